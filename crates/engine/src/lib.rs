@@ -1,0 +1,1 @@
+//! Mechanism: events in, decisions out

@@ -1,0 +1,27 @@
+//! The questions plugins answer, one trait each.
+//!
+//! A plugin has no handle, no client and no clock: it sees the catalog, the usage and its own
+//! arguments, and gives a value back. What it worked out for a class is the value it returns from
+//! `prepare`, so nothing can be asked before it is prepared.
+
+mod admit;
+mod args;
+mod feasible;
+mod order;
+mod plugin;
+mod point;
+mod profile;
+mod rank;
+mod settings;
+mod wake;
+
+pub use admit::Admit;
+pub use args::{Args, BalancedArgs, FitArgs, NodeAffinityArgs, ResourceWeight, ShapePoint, Strategy};
+pub use feasible::{Feasible, Narrow, Nodes, Reach, Verdict, View};
+pub use order::{Order, OrderKey};
+pub use plugin::Plugin;
+pub use point::{Point, Points};
+pub use profile::{Filter, Profile, Ranking};
+pub use rank::{MAX_SCORE, Normalize, Rank, Scores};
+pub use settings::{PluginChoice, PluginInfo, ProfileSettings};
+pub use wake::cures;

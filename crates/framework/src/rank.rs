@@ -1,0 +1,89 @@
+//! "Which of these nodes is better?"
+
+use model::{Catalog, Class, NodeId};
+
+use crate::feasible::{Reach, View};
+use crate::plugin::Plugin;
+
+/// The best score a plugin can give, before its weight.
+pub const MAX_SCORE: i64 = 100;
+
+/// How raw scores become scores from 0 to 100.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Normalize {
+    /// They already are.
+    Ready,
+    /// The highest raw score becomes 100.
+    Highest,
+    /// The highest raw score becomes 0, and 0 becomes 100.
+    HighestIsWorst,
+}
+
+impl Normalize {
+    /// The score of a raw score when `highest` is the highest among all nodes that fit.
+    #[must_use]
+    pub fn score(self, raw: i64, highest: i64) -> i64 {
+        match self {
+            Self::Ready => raw,
+            Self::Highest if highest == 0 => raw,
+            Self::Highest => MAX_SCORE * raw / highest,
+            Self::HighestIsWorst if highest == 0 => MAX_SCORE,
+            Self::HighestIsWorst => MAX_SCORE - MAX_SCORE * raw / highest,
+        }
+    }
+}
+
+/// A plugin that can tell better nodes from worse.
+pub trait Rank: Plugin {
+    /// What it has worked out for a class, or nothing if it has nothing to say about such pods.
+    fn prepare(&self, catalog: &Catalog, class: &Class) -> Option<Box<dyn Scores>>;
+}
+
+/// The prepared answer for one class.
+pub trait Scores: Send + Sync {
+    /// What the answers depend on.
+    fn reach(&self) -> Reach {
+        Reach::Node
+    }
+
+    /// How raw scores become scores.
+    fn normalize(&self) -> Normalize {
+        Normalize::Ready
+    }
+
+    /// Whether nodes cannot be ranked for this class at all, because the question is broken.
+    fn is_broken(&self) -> bool {
+        false
+    }
+
+    /// Grows when something beyond single nodes changed, so that all kept scores are out of date.
+    fn revision(&self, _catalog: &Catalog) -> u64 {
+        0
+    }
+
+    /// Hot: raw scores of the nodes, in their order.
+    fn scores(&self, view: View<'_>, nodes: &[NodeId], out: &mut [i64]);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn raw_scores_become_scores_by_table() {
+        // (how, raw, highest, score)
+        let table = [
+            (Normalize::Ready, 42, 90, 42),
+            (Normalize::Highest, 0, 0, 0),
+            (Normalize::Highest, 30, 90, 33),
+            (Normalize::Highest, 90, 90, 100),
+            (Normalize::HighestIsWorst, 0, 0, 100),
+            (Normalize::HighestIsWorst, 0, 3, 100),
+            (Normalize::HighestIsWorst, 1, 3, 67),
+            (Normalize::HighestIsWorst, 3, 3, 0),
+        ];
+        for (how, raw, highest, score) in table {
+            assert_eq!(how.score(raw, highest), score, "{how:?} {raw} of {highest}");
+        }
+    }
+}

@@ -1,0 +1,52 @@
+//! Profiles as configured: names and arguments, before any plugin is made.
+
+use crate::args::Args;
+use crate::point::{Point, Points};
+
+/// What a configuration may say about a plugin.
+#[derive(Clone, Copy, Debug)]
+pub struct PluginInfo {
+    /// Its name.
+    pub name: &'static str,
+    /// Other names for it.
+    pub aliases: &'static [&'static str],
+    /// Points it can be enabled at.
+    pub points: Points,
+    /// Whether it is built. One that is not can be disabled, but not enabled.
+    pub is_built: bool,
+}
+
+/// A plugin at an extension point.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PluginChoice {
+    /// The registered name, never an alias.
+    pub name: &'static str,
+    /// How much its score counts; 1 where it does not matter.
+    pub weight: i64,
+}
+
+/// A profile: which plugins are asked what, in which order, with which arguments.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ProfileSettings {
+    /// Pods that name this scheduler are scheduled by this profile.
+    pub scheduler: String,
+    /// Plugins at each point, in the order they are asked.
+    pub points: Vec<(Point, Vec<PluginChoice>)>,
+    /// Arguments that differ from the defaults, by plugin.
+    pub args: Vec<(&'static str, Args)>,
+}
+
+impl ProfileSettings {
+    /// The plugins at a point, in order.
+    #[must_use]
+    pub fn at(&self, point: Point) -> &[PluginChoice] {
+        let found = self.points.iter().find(|(other, _)| *other == point);
+        found.map_or(&[], |(_, choices)| choices)
+    }
+
+    /// The arguments given for a plugin.
+    #[must_use]
+    pub fn args_of(&self, plugin: &str) -> Option<&Args> {
+        self.args.iter().find(|(name, _)| *name == plugin).map(|(_, args)| args)
+    }
+}

@@ -1,0 +1,78 @@
+//! "Could this change cure that reason?" One rule for every reason.
+
+use model::{Change, Reason};
+
+/// Whether a unit that waits for `reason` is worth another try after `change`.
+#[must_use]
+pub fn cures(reason: &Reason, change: Change) -> bool {
+    let aspects = match change {
+        // Whatever keeps a pod waiting, another spec or a new node may end it.
+        Change::OwnSpec => return true,
+        Change::NodeAdded(_) => return is_about_nodes(reason),
+        Change::Freed(_) => return is_about_load(reason),
+        Change::NodeChanged(_, aspects) => aspects,
+    };
+    match reason {
+        Reason::Closed => aspects.opened,
+        Reason::UntoleratedTaint => aspects.taints,
+        Reason::NodeAffinity | Reason::AddedAffinity => aspects.labels,
+        Reason::TooManyPods | Reason::Insufficient { .. } => aspects.allocatable,
+        Reason::MissingFeature => aspects.features,
+        Reason::NoNodes
+        | Reason::Gated(_)
+        | Reason::OtherNode
+        | Reason::AffinityConflict
+        | Reason::NotNamed(_)
+        | Reason::NoneNamed(_)
+        | Reason::HostPort
+        | Reason::Repelled
+        | Reason::NotSupported(_)
+        | Reason::BrokenPreference => false,
+    }
+}
+
+/// Reasons that a node which was not there before could end.
+fn is_about_nodes(reason: &Reason) -> bool {
+    match reason {
+        Reason::NoNodes
+        | Reason::OtherNode
+        | Reason::Closed
+        | Reason::UntoleratedTaint
+        | Reason::NodeAffinity
+        | Reason::AddedAffinity
+        | Reason::NotNamed(_)
+        | Reason::HostPort
+        | Reason::TooManyPods
+        | Reason::Insufficient { .. }
+        | Reason::MissingFeature => true,
+        Reason::Gated(_)
+        | Reason::AffinityConflict
+        | Reason::NoneNamed(_)
+        | Reason::Repelled
+        | Reason::NotSupported(_)
+        | Reason::BrokenPreference => false,
+    }
+}
+
+/// Reasons that a pod which leaves a node could end.
+fn is_about_load(reason: &Reason) -> bool {
+    match reason {
+        Reason::HostPort
+        | Reason::TooManyPods
+        | Reason::Insufficient { .. }
+        | Reason::Repelled => true,
+        Reason::NoNodes
+        | Reason::Gated(_)
+        | Reason::OtherNode
+        | Reason::Closed
+        | Reason::UntoleratedTaint
+        | Reason::NodeAffinity
+        | Reason::AddedAffinity
+        | Reason::AffinityConflict
+        | Reason::NotNamed(_)
+        | Reason::NoneNamed(_)
+        | Reason::MissingFeature
+        | Reason::NotSupported(_)
+        | Reason::BrokenPreference => false,
+    }
+}

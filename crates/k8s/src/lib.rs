@@ -1,0 +1,1 @@
+//! Kubernetes shapes, no network

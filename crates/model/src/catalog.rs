@@ -1,0 +1,213 @@
+//! Facts: which nodes and pods there are, and the classes their specs fall into.
+//!
+//! Changes only while an event is applied, or when the engine moves a pod from one state to the
+//! next. Plugins read it and never change it.
+
+mod classes;
+mod nodes;
+mod pods;
+
+pub use classes::Class;
+pub use nodes::{ImageSpread, Node};
+pub use pods::{Pod, PodState};
+
+use crate::event::{NodeAspects, NodeFacts, PodFacts};
+use crate::ids::{ClassId, NodeId, PodId, ResourceId};
+use crate::resources::Resources;
+use crate::selector::{Selector, Term, WeightedTerm};
+use crate::spec::{NodeTerm, PodSpec, Preference};
+use crate::symbol::{Symbol, Symbols};
+use classes::Classes;
+use nodes::Nodes;
+use pods::Pods;
+
+/// All facts.
+#[derive(Default)]
+pub struct Catalog {
+    symbols: Symbols,
+    resources: Resources,
+    nodes: Nodes,
+    pods: Pods,
+    classes: Classes,
+}
+
+// === Nodes ===
+
+impl Catalog {
+    /// The nodes that are there, in the order of their ids.
+    #[must_use]
+    pub fn nodes(&self) -> &[NodeId] {
+        self.nodes.present()
+    }
+
+    /// How many places for nodes there are; every id is below it.
+    #[must_use]
+    pub fn node_places(&self) -> usize {
+        self.nodes.places()
+    }
+
+    /// The facts of a node that is there.
+    ///
+    /// # Panics
+    /// When the node is not there: ids of absent nodes must not be asked about.
+    #[must_use]
+    pub fn node(&self, node: NodeId) -> &Node {
+        self.nodes.get(node).expect("only nodes that are there are asked about")
+    }
+
+    /// The facts of a node, if it is there.
+    #[must_use]
+    pub fn find_node(&self, name: &str) -> Option<NodeId> {
+        let id = self.nodes.find(self.symbols.find(name)?)?;
+        self.nodes.get(id).map(|_| id)
+    }
+
+    /// The name of a node, there or not.
+    #[must_use]
+    pub fn node_name(&self, node: NodeId) -> &str {
+        self.symbols.text(self.nodes.name(node))
+    }
+
+    /// How many nodes have an image, and what it was last changed at.
+    #[must_use]
+    pub fn image(&self, image: Symbol) -> ImageSpread {
+        self.nodes.image(image)
+    }
+
+    /// Grows whenever a node appears or disappears.
+    #[must_use]
+    pub fn node_revision(&self) -> u64 {
+        self.nodes.revision()
+    }
+
+    /// Takes in a node; tells what about it can help waiting pods, or nothing if it is new.
+    pub fn apply_node(&mut self, facts: &NodeFacts) -> (NodeId, Option<NodeAspects>) {
+        let name = self.symbols.intern(&facts.name);
+        let node = Node::new(name, facts, &mut self.symbols, &mut self.resources);
+        self.nodes.apply(node)
+    }
+
+    /// Forgets the facts of a node. Its place stays while pods are on it.
+    pub fn delete_node(&mut self, name: &str) -> Option<NodeId> {
+        let id = self.find_node(name)?;
+        self.nodes.delete(id);
+        Some(id)
+    }
+
+    /// The place of a node that a pod names, made if nobody knows the node yet.
+    pub fn node_place(&mut self, name: &str) -> NodeId {
+        let name = self.symbols.intern(name);
+        self.nodes.place(name)
+    }
+
+    /// Gives up the place of a node that is not there and that no pod is on.
+    pub fn release_node_place(&mut self, node: NodeId) {
+        self.nodes.release(node);
+    }
+}
+
+// === Pods ===
+
+impl Catalog {
+    /// The pod with this uid.
+    #[must_use]
+    pub fn find_pod(&self, uid: &str) -> Option<PodId> {
+        self.pods.find(uid)
+    }
+
+    /// A pod that is there.
+    #[must_use]
+    pub fn pod(&self, pod: PodId) -> &Pod {
+        self.pods.get(pod)
+    }
+
+    /// How many pods are known.
+    #[must_use]
+    pub fn pod_count(&self) -> usize {
+        self.pods.count()
+    }
+
+    /// Takes in a pod that was not known.
+    pub fn add_pod(&mut self, facts: &PodFacts) -> PodId {
+        let class = self.class_of(&facts.spec);
+        self.pods.add(facts, class)
+    }
+
+    /// Takes in what is different about a known pod; its state stays as it is.
+    pub fn update_pod(&mut self, pod: PodId, facts: &PodFacts) {
+        let class = self.class_of(&facts.spec);
+        let before = self.pods.update(pod, facts, class);
+        self.classes.release(before);
+    }
+
+    /// Moves a pod to its next state.
+    pub fn set_pod_state(&mut self, pod: PodId, state: PodState) {
+        self.pods.set_state(pod, state);
+    }
+
+    /// Forgets a pod, which must not be on a node any more.
+    pub fn remove_pod(&mut self, pod: PodId) {
+        let class = self.pods.remove(pod);
+        self.classes.release(class);
+    }
+}
+
+// === Classes, names ===
+
+impl Catalog {
+    /// A class that has pods, or is held.
+    #[must_use]
+    pub fn class(&self, class: ClassId) -> &Class {
+        self.classes.get(class)
+    }
+
+    /// The class of a spec, worked out if it is new; held until [`Catalog::release_class`].
+    pub fn class_of(&mut self, spec: &PodSpec) -> ClassId {
+        self.classes.hold(spec, &mut self.symbols, &mut self.resources)
+    }
+
+    /// Gives up one hold of a class.
+    pub fn release_class(&mut self, class: ClassId) {
+        self.classes.release(class);
+    }
+
+    /// All interned strings.
+    #[must_use]
+    pub fn symbols(&self) -> &Symbols {
+        &self.symbols
+    }
+
+    /// The name of a resource.
+    #[must_use]
+    pub fn resource_name(&self, resource: ResourceId) -> &str {
+        self.resources.name(resource)
+    }
+
+    /// The number of a resource name.
+    pub fn resource(&mut self, name: &str) -> ResourceId {
+        self.resources.id(name)
+    }
+
+    /// Compiles a selector that comes from a configuration instead of a pod.
+    pub fn selector(&mut self, terms: &[NodeTerm]) -> Selector {
+        Selector::compile(terms, &mut self.symbols)
+    }
+
+    /// Compiles preferences that come from a configuration instead of a pod.
+    pub fn preferences(&mut self, terms: &[Preference]) -> Box<[WeightedTerm]> {
+        compile_preferences(terms, &mut self.symbols)
+    }
+}
+
+/// Terms of weight 0 and empty terms say nothing and are left out.
+fn compile_preferences(terms: &[Preference], symbols: &mut Symbols) -> Box<[WeightedTerm]> {
+    let says_something = |preference: &&Preference| {
+        let term = &preference.term;
+        preference.weight != 0 && !(term.expressions.is_empty() && term.fields.is_empty())
+    };
+    let compile = |preference: &Preference| WeightedTerm {
+        weight: i64::from(preference.weight),
+        term: Term::compile(&preference.term, symbols),
+    };
+    terms.iter().filter(says_something).map(compile).collect()
+}

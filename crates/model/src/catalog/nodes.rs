@@ -1,0 +1,226 @@
+//! The table of nodes, and how images are spread over them.
+
+use crate::amounts::Amounts;
+use crate::event::{NodeAspects, NodeFacts};
+use crate::ids::{NodeId, ResourceId};
+use crate::map::Map;
+use crate::need::Features;
+use crate::resources::Resources;
+use crate::symbol::{Symbol, Symbols};
+use crate::taint::Taint;
+
+/// The facts of one node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Node {
+    /// Its name.
+    pub name: Symbol,
+    /// Sorted by key.
+    labels: Box<[(Symbol, Symbol)]>,
+    /// In the order of the spec.
+    pub taints: Box<[Taint<Symbol>]>,
+    /// Whether it is closed to new pods.
+    pub is_closed: bool,
+    /// What it offers.
+    pub allocatable: Amounts<ResourceId>,
+    /// How many pods it may hold.
+    pub pods_max: i64,
+    /// Images it has with their sizes, sorted by name, each name once.
+    images: Box<[(Symbol, i64)]>,
+    /// Features it declares.
+    pub features: Features,
+}
+
+/// How far an image has spread.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ImageSpread {
+    /// How many nodes have it.
+    pub nodes: u32,
+    /// Grows whenever a node gains, loses or resizes it.
+    pub revision: u64,
+}
+
+impl Node {
+    pub(super) fn new(
+        name: Symbol,
+        facts: &NodeFacts,
+        symbols: &mut Symbols,
+        resources: &mut Resources,
+    ) -> Self {
+        let mut intern_pair = |key: &str, value: &str| (symbols.intern(key), symbols.intern(value));
+        let mut labels: Vec<_> =
+            facts.labels.iter().map(|(key, value)| intern_pair(key, value)).collect();
+        labels.sort_unstable();
+        let taint = |taint: &Taint<String>| {
+            let (key, value) = intern_pair(&taint.key, &taint.value);
+            Taint { key, value, effect: taint.effect }
+        };
+        let taints = facts.taints.iter().map(taint).collect();
+        // Of several sizes for one name the last counts.
+        let mut images: Vec<_> =
+            facts.images.iter().rev().map(|(name, size)| (symbols.intern(name), *size)).collect();
+        images.sort_by_key(|(name, _)| *name);
+        images.dedup_by_key(|(name, _)| *name);
+        Self {
+            name,
+            labels: labels.into(),
+            taints,
+            is_closed: facts.is_closed,
+            allocatable: facts.allocatable.renamed(|name| resources.id(name)),
+            pods_max: facts.pods_max,
+            images: images.into(),
+            features: facts.features,
+        }
+    }
+
+    /// The value of a label.
+    #[must_use]
+    pub fn label(&self, key: Symbol) -> Option<Symbol> {
+        let found = self.labels.binary_search_by_key(&key, |(key, _)| *key);
+        found.ok().map(|at| self.labels[at].1)
+    }
+
+    /// The size of an image, if the node has it.
+    #[must_use]
+    pub fn image_size(&self, image: Symbol) -> Option<i64> {
+        let found = self.images.binary_search_by_key(&image, |(name, _)| *name);
+        found.ok().map(|at| self.images[at].1)
+    }
+
+    /// What became better or merely other since `before`.
+    fn aspects_since(&self, before: &Self) -> NodeAspects {
+        NodeAspects {
+            allocatable: self.offers_more_than(before),
+            labels: self.labels != before.labels,
+            taints: self.taints != before.taints,
+            opened: before.is_closed && !self.is_closed,
+            features: self.features != before.features,
+        }
+    }
+
+    fn offers_more_than(&self, before: &Self) -> bool {
+        let (own, old) = (&self.allocatable, &before.allocatable);
+        let has_more = |(resource, amount): &(ResourceId, i64)| {
+            *amount > old.scalar(resource).unwrap_or(0)
+        };
+        self.pods_max > before.pods_max
+            || own.cpu > old.cpu
+            || own.memory > old.memory
+            || own.ephemeral > old.ephemeral
+            || own.scalars.iter().any(has_more)
+    }
+}
+
+/// A place in the table: a node that is there, or one that pods name and that is not.
+struct Place {
+    name: Symbol,
+    node: Option<Box<Node>>,
+}
+
+/// All nodes. Places are used again, lowest first, so ids stay small and replays agree.
+#[derive(Default)]
+pub(super) struct Nodes {
+    places: Vec<Option<Place>>,
+    free: std::collections::BTreeSet<NodeId>,
+    by_name: Map<Symbol, NodeId>,
+    present: Vec<NodeId>,
+    /// Images that any node ever had; one that is gone keeps its revision.
+    images: Map<Symbol, ImageSpread>,
+    image_revision: u64,
+    revision: u64,
+}
+
+impl Nodes {
+    pub(super) fn present(&self) -> &[NodeId] {
+        &self.present
+    }
+
+    pub(super) fn places(&self) -> usize {
+        self.places.len()
+    }
+
+    pub(super) fn revision(&self) -> u64 {
+        self.revision
+    }
+
+    pub(super) fn image(&self, image: Symbol) -> ImageSpread {
+        self.images.get(&image).copied().unwrap_or_default()
+    }
+
+    pub(super) fn get(&self, id: NodeId) -> Option<&Node> {
+        self.places[id.index()].as_ref()?.node.as_deref()
+    }
+
+    pub(super) fn name(&self, id: NodeId) -> Symbol {
+        self.places[id.index()].as_ref().expect("a place in use has a name").name
+    }
+
+    pub(super) fn find(&self, name: Symbol) -> Option<NodeId> {
+        self.by_name.get(&name).copied()
+    }
+
+    pub(super) fn place(&mut self, name: Symbol) -> NodeId {
+        if let Some(id) = self.find(name) {
+            return id;
+        }
+        let id = self.free.pop_first().unwrap_or_else(|| {
+            self.places.push(None);
+            NodeId::at(self.places.len() - 1)
+        });
+        self.places[id.index()] = Some(Place { name, node: None });
+        self.by_name.insert(name, id);
+        id
+    }
+
+    pub(super) fn apply(&mut self, node: Node) -> (NodeId, Option<NodeAspects>) {
+        let id = self.place(node.name);
+        let place = self.places[id.index()].as_mut().expect("the place was just made");
+        let before = place.node.replace(Box::new(node));
+        let node = place.node.as_deref().expect("the node was just put there");
+        let aspects = before.as_ref().map(|before| node.aspects_since(before));
+        let old_images = before.as_ref().map_or(&[][..], |before| &before.images);
+        if old_images != &*node.images {
+            self.image_revision += 1;
+            respread(&mut self.images, old_images, &node.images, self.image_revision);
+        }
+        if before.is_none() {
+            self.revision += 1;
+            let at = self.present.partition_point(|other| *other < id);
+            self.present.insert(at, id);
+        }
+        (id, aspects)
+    }
+
+    pub(super) fn delete(&mut self, id: NodeId) {
+        let place = self.places[id.index()].as_mut().expect("a place in use");
+        let node = place.node.take().expect("only nodes that are there are deleted");
+        self.revision += 1;
+        self.image_revision += 1;
+        respread(&mut self.images, &node.images, &[], self.image_revision);
+        let at = self.present.binary_search(&id).expect("a node that is there is listed");
+        self.present.remove(at);
+    }
+
+    pub(super) fn release(&mut self, id: NodeId) {
+        let place = self.places[id.index()].take().expect("a place in use");
+        assert!(place.node.is_none(), "the place of a node that is there is not given up");
+        self.by_name.remove(&place.name);
+        self.free.insert(id);
+    }
+}
+
+/// Counts a node's images anew.
+fn respread(
+    images: &mut Map<Symbol, ImageSpread>,
+    before: &[(Symbol, i64)],
+    after: &[(Symbol, i64)],
+    revision: u64,
+) {
+    for (name, _) in before.iter().filter(|image| !after.contains(image)) {
+        let spread = images.get_mut(name).expect("an image of a node is counted");
+        *spread = ImageSpread { nodes: spread.nodes - 1, revision };
+    }
+    for (name, _) in after.iter().filter(|image| !before.contains(image)) {
+        let spread = images.entry(*name).or_default();
+        *spread = ImageSpread { nodes: spread.nodes + 1, revision };
+    }
+}

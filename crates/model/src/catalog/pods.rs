@@ -1,0 +1,124 @@
+//! The table of pods.
+//!
+//! ```text
+//!            place             the watch says so
+//! Waiting ────────▶ Assumed ────────────────────▶ Bound ───▶ (gone)
+//!    ▲                 │                            ▲
+//!    └─────────────────┘                            │
+//!      the bind was refused          Waiting ───────┘  somebody else placed it
+//! ```
+//!
+//! An assumed pod takes its place on the node at once and keeps it until the API says otherwise;
+//! it never expires by time.
+
+use crate::decision::Attempt;
+use crate::event::{PodFacts, PodKey};
+use crate::ids::{ClassId, NodeId, PodId};
+use crate::map::{Table, hash_of};
+
+/// Where a pod is on its way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PodState {
+    /// On no node.
+    Waiting,
+    /// We sent it to a node and have not heard back.
+    Assumed(NodeId, Attempt),
+    /// The API says it is on a node.
+    Bound(NodeId),
+}
+
+impl PodState {
+    /// The node it takes room on.
+    #[must_use]
+    pub fn node(self) -> Option<NodeId> {
+        match self {
+            Self::Waiting => None,
+            Self::Assumed(node, _) | Self::Bound(node) => Some(node),
+        }
+    }
+}
+
+/// One pod.
+#[derive(Debug)]
+pub struct Pod {
+    /// Its names.
+    pub key: PodKey,
+    /// What decides where it may go.
+    pub class: ClassId,
+    /// Higher goes first.
+    pub priority: i32,
+    /// Gates that keep it from being looked at.
+    pub gates: Box<[Box<str>]>,
+    /// Whether it is being deleted.
+    pub is_terminating: bool,
+    /// Where it is on its way.
+    pub state: PodState,
+}
+
+/// All pods that are not finished.
+#[derive(Default)]
+pub(super) struct Pods {
+    rows: Vec<Option<Pod>>,
+    free: Vec<PodId>,
+    by_uid: Table<PodId>,
+}
+
+impl Pods {
+    pub(super) fn find(&self, uid: &str) -> Option<PodId> {
+        self.by_uid.find(hash_of(uid), |id| &*self.get(*id).key.uid == uid).copied()
+    }
+
+    pub(super) fn get(&self, id: PodId) -> &Pod {
+        self.rows[id.index()].as_ref().expect("a pod that is named is there")
+    }
+
+    pub(super) fn count(&self) -> usize {
+        self.by_uid.len()
+    }
+
+    pub(super) fn add(&mut self, facts: &PodFacts, class: ClassId) -> PodId {
+        let id = self.free.pop().unwrap_or_else(|| {
+            self.rows.push(None);
+            PodId::at(self.rows.len() - 1)
+        });
+        self.rows[id.index()] = Some(Pod {
+            key: facts.key.clone(),
+            class,
+            priority: facts.priority,
+            gates: facts.gates.clone(),
+            is_terminating: facts.is_terminating,
+            state: PodState::Waiting,
+        });
+        let rows = &self.rows;
+        let rehash = |id: &PodId| rows[id.index()].as_ref().map_or(0, |pod| hash_of(&*pod.key.uid));
+        self.by_uid.insert_unique(hash_of(&*facts.key.uid), id, rehash);
+        id
+    }
+
+    /// Takes in what changed and returns the class the pod had before.
+    pub(super) fn update(&mut self, id: PodId, facts: &PodFacts, class: ClassId) -> ClassId {
+        let pod = self.row(id);
+        pod.priority = facts.priority;
+        pod.gates.clone_from(&facts.gates);
+        pod.is_terminating = facts.is_terminating;
+        std::mem::replace(&mut pod.class, class)
+    }
+
+    pub(super) fn set_state(&mut self, id: PodId, state: PodState) {
+        self.row(id).state = state;
+    }
+
+    pub(super) fn remove(&mut self, id: PodId) -> ClassId {
+        let hash = hash_of(&*self.get(id).key.uid);
+        let entry = self.by_uid.find_entry(hash, |other| *other == id);
+        entry.expect("a pod that is there is listed").remove();
+        let pod = self.rows[id.index()].take().expect("a pod that is named is there");
+        assert!(pod.state.node().is_none(), "a pod leaves its node before it is forgotten");
+        self.free.push(id);
+        pod.class
+    }
+
+    fn row(&mut self, id: PodId) -> &mut Pod {
+        self.rows[id.index()].as_mut().expect("a pod that is named is there")
+    }
+}

@@ -1,0 +1,115 @@
+//! What comes in: facts from the API and outcomes of our own decisions.
+
+use crate::amounts::Amounts;
+use crate::decision::Attempt;
+use crate::ids::NodeId;
+use crate::need::Features;
+use crate::spec::PodSpec;
+use crate::taint::Taint;
+
+/// Something that happened outside.
+#[derive(Clone, Debug)]
+pub enum Event {
+    /// A node is there, or is different now.
+    NodeApplied(Box<NodeFacts>),
+    /// A node is gone; by name.
+    NodeDeleted(String),
+    /// A pod is there, or is different now.
+    PodApplied(Box<PodFacts>),
+    /// A pod is gone; by uid.
+    PodDeleted(String),
+    /// The API server refused a binding: the pod is not on that node.
+    BindRefused {
+        /// The pod's uid.
+        uid: String,
+        /// Which of our attempts this answers; answers to older attempts are ignored.
+        attempt: Attempt,
+    },
+}
+
+/// A node as the API has it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct NodeFacts {
+    /// Its name.
+    pub name: String,
+    /// Labels, in any order.
+    pub labels: Vec<(String, String)>,
+    /// Taints, in the order of the spec.
+    pub taints: Vec<Taint<String>>,
+    /// Whether it is closed to new pods.
+    pub is_closed: bool,
+    /// What it offers.
+    pub allocatable: Amounts<String>,
+    /// How many pods it may hold.
+    pub pods_max: i64,
+    /// Images it has, with their sizes in bytes.
+    pub images: Vec<(String, i64)>,
+    /// Features it declares.
+    pub features: Features,
+}
+
+/// A pod as the API has it.
+#[derive(Clone, Debug)]
+pub struct PodFacts {
+    /// Which pod.
+    pub key: PodKey,
+    /// What decides where it may go.
+    pub spec: PodSpec,
+    /// Higher goes first.
+    pub priority: i32,
+    /// Gates that keep it from being looked at.
+    pub gates: Box<[Box<str>]>,
+    /// The node it is on, if it is on one.
+    pub node: Option<String>,
+    /// Whether it has run to its end, so that it takes nothing any more.
+    pub is_finished: bool,
+    /// Whether it is being deleted. It still takes its place, but is not placed any more.
+    pub is_terminating: bool,
+}
+
+/// Names of a pod.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct PodKey {
+    /// The identity of this very pod.
+    pub uid: Box<str>,
+    /// Its namespace.
+    pub namespace: Box<str>,
+    /// Its name.
+    pub name: Box<str>,
+}
+
+/// What an event changed, as far as a waiting unit could care.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// A node appeared.
+    NodeAdded(NodeId),
+    /// Something about a node is different.
+    NodeChanged(NodeId, NodeAspects),
+    /// A pod that was on a node takes less of it now, or nothing.
+    Freed(NodeId),
+    /// The waiting pod itself was changed.
+    OwnSpec,
+}
+
+/// Which facts of a node changed in a way that can only help waiting pods.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct NodeAspects {
+    /// More of some resource, or of pods.
+    pub allocatable: bool,
+    /// Other labels.
+    pub labels: bool,
+    /// Other taints.
+    pub taints: bool,
+    /// Opened to new pods.
+    pub opened: bool,
+    /// Other features.
+    pub features: bool,
+}
+
+impl NodeAspects {
+    /// Whether nothing changed that could help anyone.
+    #[must_use]
+    pub fn is_empty(self) -> bool {
+        self == Self::default()
+    }
+}

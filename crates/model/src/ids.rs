@@ -1,0 +1,45 @@
+//! Ids: copyable numbers that index the tables of the catalog. Nothing stores a reference.
+
+macro_rules! ids {
+    ($($(#[$doc:meta])* $name:ident;)*) => {$(
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub struct $name(u32);
+
+        impl $name {
+            /// The id of the given place in its table.
+            #[must_use]
+            pub fn at(index: usize) -> Self {
+                Self(u32::try_from(index).expect("a table never holds four billion rows"))
+            }
+
+            /// The place in its table.
+            #[must_use]
+            pub const fn index(self) -> usize {
+                self.0 as usize
+            }
+        }
+    )*};
+}
+
+ids! {
+    /// A node, or the place kept for a node that pods name but that is not there.
+    NodeId;
+    /// A pod that is not finished.
+    PodId;
+    /// What is scheduled as a whole; a plain pod is a unit of one.
+    UnitId;
+    /// Pods with the same scheduling-relevant spec.
+    ClassId;
+    /// A resource name.
+    ResourceId;
+}
+
+impl ResourceId {
+    /// `cpu`, counted in thousandths.
+    pub const CPU: Self = Self(0);
+    /// `memory`, in bytes.
+    pub const MEMORY: Self = Self(1);
+    /// `ephemeral-storage`, in bytes.
+    pub const EPHEMERAL: Self = Self(2);
+}

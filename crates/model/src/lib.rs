@@ -1,0 +1,48 @@
+//! What the cluster is and what is taken.
+//!
+//! Two halves. [`Catalog`] holds facts that came from the API and changes only while an event is
+//! applied. [`Usage`] holds what is taken of every node and changes only inside a [`Txn`], which
+//! undoes itself when dropped. A scheduling step borrows the one and changes the other, so a gang
+//! can be judged once and placed member by member.
+//!
+//! This crate must never read a clock, start a thread, open anything or iterate a map whose order
+//! is not fixed: the same events must lead to the same decisions, always.
+
+mod amounts;
+mod catalog;
+mod decision;
+mod event;
+mod ids;
+mod map;
+mod need;
+mod quantity;
+mod reason;
+mod resources;
+mod selector;
+mod spec;
+mod symbol;
+mod taint;
+mod time;
+mod txn;
+mod usage;
+
+pub use amounts::{Amounts, Charge, Requests};
+pub use catalog::{Catalog, Class, ImageSpread, Node, Pod, PodState};
+pub use decision::{Attempt, Decision, Diagnosis, Waiting};
+pub use event::{Change, Event, NodeAspects, NodeFacts, PodFacts, PodKey};
+pub use ids::{ClassId, NodeId, PodId, ResourceId, UnitId};
+pub use map::{Map, Table, hash_of};
+pub use need::{Features, Need};
+pub use quantity::{Quantity, QuantityError};
+pub use reason::{Code, Reason};
+pub use resources::{Resources, is_extended_resource, is_huge_page, is_scalar_resource};
+pub use selector::{Requirement, Selector, SelectorTerm, Term, WeightedTerm};
+pub use spec::{
+    FieldOperator, HostPort, LabelOperator, NodeTerm, PodSpec, Preference, Protocol, Repels,
+    RequirementSpec,
+};
+pub use symbol::{Symbol, Symbols};
+pub use taint::{Effect, Operator, Taint, Toleration};
+pub use time::{Millis, Time};
+pub use txn::Txn;
+pub use usage::{Load, Usage};

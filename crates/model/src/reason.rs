@@ -1,0 +1,86 @@
+//! Every way to say no, as data. Texts are made at the edge, from this, and so are wake-up rules.
+
+use crate::ids::ResourceId;
+use crate::need::Need;
+
+/// Whether evicting pods could turn a no into a yes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Code {
+    /// Evicting other pods may help.
+    Unschedulable,
+    /// Nothing that can be done to other pods helps.
+    Unresolvable,
+    /// The question could not be answered.
+    Error,
+}
+
+/// Why a pod cannot go to a node, or cannot go anywhere.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Reason {
+    /// There is no node at all.
+    NoNodes,
+    /// The pod waits for gates to be removed; their names, in order.
+    Gated(Box<[Box<str>]>),
+    /// The pod names another node.
+    OtherNode,
+    /// The node is closed to new pods.
+    Closed,
+    /// The node has a taint that the pod does not tolerate.
+    UntoleratedTaint,
+    /// The node does not match the pod's selector or required affinity.
+    NodeAffinity,
+    /// The node does not match the affinity that the profile adds to every pod.
+    AddedAffinity,
+    /// The pod's terms exclude each other, so that no node can match.
+    AffinityConflict,
+    /// Plugins name the nodes that may be looked at, and this one is not among them.
+    NotNamed(Box<[&'static str]>),
+    /// Plugins name nodes, and no node is named by all of them.
+    NoneNamed(Box<[&'static str]>),
+    /// A host port of the pod is taken.
+    HostPort,
+    /// The node holds as many pods as it may.
+    TooManyPods,
+    /// The node has not enough of a resource free.
+    Insufficient {
+        /// What is short.
+        resource: ResourceId,
+        /// Whether even the empty node would have too little.
+        is_beyond_node: bool,
+    },
+    /// The node does not declare a feature that the pod needs.
+    MissingFeature,
+    /// A pod on a node may keep this one away, and telling whether it does is not supported yet.
+    Repelled,
+    /// The pod asks for something that is not supported yet.
+    NotSupported(Need),
+    /// A term of the pod or of the profile makes no sense, so that nodes cannot be ranked.
+    BrokenPreference,
+}
+
+impl Reason {
+    /// Whether evicting pods could help.
+    #[must_use]
+    pub fn code(&self) -> Code {
+        match self {
+            Self::HostPort | Self::TooManyPods => Code::Unschedulable,
+            Self::Insufficient { is_beyond_node, .. } => {
+                if *is_beyond_node { Code::Unresolvable } else { Code::Unschedulable }
+            }
+            Self::NoNodes
+            | Self::Gated(_)
+            | Self::OtherNode
+            | Self::Closed
+            | Self::UntoleratedTaint
+            | Self::NodeAffinity
+            | Self::AddedAffinity
+            | Self::AffinityConflict
+            | Self::NotNamed(_)
+            | Self::NoneNamed(_)
+            | Self::MissingFeature
+            | Self::Repelled
+            | Self::NotSupported(_) => Code::Unresolvable,
+            Self::BrokenPreference => Code::Error,
+        }
+    }
+}

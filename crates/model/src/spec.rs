@@ -1,0 +1,165 @@
+//! The scheduling-relevant part of a pod, as it arrives. Pods with equal specs share a class.
+
+use crate::amounts::Requests;
+use crate::need::{Features, Need};
+use crate::taint::Toleration;
+
+/// Everything about a pod that decides where it may go. Nothing here names a single pod.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct PodSpec {
+    /// The scheduler profile it asks for.
+    pub scheduler: String,
+    /// Its namespace: other pods' affinity terms speak of it.
+    pub namespace: String,
+    /// The one node it must go to, if it names one.
+    pub target: Option<String>,
+    /// Resources.
+    pub requests: Requests<String>,
+    /// Labels its node must have.
+    pub node_selector: Vec<(String, String)>,
+    /// Terms of which its node must match one; none means any node, no terms means no node.
+    pub required: Option<Vec<NodeTerm>>,
+    /// Terms that make a node better.
+    pub preferred: Vec<Preference>,
+    /// Taints that do not keep it away.
+    pub tolerations: Vec<Toleration<String>>,
+    /// Ports of the host it occupies.
+    pub ports: Vec<HostPort<String>>,
+    /// Images it starts, each as often as it is named.
+    pub images: Vec<String>,
+    /// Features its node must declare.
+    pub features: Features,
+    /// What it asks for that is not supported yet.
+    pub needs: Vec<Need>,
+    /// Whether it refuses to share a topology domain with pods of its own or of any namespace.
+    pub repels: Option<Repels>,
+}
+
+/// Whom a pod's required anti-affinity can keep away.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Repels {
+    /// Pods of its own namespace.
+    OwnNamespace,
+    /// Pods of namespaces that a selector or a list names.
+    AnyNamespace,
+}
+
+/// A term of a node selector: all of its requirements must hold.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct NodeTerm {
+    /// About labels.
+    pub expressions: Vec<RequirementSpec<LabelOperator>>,
+    /// About fields, of which there is one: `metadata.name`.
+    pub fields: Vec<RequirementSpec<FieldOperator>>,
+}
+
+/// A term with the weight it adds to a node that matches.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Preference {
+    /// 1 to 100; a term of weight 0 says nothing.
+    pub weight: i32,
+    /// What must hold.
+    pub term: NodeTerm,
+}
+
+/// One requirement on a label or a field.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct RequirementSpec<O> {
+    /// The label or field.
+    pub key: String,
+    /// How it is compared.
+    pub operator: O,
+    /// What it is compared with.
+    pub values: Vec<String>,
+}
+
+/// Comparisons of labels.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum LabelOperator {
+    /// Has the label, with one of the values.
+    In,
+    /// Lacks the label, or has another value.
+    NotIn,
+    /// Has the label.
+    Exists,
+    /// Lacks the label.
+    DoesNotExist,
+    /// Has the label, with a greater number.
+    Gt,
+    /// Has the label, with a smaller number.
+    Lt,
+    /// A word that is no operator: the term is broken and matches nothing.
+    Unknown,
+}
+
+/// Comparisons of fields.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum FieldOperator {
+    /// Is the value.
+    In,
+    /// Is not the value.
+    NotIn,
+    /// A word that is no operator for fields: the term is broken and matches nothing.
+    Unknown,
+}
+
+/// Protocols a host port can be taken for.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Protocol {
+    /// The default.
+    Tcp,
+    /// UDP.
+    Udp,
+    /// SCTP.
+    Sctp,
+    /// Anything else, by name.
+    Other(Box<str>),
+}
+
+/// A port of the host. `S` is a string in facts, a symbol in the catalog.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct HostPort<S> {
+    /// The address it is taken on; none means all addresses.
+    pub address: Option<S>,
+    /// The protocol.
+    pub protocol: Protocol,
+    /// The port, above 0.
+    pub port: u32,
+}
+
+impl<S: PartialEq> HostPort<S> {
+    /// Whether both cannot be taken on one node.
+    #[must_use]
+    pub fn conflicts(&self, other: &Self) -> bool {
+        let is_same_address = match (&self.address, &other.address) {
+            (Some(own), Some(others)) => own == others,
+            (None, _) | (_, None) => true,
+        };
+        is_same_address && self.port == other.port && self.protocol == other.protocol
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ports_conflict_by_table() {
+        let port = |address: Option<&'static str>, protocol, port| HostPort { address, protocol, port };
+        let web = port(None, Protocol::Tcp, 80);
+        // (port, conflicts with 80/TCP on all addresses)
+        let table = [
+            (port(None, Protocol::Tcp, 80), true),
+            (port(Some("10.0.0.1"), Protocol::Tcp, 80), true),
+            (port(None, Protocol::Udp, 80), false),
+            (port(None, Protocol::Tcp, 81), false),
+        ];
+        for (other, expected) in table {
+            assert_eq!(web.conflicts(&other), expected, "{other:?}");
+            assert_eq!(other.conflicts(&web), expected, "{other:?}");
+        }
+        let one = port(Some("10.0.0.1"), Protocol::Tcp, 80);
+        assert!(!one.conflicts(&port(Some("10.0.0.2"), Protocol::Tcp, 80)));
+        assert!(one.conflicts(&port(Some("10.0.0.1"), Protocol::Tcp, 80)));
+    }
+}

@@ -1,0 +1,1 @@
+//! Fixture text to events, for tests

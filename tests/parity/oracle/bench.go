@@ -1,0 +1,171 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/klog/v2"
+	"k8s.io/kubernetes/pkg/scheduler"
+	internalcache "k8s.io/kubernetes/pkg/scheduler/backend/cache"
+	internalqueue "k8s.io/kubernetes/pkg/scheduler/backend/queue"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+)
+
+type benchOptions struct {
+	file        string
+	percentage  int
+	maxSeconds  float64
+	parallelism int
+}
+
+type benchResult struct {
+	Scheduled     int     `json:"scheduled"`
+	Unschedulable int     `json:"unschedulable"`
+	Seconds       float64 `json:"seconds"`
+	PodsPerSecond float64 `json:"pods_per_second"`
+	Percentage    int     `json:"percentage"`
+}
+
+// runBench times the scheduling algorithm alone: snapshot, filter, score and
+// assume, pod after pod. Queue, binding and API traffic are left out.
+func runBench(ctx context.Context, opts benchOptions, out io.Writer) error {
+	nodes, pods, err := readBench(opts.file)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	logger := klog.FromContext(ctx)
+
+	client := fake.NewSimpleClientset()
+	// The scheduler keeps its snapshot to itself; one that we hand in can be
+	// refreshed from outside, as its own loop does before every pod.
+	snapshot := internalcache.NewEmptySnapshot()
+	percentage := int32(opts.percentage)
+	sched, err := scheduler.New(ctx, client, scheduler.NewInformerFactory(client, 0, nil), nil,
+		func(string) events.EventRecorderLogger { return nil },
+		scheduler.WithNodeInfoSnapshot(snapshot),
+		scheduler.WithPercentageOfNodesToScore(&percentage),
+		scheduler.WithParallelism(int32(opts.parallelism)))
+	if err != nil {
+		return err
+	}
+	// Reusing one pod's node ranking for the next identical pod depends on
+	// consecutive cycle numbers, which the queue hands out.
+	cycles := &countedCycles{SchedulingQueue: sched.SchedulingQueue}
+	sched.SchedulingQueue = cycles
+	for _, node := range nodes {
+		sched.Cache.AddNode(logger, node)
+	}
+	profile := sched.Profiles[corev1.DefaultSchedulerName]
+
+	result := benchResult{Percentage: opts.percentage}
+	var spent time.Duration
+	limit := time.Duration(opts.maxSeconds * float64(time.Second))
+	for _, pod := range pods {
+		if spent >= limit {
+			break
+		}
+		info, err := framework.NewPodInfo(pod)
+		if err != nil {
+			return fmt.Errorf("pod %s/%s: %w", pod.Namespace, pod.Name, err)
+		}
+		// The queue signs pods when they arrive, outside the scheduling cycle.
+		queued := &framework.QueuedPodInfo{PodInfo: info, PodSignature: profile.SignPod(ctx, pod)}
+		assumed := pod.DeepCopy()
+
+		start := time.Now()
+		cycles.number++
+		if err := sched.Cache.UpdateSnapshot(logger, snapshot); err != nil {
+			return err
+		}
+		placed, err := sched.SchedulePod(ctx, profile, framework.NewCycleState(), queued)
+		if err == nil {
+			assumed.Spec.NodeName = placed.SuggestedHost
+			err = sched.Cache.AssumePod(logger, assumed)
+		}
+		spent += time.Since(start)
+
+		var misfit *framework.FitError
+		switch {
+		case err == nil:
+			result.Scheduled++
+		case errors.As(err, &misfit), errors.Is(err, scheduler.ErrNoNodesAvailable):
+			result.Unschedulable++
+		default:
+			return fmt.Errorf("pod %s/%s: %w", pod.Namespace, pod.Name, err)
+		}
+	}
+	result.Seconds = spent.Seconds()
+	if result.Seconds > 0 {
+		result.PodsPerSecond = float64(result.Scheduled+result.Unschedulable) / result.Seconds
+	}
+	return json.NewEncoder(out).Encode(result)
+}
+
+// countedCycles is the scheduler's queue with a cycle number that we set, because
+// no pod is ever taken from it.
+type countedCycles struct {
+	internalqueue.SchedulingQueue
+	number int64
+}
+
+func (q *countedCycles) SchedulingCycle() int64 { return q.number }
+
+// readBench reads a header line, then nodes and pending pods, one object a line.
+func readBench(path string) ([]*corev1.Node, []*corev1.Pod, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer file.Close()
+	var header struct {
+		Nodes *int `json:"nodes"`
+		Pods  *int `json:"pods"`
+	}
+	var nodes []*corev1.Node
+	var pods []*corev1.Pod
+	reader := bufio.NewReaderSize(file, 1<<20)
+	for number := 1; ; number++ {
+		line, readErr := reader.ReadBytes('\n')
+		line = bytes.TrimSpace(line)
+		if number == 1 {
+			if err := json.Unmarshal(line, &header); err != nil {
+				return nil, nil, fmt.Errorf("%s: header: %w", path, err)
+			}
+		} else if len(line) > 0 {
+			obj, err := decodeObject(line)
+			if err != nil {
+				return nil, nil, fmt.Errorf("%s:%d: %w", path, number, err)
+			}
+			switch o := obj.(type) {
+			case *corev1.Node:
+				nodes = append(nodes, o)
+			case *corev1.Pod:
+				pods = append(pods, o)
+			default:
+				return nil, nil, fmt.Errorf("%s:%d: neither a Node nor a Pod", path, number)
+			}
+		}
+		if errors.Is(readErr, io.EOF) {
+			break
+		}
+		if readErr != nil {
+			return nil, nil, readErr
+		}
+	}
+	if header.Nodes != nil && *header.Nodes != len(nodes) || header.Pods != nil && *header.Pods != len(pods) {
+		return nil, nil, fmt.Errorf("%s: the header does not match: %d nodes and %d pods follow", path, len(nodes), len(pods))
+	}
+	return nodes, pods, nil
+}

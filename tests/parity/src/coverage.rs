@@ -1,0 +1,137 @@
+//! What the cases of a run exercised, counted from kube-scheduler's verdicts. A parity run that
+//! never met a reason proves nothing about it, so the counts are printed with the result.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::{self, Display};
+
+use serde_json::Value;
+
+/// Counts over the verdicts that were added.
+#[derive(Debug, Default)]
+pub struct Coverage {
+    cases: u64,
+    errors: u64,
+    mixed: u64,
+    tied: u64,
+    prefilter: BTreeMap<String, u64>,
+    reasons: BTreeMap<String, u64>,
+    scores: BTreeMap<String, u64>,
+}
+
+impl Coverage {
+    /// Counts one verdict.
+    pub fn add(&mut self, verdict: &Value) {
+        self.cases += 1;
+        if !verdict["error"].is_null() {
+            self.errors += 1;
+            return;
+        }
+        if !verdict["prefilter"].is_null() {
+            count(&mut self.prefilter, texts(&verdict["prefilter"]));
+        }
+        let Some(nodes) = verdict["nodes"].as_object() else { return };
+        let feasible: Vec<&Value> =
+            nodes.values().filter(|node| node["feasible"] == true).collect();
+        let totals: BTreeSet<Option<i64>> =
+            feasible.iter().map(|node| node["total"].as_i64()).collect();
+        let is_split = !feasible.is_empty() && feasible.len() < nodes.len();
+        self.mixed += u64::from(is_split || totals.len() > 1);
+        self.tied += u64::from(crate::compare::winners(verdict).len() > 1);
+        count(&mut self.reasons, nodes.values().flat_map(texts).collect());
+        let scored = feasible.iter().filter_map(|node| node["scores"].as_object()).flatten();
+        let scored = scored.filter(|(_, score)| score.as_i64() != Some(0));
+        count(&mut self.scores, scored.map(|(plugin, _)| plugin.clone()).collect());
+    }
+
+    /// Adds what another part of the run counted.
+    pub fn merge(&mut self, other: Coverage) {
+        self.cases += other.cases;
+        self.errors += other.errors;
+        self.mixed += other.mixed;
+        self.tied += other.tied;
+        for (mine, theirs) in [
+            (&mut self.prefilter, other.prefilter),
+            (&mut self.reasons, other.reasons),
+            (&mut self.scores, other.scores),
+        ] {
+            for (text, cases) in theirs {
+                *mine.entry(text).or_default() += cases;
+            }
+        }
+    }
+
+    fn percent(&self, cases: u64) -> f64 {
+        100.0 * cases as f64 / self.cases.max(1) as f64
+    }
+}
+
+/// The texts of a rejection, each with the plugin that said it.
+fn texts(rejection: &Value) -> BTreeSet<String> {
+    let plugin = rejection["plugin"].as_str().unwrap_or_default();
+    let reasons = rejection["reasons"].as_array().into_iter().flatten();
+    reasons
+        .filter_map(Value::as_str)
+        .map(|reason| format!("{plugin}: {}", general(reason)))
+        .collect()
+}
+
+/// A reason without the taint that it quotes, of which there are too many to list.
+fn general(reason: &str) -> &str {
+    reason.split_once(" {").map_or(reason, |(start, _)| start)
+}
+
+fn count(counts: &mut BTreeMap<String, u64>, seen: BTreeSet<String>) {
+    for text in seen {
+        *counts.entry(text).or_default() += 1;
+    }
+}
+
+impl Display for Coverage {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let shares = [
+            ("nodes differ in feasibility or total", self.mixed),
+            ("several winners", self.tied),
+            ("rejected before any node", self.prefilter.values().sum()),
+            ("error", self.errors),
+        ];
+        writeln!(out, "What {} cases met:", self.cases)?;
+        for (text, cases) in shares {
+            writeln!(out, "  {cases:>8}  {:>5.1}%  {text}", self.percent(cases))?;
+        }
+        for (title, counts) in [
+            ("Rejections before any node", &self.prefilter),
+            ("Reasons of nodes", &self.reasons),
+            ("Scores above zero", &self.scores),
+        ] {
+            writeln!(out, "{title}:")?;
+            for (text, cases) in counts {
+                writeln!(out, "  {cases:>8}  {:>5.1}%  {text}", self.percent(*cases))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::Coverage;
+
+    #[test]
+    fn counts_cases_not_nodes() {
+        let no = json!({"feasible": false, "plugin": "P", "reasons": ["full"]});
+        let yes = json!({"feasible": true, "scores": {"S": 3, "Z": 0}, "total": 3});
+        let mut coverage = Coverage::default();
+        coverage.add(&json!({"error": null, "nodes": {"a": no, "b": no, "c": yes}}));
+        let mut other = Coverage::default();
+        other.add(&json!({"error": "unreadable"}));
+        coverage.merge(other);
+        let text = coverage.to_string();
+        assert!(text.contains("What 2 cases met"), "{text}");
+        assert!(text.contains("1   50.0%  P: full"), "{text}");
+        assert!(text.contains("1   50.0%  S\n"), "{text}");
+        assert!(text.contains("1   50.0%  error"), "{text}");
+        assert!(!text.contains("  Z"), "{text}");
+    }
+}

@@ -1,0 +1,67 @@
+//! Draws cases: a small cluster, a pod to judge and sometimes a configuration.
+//!
+//! Few nodes and few distinct values of everything make conflicts and ties frequent. Each case
+//! switches whole subjects on or off (see [`theme`]), because a pod that uses every field at once
+//! fits nowhere and shows nothing. Never drawn: volume claims, resource claims, affinity between
+//! pods, spread constraints, and services or controllers that select the pod.
+
+mod amount;
+mod bad;
+mod config;
+mod container;
+mod node;
+mod place;
+mod pod;
+mod resize;
+mod taint;
+mod theme;
+
+use serde_json::{Value, json};
+
+use crate::draw::Draw;
+use theme::World;
+
+/// Case `number` of `seed`. The same arguments always give the same case.
+pub fn case(seed: u64, number: u64) -> Value {
+    let mut draw = Draw::new(seed, number);
+    let world = World::draw(&mut draw);
+    let (config, profiles) = config::draw(&mut draw, &world);
+    let mut objects = node::all(&mut draw, &world);
+    objects.extend(pod::existing(&mut draw, &world));
+    objects.extend(bystanders(&mut draw));
+    if draw.chance(50) {
+        draw.shuffle(&mut objects);
+    }
+    let scheduler = draw.pick(&profiles).clone();
+    let pod = pod::judged(&mut draw, &world, &scheduler);
+    let mut case = json!({"id": format!("{seed}-{number}"), "objects": objects, "pod": pod});
+    if let Some(config) = config {
+        case["config"] = config;
+    }
+    // These cases have an error for an answer, so they are kept rare.
+    if draw.chance(1) {
+        bad::spoil(&mut draw, &mut case);
+    }
+    case
+}
+
+/// Objects that are in every cluster and that none of these plugins may be moved by.
+fn bystanders(draw: &mut Draw) -> Vec<Value> {
+    let mut objects = Vec::new();
+    if draw.chance(20) {
+        objects.push(json!({
+            "apiVersion": "v1", "kind": "Namespace",
+            "metadata": {"name": "default", "uid": "namespace-default"},
+        }));
+    }
+    if draw.chance(20) {
+        objects.push(json!({
+            "apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass",
+            "metadata": {"name": "high", "uid": "priorityclass-high"}, "value": 1000,
+        }));
+    }
+    objects
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,125 @@
+//! Pods: those that take room already, those that count for nothing, and the one to judge.
+
+use serde_json::{Value, json};
+
+use super::amount::{self, Size};
+use super::theme::World;
+use super::{container, place, resize, taint};
+use crate::draw::Draw;
+
+/// Every pod of the cluster but the one to judge.
+pub(super) fn existing(draw: &mut Draw, world: &World) -> Vec<Value> {
+    let count = draw.between(0, 12);
+    (0..count).map(|index| one_existing(draw, world, index)).collect()
+}
+
+fn one_existing(draw: &mut Draw, world: &World, index: u64) -> Value {
+    let mut pod = pod(draw, &format!("p{index}"));
+    let mut spec = json!({
+        "schedulerName": draw.pick(&["default-scheduler", "default-scheduler", "other-scheduler"]),
+        "priority": draw.pick(&[0, 0, 10, 1000]),
+    });
+    container::fill(draw, world, Size::Running, &mut spec);
+    extras(draw, world, Size::Running, &mut spec);
+    match draw.between(0, 19) {
+        0 => spec["nodeName"] = json!("n-absent"),
+        1 => {}
+        _ => spec["nodeName"] = json!(draw.pick(&world.nodes)),
+    }
+    pod["spec"] = spec;
+    // No two start at the same time: victims of equal age have no defined order.
+    pod["status"] = json!({"startTime": format!("2026-01-01T00:{index:02}:00Z")});
+    pod["status"]["phase"] = match draw.between(0, 14) {
+        0 => json!("Succeeded"),
+        1 => json!("Failed"),
+        2 => json!("Pending"),
+        _ => json!("Running"),
+    };
+    if draw.chance(10) {
+        pod["metadata"]["deletionTimestamp"] = json!("2026-01-02T00:00:00Z");
+        pod["metadata"]["deletionGracePeriodSeconds"] = json!(30);
+    }
+    if world.theme.resize && draw.chance(60) {
+        resize::fill(draw, world, &mut pod);
+    }
+    pod
+}
+
+/// The pod to judge, for the profile of this name.
+pub(super) fn judged(draw: &mut Draw, world: &World, scheduler: &str) -> Value {
+    let theme = &world.theme;
+    let mut pod = pod(draw, "judged");
+    let mut spec = json!({"schedulerName": scheduler, "priority": draw.pick(&[0, 10, 1000])});
+    container::fill(draw, world, Size::Judged, &mut spec);
+    extras(draw, world, Size::Judged, &mut spec);
+    if theme.volumes {
+        spec["volumes"] = json!(container::volumes(draw));
+    }
+    if theme.taints {
+        spec["tolerations"] = json!(taint::tolerations(draw));
+    }
+    if theme.unschedulable && draw.chance(35) {
+        spec["tolerations"] = json!([taint::of_unschedulable(draw)]);
+    }
+    if theme.selector {
+        spec["nodeSelector"] = place::selector(draw, world);
+    }
+    affinity(draw, world, &mut spec);
+    if theme.node_name {
+        let absent = "n-absent".to_owned();
+        spec["nodeName"] = json!(if draw.chance(15) { &absent } else { draw.pick(&world.nodes) });
+    }
+    if draw.chance(3) {
+        spec["schedulingGates"] = json!([{"name": "example.com/wait"}]);
+    }
+    pod["spec"] = spec;
+    pod["status"] = json!({"phase": "Pending"});
+    pod
+}
+
+fn affinity(draw: &mut Draw, world: &World, spec: &mut Value) {
+    let theme = &world.theme;
+    let mut affinity = json!({});
+    if theme.required || theme.match_fields {
+        affinity["requiredDuringSchedulingIgnoredDuringExecution"] = place::required(draw, world);
+    }
+    if theme.preferred {
+        // One bad preferred term fails the pod, so most cases have none.
+        let invalid = theme.invalid_selectors && draw.chance(25);
+        affinity["preferredDuringSchedulingIgnoredDuringExecution"] =
+            json!(place::preferred(draw, world, invalid));
+    }
+    if affinity != json!({}) || draw.chance(3) {
+        spec["affinity"] = json!({"nodeAffinity": affinity});
+    }
+}
+
+fn pod(draw: &mut Draw, name: &str) -> Value {
+    let namespace = draw.pick(&["default", "default", "team"]);
+    json!({
+        "apiVersion": "v1", "kind": "Pod",
+        "metadata": {"name": name, "namespace": namespace, "uid": format!("pod-{name}")},
+    })
+}
+
+/// What a pod asks for beside its containers.
+fn extras(draw: &mut Draw, world: &World, size: Size, spec: &mut Value) {
+    let theme = &world.theme;
+    if theme.overhead && draw.chance(60) {
+        spec["overhead"] = amount::requests(draw, theme, Size::Running);
+    }
+    if theme.pod_level && draw.chance(60) {
+        let mut resources = json!({});
+        if draw.chance(85) {
+            resources["requests"] = amount::requests(draw, theme, size);
+        }
+        if draw.chance(40) {
+            resources["limits"] = amount::requests(draw, theme, size);
+        }
+        spec["resources"] = resources;
+    }
+    if theme.features && draw.chance(40) {
+        spec["hostNetwork"] = json!(draw.chance(70));
+        spec["hostUsers"] = json!(draw.chance(30));
+    }
+}

@@ -1,0 +1,89 @@
+//! What a case is about. Subjects are switched on and off per case so that each meets few others
+//! at a time: filters then leave some nodes, and scores differ for a reason that can be read.
+
+use crate::draw::Draw;
+
+/// The subjects of a case.
+#[derive(Debug)]
+pub(super) struct Theme {
+    pub(super) taints: bool,
+    pub(super) unschedulable: bool,
+    pub(super) selector: bool,
+    pub(super) required: bool,
+    pub(super) match_fields: bool,
+    pub(super) preferred: bool,
+    pub(super) node_name: bool,
+    pub(super) ports: bool,
+    pub(super) rare_resources: bool,
+    pub(super) init_containers: bool,
+    pub(super) overhead: bool,
+    pub(super) pod_level: bool,
+    pub(super) resize: bool,
+    pub(super) images: bool,
+    pub(super) features: bool,
+    pub(super) volumes: bool,
+    /// Nodes have room for a handful of pods only.
+    pub(super) crowded: bool,
+    /// Quantities are written in every way the API allows.
+    pub(super) odd_amounts: bool,
+    /// Selectors that an API server would refuse; kube-scheduler has rules for them nevertheless.
+    pub(super) invalid_selectors: bool,
+}
+
+impl Theme {
+    fn draw(draw: &mut Draw) -> Theme {
+        Theme {
+            taints: draw.chance(45),
+            unschedulable: draw.chance(20),
+            selector: draw.chance(25),
+            required: draw.chance(35),
+            match_fields: draw.chance(15),
+            preferred: draw.chance(40),
+            node_name: draw.chance(4),
+            ports: draw.chance(35),
+            rare_resources: draw.chance(40),
+            init_containers: draw.chance(40),
+            overhead: draw.chance(20),
+            pod_level: draw.chance(25),
+            resize: draw.chance(30),
+            images: draw.chance(50),
+            features: draw.chance(15),
+            volumes: draw.chance(25),
+            crowded: draw.chance(25),
+            odd_amounts: draw.chance(35),
+            invalid_selectors: draw.chance(10),
+        }
+    }
+}
+
+/// What the objects of one case share.
+#[derive(Debug)]
+pub(super) struct World {
+    pub(super) theme: Theme,
+    /// Names of the nodes that exist.
+    pub(super) nodes: Vec<String>,
+    /// Size of each image of [`super::container::IMAGES`]. An image has one size in the whole
+    /// cluster: with several, kube-scheduler's answer depends on which node it saw first.
+    pub(super) image_bytes: Vec<u64>,
+}
+
+impl World {
+    pub(super) fn draw(draw: &mut Draw) -> World {
+        const MB: u64 = 1 << 20;
+        let count = draw.between(1, 8);
+        let image_bytes = super::container::IMAGES
+            .iter()
+            .map(|_| match draw.between(0, 3) {
+                0 => draw.between(1, 30 * MB),
+                1 => draw.between(30 * MB, 1_000 * MB),
+                2 => draw.between(1_000 * MB, 8_000 * MB),
+                _ => draw.between(8_000 * MB, 60_000 * MB),
+            })
+            .collect();
+        World {
+            theme: Theme::draw(draw),
+            nodes: (0..count).map(|index| format!("n{index}")).collect(),
+            image_bytes,
+        }
+    }
+}
