@@ -1,1 +1,103 @@
-//! Mechanism: events in, decisions out
+//! Mechanism: events in, decisions out, time passed as an argument.
+//!
+//! [`Scheduler::apply`] takes in what happened, [`Scheduler::step`] decides about the units whose
+//! turn it is. One thread owns all of it. The engine knows no plugin by name and no API: it asks
+//! the questions of `framework` and speaks in the ids of `model`.
+
+mod apply;
+mod board;
+mod cycle;
+mod explain;
+mod peaks;
+mod queue;
+mod screen;
+
+pub use explain::{Judgement, NodeJudgement};
+pub use queue::{Backoff, QueueCounts};
+
+use framework::Profile;
+use model::{Attempt, Catalog, ClassId, Decision, Time, Usage};
+
+use board::Boards;
+use queue::Queue;
+
+/// Choices that hold for all profiles.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Options {
+    /// How long units wait after failures.
+    pub backoff: Backoff,
+    /// Decides between nodes that are equally good, together with the pod's uid.
+    pub seed: u64,
+}
+
+/// A scheduler for any number of profiles that share one cluster.
+pub struct Scheduler {
+    catalog: Catalog,
+    usage: Usage,
+    profiles: Vec<Profile>,
+    queue: Queue,
+    boards: Boards,
+    attempt: Attempt,
+    seed: u64,
+}
+
+impl Scheduler {
+    /// A scheduler that knows nothing yet. `catalog` is the one the profiles were made with.
+    #[must_use]
+    pub fn new(catalog: Catalog, profiles: Vec<Profile>, options: Options) -> Self {
+        Self {
+            catalog,
+            usage: Usage::default(),
+            profiles,
+            queue: Queue::new(options.backoff),
+            boards: Boards::default(),
+            attempt: Attempt::default(),
+            seed: options.seed,
+        }
+    }
+
+    /// Decides about at most `budget` units whose turn it is, most important first.
+    pub fn step(&mut self, now: Time, budget: usize, decisions: &mut Vec<Decision>) {
+        self.queue.advance(now);
+        for _ in 0..budget {
+            let Some(unit) = self.queue.pop() else { break };
+            self.attempt(unit, now, decisions);
+        }
+    }
+
+    /// When a step can next do something, if nothing happens before.
+    #[must_use]
+    pub fn next_wakeup(&self) -> Option<Time> {
+        self.queue.next_wakeup()
+    }
+
+    /// Facts.
+    #[must_use]
+    pub fn catalog(&self) -> &Catalog {
+        &self.catalog
+    }
+
+    /// What is taken.
+    #[must_use]
+    pub fn usage(&self) -> &Usage {
+        &self.usage
+    }
+
+    /// How many units wait, and where.
+    #[must_use]
+    pub fn waiting(&self) -> QueueCounts {
+        self.queue.counts()
+    }
+
+    /// The profile of a scheduler name.
+    fn profile_named(&self, scheduler: &str) -> Option<usize> {
+        self.profiles.iter().position(|profile| profile.scheduler == scheduler)
+    }
+
+    /// The profile that schedules pods of a class.
+    fn profile_of(&self, class: ClassId) -> &Profile {
+        let scheduler = &self.catalog.class(class).spec.scheduler;
+        let at = self.profile_named(scheduler);
+        &self.profiles[at.expect("only pods of our profiles wait")]
+    }
+}

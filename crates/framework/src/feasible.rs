@@ -1,6 +1,8 @@
 //! "Which nodes could hold a pod of this class?"
 
-use model::{Catalog, Class, NodeId, Reason, Symbol, Usage};
+use std::collections::BTreeSet;
+
+use model::{Catalog, Class, NodeId, Reason, Usage};
 
 use crate::plugin::Plugin;
 
@@ -16,10 +18,10 @@ pub struct View<'a> {
 /// What an answer about a node depends on, and so when a kept answer is out of date.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Reach {
-    /// Facts and load of that node alone.
-    Node,
-    /// Anything in the cluster: asked anew for every pod.
-    Cluster,
+    /// Facts of that node alone.
+    Facts,
+    /// Facts of that node, and what is taken of it.
+    Load,
 }
 
 /// What a plugin says of a class before any node is looked at.
@@ -27,14 +29,11 @@ pub enum Reach {
 pub enum Verdict {
     /// Look at the nodes.
     Open,
-    /// Look at these nodes only, by name.
-    Only(Nodes),
+    /// Look at the nodes with these names only.
+    Only(BTreeSet<String>),
     /// Look at no node.
     Refused(Reason),
 }
-
-/// Names of nodes, sorted.
-pub type Nodes = Box<[Symbol]>;
 
 /// A plugin that can rule nodes out.
 pub trait Feasible: Plugin {
@@ -44,10 +43,8 @@ pub trait Feasible: Plugin {
 
 /// The prepared answer for one class. It owns what it needs and stays good while the class lives.
 pub trait Narrow: Send + Sync {
-    /// What the answers depend on.
-    fn reach(&self) -> Reach {
-        Reach::Node
-    }
+    /// What the answers about nodes depend on.
+    fn reach(&self) -> Reach;
 
     /// What it says before any node is looked at.
     fn before(&self, _view: View<'_>) -> Verdict {

@@ -17,7 +17,7 @@ mod wake;
 
 pub use admit::Admit;
 pub use args::{Args, BalancedArgs, FitArgs, NodeAffinityArgs, ResourceWeight, ShapePoint, Strategy};
-pub use feasible::{Feasible, Narrow, Nodes, Reach, Verdict, View};
+pub use feasible::{Feasible, Narrow, Reach, Verdict, View};
 pub use order::{Order, OrderKey};
 pub use plugin::Plugin;
 pub use point::{Point, Points};

@@ -42,9 +42,7 @@ pub trait Rank: Plugin {
 /// The prepared answer for one class.
 pub trait Scores: Send + Sync {
     /// What the answers depend on.
-    fn reach(&self) -> Reach {
-        Reach::Node
-    }
+    fn reach(&self) -> Reach;
 
     /// How raw scores become scores.
     fn normalize(&self) -> Normalize {

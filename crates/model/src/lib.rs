@@ -45,4 +45,4 @@ pub use symbol::{Symbol, Symbols};
 pub use taint::{Effect, Operator, Taint, Toleration};
 pub use time::{Millis, Time};
 pub use txn::Txn;
-pub use usage::{Load, Usage};
+pub use usage::{Load, Touch, Usage};

@@ -44,16 +44,23 @@ impl Load {
 
     fn add(&mut self, charge: &Charge<ResourceId>, sign: i64) {
         let amounts = &charge.amounts;
-        self.cpu += sign * amounts.cpu;
-        self.memory += sign * amounts.memory;
-        self.ephemeral += sign * amounts.ephemeral;
-        self.scored_cpu += sign * charge.scored_cpu;
-        self.scored_memory += sign * charge.scored_memory;
+        // Absurd requests wrap around, as they do in kube-scheduler, and come back when undone.
+        let add = |total: &mut i64, amount: i64| {
+            *total = total.wrapping_add(sign.wrapping_mul(amount));
+        };
+        add(&mut self.cpu, amounts.cpu);
+        add(&mut self.memory, amounts.memory);
+        add(&mut self.ephemeral, amounts.ephemeral);
+        add(&mut self.scored_cpu, charge.scored_cpu);
+        add(&mut self.scored_memory, charge.scored_memory);
         self.pods += sign;
+        if amounts.scalars.is_empty() {
+            return;
+        }
         for (resource, amount) in &amounts.scalars {
-            match self.scalars.iter().position(|(id, _)| id == resource) {
-                Some(at) => self.scalars[at].1 += sign * amount,
-                None => self.scalars.push((*resource, sign * amount)),
+            match self.scalars.iter_mut().find(|(id, _)| id == resource) {
+                Some((_, total)) => add(total, *amount),
+                None => self.scalars.push((*resource, sign.wrapping_mul(*amount))),
             }
         }
         self.scalars.retain(|(_, amount)| *amount != 0);
@@ -76,11 +83,20 @@ impl Load {
     }
 }
 
+/// A node that is not what it was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Touch {
+    /// Which node.
+    pub node: NodeId,
+    /// Whether its facts changed, and not only what is taken of it.
+    pub is_facts: bool,
+}
+
 /// What is taken, node by node.
 #[derive(Default)]
 pub struct Usage {
     loads: Vec<Load>,
-    touched: Vec<NodeId>,
+    touched: Vec<Touch>,
     /// How many log entries were dropped before the first that is kept.
     touched_before: u64,
     repelling: Map<Symbol, u32>,
@@ -109,8 +125,12 @@ impl Usage {
         }
     }
 
-    /// Notes that a node is not what it was, for facts that changed.
-    pub fn touch(&mut self, node: NodeId) {
+    /// Notes that the facts of a node changed.
+    pub fn touch_facts(&mut self, node: NodeId) {
+        self.touch(Touch { node, is_facts: true });
+    }
+
+    fn touch(&mut self, touch: Touch) {
         // Readers that are further behind than this look at all nodes anew, which is cheaper.
         let keep = self.loads.len().max(1024);
         if self.touched.len() >= 2 * keep {
@@ -118,7 +138,7 @@ impl Usage {
             self.touched.drain(..dropped);
             self.touched_before += dropped as u64;
         }
-        self.touched.push(node);
+        self.touched.push(touch);
     }
 
     /// The mark of the log's end, to be given to [`Usage::touched_since`] later.
@@ -129,7 +149,7 @@ impl Usage {
 
     /// Nodes touched since a mark, or nothing if the log does not reach back that far.
     #[must_use]
-    pub fn touched_since(&self, mark: u64) -> Option<&[NodeId]> {
+    pub fn touched_since(&self, mark: u64) -> Option<&[Touch]> {
         let dropped = mark.checked_sub(self.touched_before)?;
         usize::try_from(dropped).ok().and_then(|at| self.touched.get(at..))
     }
@@ -145,7 +165,7 @@ impl Usage {
             }
             Some(Repels::AnyNamespace) => self.repelling_any += 1,
         }
-        self.touch(node);
+        self.touch(Touch { node, is_facts: false });
     }
 
     pub(crate) fn evict(&mut self, class: &Class, node: NodeId) {
@@ -165,6 +185,6 @@ impl Usage {
             }
             Some(Repels::AnyNamespace) => self.repelling_any -= 1,
         }
-        self.touch(node);
+        self.touch(Touch { node, is_facts: false });
     }
 }

@@ -3,6 +3,17 @@
 //! Meanings, texts, default weights and order are those of kube-scheduler 1.37; `tests/parity`
 //! compares every one of them with the original.
 
+mod guard;
+mod image_locality;
+mod node_affinity;
+mod node_declared_features;
+mod node_name;
+mod node_ports;
+mod node_resources;
+mod node_unschedulable;
+mod priority_sort;
 mod registry;
+mod scheduling_gates;
+mod taint_toleration;
 
 pub use registry::{BuildError, build, known};

@@ -1,6 +1,26 @@
 //! The only list of all plugins: what a configuration may name, and how a profile is made of it.
 
-use framework::{Point, PluginInfo, Points};
+use std::fmt;
+use std::sync::Arc;
+
+use framework::{
+    Admit, Args, BalancedArgs, Feasible, FitArgs, NodeAffinityArgs, PluginChoice, PluginInfo,
+    Point, Points, Profile, ProfileSettings, Rank, Ranking,
+};
+use model::Catalog;
+
+use crate::guard::Guard;
+use crate::image_locality::ImageLocality;
+use crate::node_affinity::NodeAffinity;
+use crate::node_declared_features::NodeDeclaredFeatures;
+use crate::node_name::NodeName;
+use crate::node_ports::NodePorts;
+use crate::node_resources::{NodeResourcesBalancedAllocation, NodeResourcesFit};
+use crate::node_unschedulable::NodeUnschedulable;
+use crate::priority_sort::PrioritySort;
+use crate::scheduling_gates::SchedulingGates;
+use crate::taint_toleration::TaintToleration;
+
 use Point::{
     Bind, Filter, Permit, PlacementGenerate, PlacementScore, PodGroupPostFilter, PostFilter,
     PreBind, PreEnqueue, PreFilter, PreScore, QueueSort, Reserve, Score,
@@ -75,4 +95,148 @@ pub fn known() -> &'static [PluginInfo] {
         planned("BackfillScheduler", &["BackfillScoring"], &[PreEnqueue, PreFilter, Score]),
     ];
     KNOWN
+}
+
+/// Why a profile cannot be made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum BuildError {
+    /// The profile has no plugin, or several, that order the queue.
+    QueueSort {
+        /// The profile.
+        scheduler: String,
+        /// How many there are.
+        count: usize,
+    },
+    /// A plugin of this name is not known, or cannot be asked at this point.
+    Unknown {
+        /// The profile.
+        scheduler: String,
+        /// The plugin.
+        plugin: String,
+        /// The point.
+        point: &'static str,
+    },
+}
+
+impl fmt::Display for BuildError {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::QueueSort { scheduler, count } => {
+                write!(out, "profile {scheduler:?} has {count} queueSort plugins, expected one")
+            }
+            Self::Unknown { scheduler, plugin, point } => {
+                write!(out, "profile {scheduler:?}: plugin {plugin:?} cannot be asked at {point}")
+            }
+        }
+    }
+}
+
+impl std::error::Error for BuildError {}
+
+/// Makes the plugins of a profile. Plugins that are not built become guards.
+///
+/// # Errors
+/// When the settings name a plugin that is not registered, or not at that point.
+pub fn build(settings: &ProfileSettings, catalog: &mut Catalog) -> Result<Profile, BuildError> {
+    let [order] = settings.at(QueueSort) else {
+        let count = settings.at(QueueSort).len();
+        return Err(BuildError::QueueSort { scheduler: settings.scheduler.clone(), count });
+    };
+    let order = match order.name {
+        "PrioritySort" => Arc::new(PrioritySort),
+        _ => return Err(unknown(settings, order, QueueSort)),
+    };
+    let mut admit: Vec<Arc<dyn Admit>> = Vec::new();
+    for choice in settings.at(PreEnqueue) {
+        match choice.name {
+            "SchedulingGates" => admit.push(Arc::new(SchedulingGates)),
+            // Neither keeps an ordinary pod out, and pods that need them meet their guard.
+            "DefaultPreemption" | "DynamicResources" => {}
+            _ => return Err(unknown(settings, choice, PreEnqueue)),
+        }
+    }
+    let before = make_all_feasible(settings, PreFilter, catalog)?;
+    let filters = make_all_feasible(settings, Filter, catalog)?;
+    let mut rankings = Vec::new();
+    for choice in settings.at(Score) {
+        if let Some(plugin) = make_rank(settings, choice, catalog)? {
+            rankings.push(Ranking { plugin, weight: choice.weight });
+        }
+    }
+    Ok(Profile { scheduler: settings.scheduler.clone(), order, admit, before, filters, rankings })
+}
+
+fn make_all_feasible(
+    settings: &ProfileSettings,
+    point: Point,
+    catalog: &mut Catalog,
+) -> Result<Vec<Arc<dyn Feasible>>, BuildError> {
+    let choices = settings.at(point).iter();
+    choices.map(|choice| make_feasible(settings, choice, point, catalog)).collect()
+}
+
+fn make_feasible(
+    settings: &ProfileSettings,
+    choice: &PluginChoice,
+    point: Point,
+    catalog: &mut Catalog,
+) -> Result<Arc<dyn Feasible>, BuildError> {
+    Ok(match choice.name {
+        "NodeName" => Arc::new(NodeName),
+        "NodeUnschedulable" => Arc::new(NodeUnschedulable),
+        "TaintToleration" => Arc::new(TaintToleration),
+        "NodeAffinity" => Arc::new(NodeAffinity::new(&affinity_args(settings), catalog)),
+        "NodePorts" => Arc::new(NodePorts),
+        "NodeResourcesFit" => Arc::new(NodeResourcesFit::new(fit_args(settings), catalog)),
+        "NodeDeclaredFeatures" => Arc::new(NodeDeclaredFeatures),
+        name => Arc::new(Guard::of(name).ok_or_else(|| unknown(settings, choice, point))?),
+    })
+}
+
+fn make_rank(
+    settings: &ProfileSettings,
+    choice: &PluginChoice,
+    catalog: &mut Catalog,
+) -> Result<Option<Arc<dyn Rank>>, BuildError> {
+    Ok(Some(match choice.name {
+        "TaintToleration" => Arc::new(TaintToleration),
+        "NodeAffinity" => Arc::new(NodeAffinity::new(&affinity_args(settings), catalog)),
+        "NodeResourcesFit" => Arc::new(NodeResourcesFit::new(fit_args(settings), catalog)),
+        "NodeResourcesBalancedAllocation" => {
+            Arc::new(NodeResourcesBalancedAllocation::new(&balanced_args(settings), catalog))
+        }
+        "ImageLocality" => Arc::new(ImageLocality),
+        // Pods that these would rank are refused by their guard.
+        name if Guard::of(name).is_some() => return Ok(None),
+        _ => return Err(unknown(settings, choice, Score)),
+    }))
+}
+
+fn affinity_args(settings: &ProfileSettings) -> NodeAffinityArgs {
+    match settings.args_of("NodeAffinity") {
+        Some(Args::NodeAffinity(args)) => args.clone(),
+        _ => NodeAffinityArgs::default(),
+    }
+}
+
+fn fit_args(settings: &ProfileSettings) -> FitArgs {
+    match settings.args_of("NodeResourcesFit") {
+        Some(Args::Fit(args)) => args.clone(),
+        _ => FitArgs::default(),
+    }
+}
+
+fn balanced_args(settings: &ProfileSettings) -> BalancedArgs {
+    match settings.args_of("NodeResourcesBalancedAllocation") {
+        Some(Args::Balanced(args)) => args.clone(),
+        _ => BalancedArgs::default(),
+    }
+}
+
+fn unknown(settings: &ProfileSettings, choice: &PluginChoice, point: Point) -> BuildError {
+    BuildError::Unknown {
+        scheduler: settings.scheduler.clone(),
+        plugin: choice.name.into(),
+        point: point.word(),
+    }
 }

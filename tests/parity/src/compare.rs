@@ -142,9 +142,9 @@ fn scores(found: &mut Found, path: &str, ours: &Value, theirs: &Value) {
         .collect();
     for plugin in plugins {
         // A plugin that skipped the pod is absent.
-        let score = |node: &Value| match &node["scores"][plugin] {
-            Value::Null => json!(0),
-            score => score.clone(),
+        let score = |node: &Value| {
+            let score = &node["scores"][plugin];
+            if score.is_null() { json!(0) } else { score.clone() }
         };
         let kind = format!("scores {plugin}");
         found.compare(&kind, &format!("{path}.scores.{plugin}"), &score(ours), &score(theirs));

@@ -123,7 +123,8 @@ impl Process {
             Err(error) => error.to_string(),
         };
         let complaint = self.complaint.take().and_then(|thread| thread.join().ok());
-        format!("ended without an answer ({status})\n{}", complaint.unwrap_or_default())
+        let text = format!("ended without an answer ({status})\n{}", complaint.unwrap_or_default());
+        text.trim_end().to_owned()
     }
 }
 

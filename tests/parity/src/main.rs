@@ -138,22 +138,23 @@ fn judge_random(pairs: Vec<Pair>, seed: u64, cases: u64) -> Result<(Vec<Pair>, T
 
 /// Prints one minimal case for each kind of difference, and saves every failure that was kept.
 fn print_failures(pair: &mut Pair, tally: &Tally, save: &Path) -> Result<()> {
-    let mut kinds = BTreeSet::new();
+    let mut printed = BTreeSet::new();
     for failure in &tally.failures {
         let kind = failure.differences().into_iter().next().map(|difference| difference.kind);
-        let is_new = kinds.len() < PRINTED_MAX && kinds.insert(kind);
-        if !is_new {
+        if printed.len() == PRINTED_MAX || !printed.insert(kind) {
             save_case(save, failure)?;
             continue;
         }
         let smallest = run::minimal(pair, failure)?;
         let file = save_case(save, &smallest)?;
-        println!(
-            "\ncase {} disagrees; as small as it gets, {}:",
-            failure.case["id"],
-            file.display()
-        );
+        println!("\ncase {} disagrees; made small, {}:", failure.case["id"], file.display());
         print!("{}", report::disagreement(&smallest));
+    }
+    if !tally.kinds.is_empty() {
+        println!("\nDisagreements by their first difference:");
+    }
+    for (kind, count) in &tally.kinds {
+        println!("  {count:>8}  {kind}");
     }
     Ok(())
 }

@@ -40,23 +40,23 @@ pub fn side_by_side(outcome: &Outcome) -> String {
         (Answer::Verdict(ours), Answer::Verdict(theirs)) => (ours, theirs),
         _ => return differing(outcome),
     };
-    let marked: BTreeSet<String> =
-        outcome.differences().iter().map(|difference| part(&difference.path)).collect();
+    let differences = outcome.differences();
     let mut text = format!("   {:COLUMN$}   kube-scheduler\n", "kubenexus");
     for part in parts(ours, theirs) {
-        let mark = if marked.contains(&part) { '!' } else { ' ' };
+        let differs = differences.iter().any(|difference| is_within(&difference.path, &part));
+        let mark = if differs { '!' } else { ' ' };
         text += &format!("{mark}  {part}\n");
         text += &columns(at(ours, &part), at(theirs, &part));
     }
     text
 }
 
-/// The part of a verdict that a path leads into: a node, or a field of the verdict.
-fn part(path: &str) -> String {
-    let fields = if path.starts_with("nodes.") { 2 } else { 1 };
-    path.split('.').take(fields).collect::<Vec<_>>().join(".")
+/// Whether a path leads into a part of the verdict.
+fn is_within(path: &str, part: &str) -> bool {
+    path.strip_prefix(part).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
 }
 
+/// The parts to show: two fields of the verdict, and every node.
 fn parts(ours: &Value, theirs: &Value) -> Vec<String> {
     let names = [ours, theirs].into_iter().filter_map(|verdict| verdict["nodes"].as_object());
     let nodes: BTreeSet<String> =

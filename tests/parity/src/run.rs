@@ -1,6 +1,6 @@
 //! Puts cases to both processes and keeps what came of it.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -15,8 +15,8 @@ use crate::shrink;
 /// Cases on their way per pair, so that neither process waits for the other.
 const IN_FLIGHT: usize = 32;
 
-/// Failures kept with their case; of a broken build's thousands the rest is only counted.
-const FAILURES_MAX: usize = 100;
+/// Failures of one kind that are kept with their case; the rest is only counted.
+const KEPT_PER_KIND: u64 = 5;
 
 /// The kind of difference that costs too much time to look at twice.
 const LATE: &str = "late";
@@ -43,8 +43,8 @@ impl Outcome {
             (ours, theirs) => vec![Difference {
                 kind: if is_late(ours) || is_late(theirs) { LATE } else { "broken" }.to_owned(),
                 path: "the answer itself".to_owned(),
-                ours: in_words(ours),
-                theirs: in_words(theirs),
+                ours: json!(in_words(ours)),
+                theirs: json!(in_words(theirs)),
             }],
         }
     }
@@ -54,11 +54,11 @@ fn is_late(answer: &Answer) -> bool {
     matches!(answer, Answer::Late)
 }
 
-fn in_words(answer: &Answer) -> Value {
+fn in_words(answer: &Answer) -> &str {
     match answer {
-        Answer::Verdict(_) => json!("a verdict"),
-        Answer::Broken(how) => json!(how),
-        Answer::Late => json!("no answer in time"),
+        Answer::Verdict(_) => "a verdict",
+        Answer::Broken(how) => how,
+        Answer::Late => "no answer in time",
     }
 }
 
@@ -162,7 +162,9 @@ pub struct Tally {
     pub passed: u64,
     /// Cases on which they do not.
     pub failed: u64,
-    /// The first of these.
+    /// How many of these there are of each kind of difference, by their first one.
+    pub kinds: BTreeMap<String, u64>,
+    /// The first few of each kind.
     pub failures: Vec<Outcome>,
     /// What the cases exercised.
     pub coverage: Coverage,
@@ -175,29 +177,28 @@ impl Tally {
             self.coverage.add(theirs);
         }
         progress.done.fetch_add(1, Ordering::Relaxed);
-        if outcome.differences().is_empty() {
+        let Some(first) = outcome.differences().into_iter().next() else {
             self.passed += 1;
             return;
-        }
+        };
         progress.failed.fetch_add(1, Ordering::Relaxed);
         self.failed += 1;
-        self.keep(outcome);
+        let count = self.kinds.entry(first.kind).or_default();
+        *count += 1;
+        if *count <= KEPT_PER_KIND {
+            self.failures.push(outcome);
+        }
     }
 
     /// Adds what another part of the run counted.
     pub fn merge(&mut self, other: Tally) {
         self.passed += other.passed;
         self.failed += other.failed;
+        for (kind, count) in other.kinds {
+            *self.kinds.entry(kind).or_default() += count;
+        }
+        self.failures.extend(other.failures);
         self.coverage.merge(other.coverage);
-        for failure in other.failures {
-            self.keep(failure);
-        }
-    }
-
-    fn keep(&mut self, failure: Outcome) {
-        if self.failures.len() < FAILURES_MAX {
-            self.failures.push(failure);
-        }
     }
 }
 
@@ -216,4 +217,33 @@ pub fn minimal(pair: &mut Pair, failure: &Outcome) -> io::Result<Outcome> {
         pair.judge(candidate.clone()).map(|outcome| shows(&outcome))
     })?;
     if case == failure.case { Ok(failure.clone()) } else { pair.judge(case) }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::{Outcome, Progress, Tally};
+    use crate::judge::Answer;
+
+    fn outcome(ours: Answer) -> Outcome {
+        let theirs = Answer::Verdict(json!({"id": "a", "error": null, "nodes": {}}));
+        Outcome { case: json!({"id": "a"}), ours, theirs }
+    }
+
+    #[test]
+    fn few_failures_of_each_kind_are_kept_and_all_are_counted() {
+        let progress = Progress::default();
+        let mut tally = Tally::default();
+        let error = Answer::Verdict(json!({"id": "a", "error": "no"}));
+        let same = outcome(Answer::Late).theirs;
+        for ours in [&error; 9].into_iter().chain([&Answer::Late, &same]) {
+            tally.add(outcome(ours.clone()), &progress);
+        }
+        assert_eq!((tally.passed, tally.failed, tally.failures.len()), (1, 10, 6));
+        assert_eq!((tally.kinds["error"], tally.kinds["late"]), (9, 1));
+        let mut total = Tally::default();
+        total.merge(tally);
+        assert_eq!((total.passed, total.failed, total.kinds["error"]), (1, 10, 9));
+    }
 }

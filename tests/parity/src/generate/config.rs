@@ -11,7 +11,7 @@ use super::theme::World;
 use crate::draw::Draw;
 
 /// Plugins that may be left out of a profile.
-const OPTIONAL: [&str; 10] = [
+pub(super) const OPTIONAL: [&str; 10] = [
     "SchedulingGates",
     "NodeName",
     "NodeUnschedulable",

@@ -59,7 +59,7 @@ fn container(draw: &mut Draw, world: &World, size: Size, name: &str) -> Value {
     if draw.chance(15) {
         container["resources"]["limits"] = amount::requests(draw, &world.theme, size);
     }
-    if world.theme.ports && draw.chance(60) {
+    if world.theme.ports && draw.chance(40) {
         let count = draw.between(1, 2);
         container["ports"] = (0..count).map(|_| port(draw)).collect();
     }
@@ -71,7 +71,7 @@ fn container(draw: &mut Draw, world: &World, size: Size, name: &str) -> Value {
 
 fn port(draw: &mut Draw) -> Value {
     let mut port = json!({"containerPort": draw.pick(&[80, 443, 8080])});
-    if draw.chance(85) {
+    if draw.chance(75) {
         port["hostPort"] = json!(draw.pick(&[80, 80, 443, 8080]));
     } else if draw.chance(30) {
         port["hostPort"] = json!(0);
@@ -98,7 +98,8 @@ fn needs_features(draw: &mut Draw, container: &mut Value) {
         container["restartPolicy"] = json!("Never");
     }
     if draw.chance(20) {
-        let options: &[&str] = draw.pick(&[&[] as &[&str], &["noexec"], &["nodev", "nosuid"]]);
+        let options =
+            draw.pick(&[json!([]), json!(["noexec"]), json!(["nodev", "nosuid"])]).clone();
         container["volumeMounts"] =
             json!([{"name": "scratch", "mountPath": "/scratch", "bindMountOptions": options}]);
     }

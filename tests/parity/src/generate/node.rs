@@ -24,7 +24,7 @@ pub(super) fn all(draw: &mut Draw, world: &World) -> Vec<Value> {
         .iter()
         .map(|name| {
             let mut node = draw.pick(&shapes).clone();
-            if draw.chance(40) {
+            if draw.chance(50) {
                 vary(draw, world, &mut node);
             }
             node["metadata"]["name"] = json!(name);
@@ -48,7 +48,7 @@ fn shape(draw: &mut Draw, world: &World) -> Value {
         node["status"]["images"] = images(draw, world);
     }
     if world.theme.features {
-        let declared = draw.subset(&FEATURES, 60);
+        let declared = draw.subset(&FEATURES, 75);
         node["status"]["declaredFeatures"] = json!(declared);
     }
     node
@@ -75,7 +75,7 @@ fn offer(draw: &mut Draw, world: &World, node: &mut Value) {
 fn taint_node(draw: &mut Draw, world: &World, node: &mut Value) {
     let mut taints = if world.theme.taints { taint::taints(draw) } else { Vec::new() };
     let mut spec = json!({});
-    if world.theme.unschedulable && draw.chance(50) {
+    if world.theme.unschedulable && draw.chance(35) {
         spec["unschedulable"] = json!(true);
         // The node controller adds this taint a little later than the field is set.
         if draw.chance(60) {

@@ -6,33 +6,34 @@ use super::theme::World;
 use crate::draw::Draw;
 
 const KEYS: [&str; 4] = ["zone", "disk", "rank", "example.com/rack"];
-const NUMBERS: [&str; 5] = ["1", "2", "5", "10", "-3"];
+const NUMBERS: [&str; 5] = ["0", "1", "2", "5", "010"];
 const NODE_NAME: &str = "metadata.name";
 
 /// The labels of a node, without those that carry its name.
 pub(super) fn labels(draw: &mut Draw) -> Map<String, Value> {
     let mut labels = Map::new();
-    for key in draw.subset(&KEYS, 75) {
+    for key in draw.subset(&KEYS, 85) {
         labels.insert((*key).to_owned(), json!(value(draw, key)));
     }
     labels
 }
 
 fn value(draw: &mut Draw, key: &str) -> &'static str {
-    match key {
-        "zone" => draw.pick(&["a", "b", "c"]),
-        "disk" => draw.pick(&["ssd", "hdd", ""]),
-        "rank" => draw.pick(&["1", "2", "3", "7", "-5", "many", "1.5"]),
-        _ => draw.pick(&["r1", "r2"]),
-    }
+    let values: &[&'static str] = match key {
+        "zone" => &["a", "a", "b"],
+        "disk" => &["ssd", "ssd", "hdd", ""],
+        "rank" => &["2", "3", "3", "7", "007", "many", "1.5"],
+        _ => &["r1", "r2"],
+    };
+    draw.pick::<&str>(values)
 }
 
 /// A node selector of one or two labels; rarely one without any, or with a value no label has.
 pub(super) fn selector(draw: &mut Draw, world: &World) -> Value {
     let mut selector = Map::new();
-    let count = *draw.pick(&[0, 1, 1, 1, 1, 2]);
+    let count = *draw.pick(&[0, 1, 1, 1, 1, 1, 2]);
     for _ in 0..count {
-        let key = *draw.pick(&KEYS);
+        let key = if draw.chance(60) { "zone" } else { *draw.pick(&KEYS) };
         selector.insert(key.to_owned(), json!(value(draw, key)));
     }
     if draw.chance(5) {
@@ -46,7 +47,13 @@ pub(super) fn selector(draw: &mut Draw, world: &World) -> Value {
 
 /// The terms of a required node affinity: any of them is enough.
 pub(super) fn required(draw: &mut Draw, world: &World) -> Value {
-    let count = *draw.pick(&[0, 1, 1, 1, 2, 2, 2, 3]);
+    if world.theme.match_fields && draw.chance(10) {
+        // Two names at once: a conflict that is seen before any node is looked at.
+        let names = [named("In", draw.pick(&world.nodes).as_str()), named("In", "n-absent")];
+        return json!({"nodeSelectorTerms": [{"matchFields": names}]});
+    }
+    // No term at all fits no node.
+    let count = if draw.chance(4) { 0 } else { *draw.pick(&[1, 2, 3, 3]) };
     let invalid = world.theme.invalid_selectors;
     let terms: Vec<Value> = (0..count).map(|_| term(draw, world, invalid)).collect();
     json!({"nodeSelectorTerms": terms})
@@ -66,7 +73,7 @@ pub(super) fn preferred(draw: &mut Draw, world: &World, invalid: bool) -> Vec<Va
 /// A profile's affinity for all its pods. A mistake in it is an error of the configuration.
 pub(super) fn added(draw: &mut Draw, world: &World) -> Value {
     let mut affinity = json!({});
-    if draw.chance(50) {
+    if draw.chance(35) {
         let count = draw.between(1, 3);
         let terms: Vec<Value> = (0..count).map(|_| term(draw, world, false)).collect();
         affinity["requiredDuringSchedulingIgnoredDuringExecution"] =
@@ -87,7 +94,7 @@ fn term(draw: &mut Draw, world: &World, invalid: bool) -> Value {
     }
     let labels = match (fields, draw.chance(6)) {
         (0, true) => 0,
-        (0, false) => *draw.pick(&[1, 1, 1, 2]),
+        (0, false) => *draw.pick(&[1, 1, 1, 1, 2]),
         _ => *draw.pick(&[0, 0, 0, 1]),
     };
     if labels > 0 || draw.chance(10) {
@@ -113,7 +120,7 @@ fn expression(draw: &mut Draw, invalid: bool) -> Value {
 }
 
 fn values(draw: &mut Draw, key: &str) -> Vec<&'static str> {
-    let count = draw.between(1, 2);
+    let count = draw.between(1, 3);
     (0..count).map(|_| value(draw, key)).collect()
 }
 
@@ -123,6 +130,7 @@ fn invalid_expression(draw: &mut Draw) -> Value {
         json!({"key": "zone", "operator": "NotIn"}),
         json!({"key": "zone", "operator": "Exists", "values": ["a"]}),
         json!({"key": "rank", "operator": "Gt", "values": ["many"]}),
+        json!({"key": "rank", "operator": "Gt", "values": ["-3"]}),
         json!({"key": "rank", "operator": "Lt", "values": ["1", "2"]}),
         json!({"key": "rank", "operator": "Gt", "values": ["9223372036854775808"]}),
         json!({"key": "zone", "operator": "In", "values": ["not a label value!"]}),
@@ -148,8 +156,12 @@ fn field(draw: &mut Draw, world: &World, invalid: bool) -> Value {
         return draw.pick(&choices).clone();
     }
     match draw.between(0, 9) {
-        0..=5 => json!({"key": NODE_NAME, "operator": "In", "values": [name]}),
-        6..=8 => json!({"key": NODE_NAME, "operator": "NotIn", "values": [name]}),
+        0..=5 => named("In", name),
+        6..=8 => named("NotIn", name),
         _ => json!({"key": "metadata.namespace", "operator": "NotIn", "values": [name]}),
     }
+}
+
+fn named(operator: &str, name: &str) -> Value {
+    json!({"key": NODE_NAME, "operator": operator, "values": [name]})
 }

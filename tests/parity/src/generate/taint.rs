@@ -7,13 +7,13 @@ use crate::draw::Draw;
 /// The taint that stands for `spec.unschedulable`.
 pub(super) const UNSCHEDULABLE: &str = "node.kubernetes.io/unschedulable";
 
-const KEYS: [&str; 3] = ["dedicated", "spot", "level"];
-const VALUES: [&str; 4] = ["", "a", "b", "5"];
+const KEYS: [&str; 3] = ["dedicated", "dedicated", "level"];
+const VALUES: [&str; 4] = ["", "a", "a", "5"];
 const EFFECTS: [&str; 3] = ["NoSchedule", "PreferNoSchedule", "NoExecute"];
 
 /// The taints of a node.
 pub(super) fn taints(draw: &mut Draw) -> Vec<Value> {
-    let count = *draw.pick(&[0, 0, 1, 1, 2, 3]);
+    let count = *draw.pick(&[0, 0, 0, 1, 1, 2, 3]);
     (0..count).map(|_| taint(draw)).collect()
 }
 
@@ -31,7 +31,7 @@ fn taint(draw: &mut Draw) -> Value {
 
 /// The tolerations of a pod.
 pub(super) fn tolerations(draw: &mut Draw) -> Vec<Value> {
-    let count = draw.between(0, 4);
+    let count = draw.between(1, 5);
     (0..count).map(|_| toleration(draw)).collect()
 }
 

@@ -32,26 +32,29 @@ pub(super) struct Theme {
 
 impl Theme {
     fn draw(draw: &mut Draw) -> Theme {
+        let node_name = draw.chance(3);
+        // A name in two places can conflict.
+        let match_fields = draw.chance(if node_name { 40 } else { 8 });
         Theme {
-            taints: draw.chance(45),
-            unschedulable: draw.chance(20),
-            selector: draw.chance(25),
-            required: draw.chance(35),
-            match_fields: draw.chance(15),
+            taints: draw.chance(35),
+            unschedulable: draw.chance(15),
+            selector: draw.chance(15),
+            required: draw.chance(22),
+            match_fields,
             preferred: draw.chance(40),
-            node_name: draw.chance(4),
-            ports: draw.chance(35),
-            rare_resources: draw.chance(40),
+            node_name,
+            ports: draw.chance(30),
+            rare_resources: draw.chance(25),
             init_containers: draw.chance(40),
             overhead: draw.chance(20),
-            pod_level: draw.chance(25),
+            pod_level: draw.chance(20),
             resize: draw.chance(30),
             images: draw.chance(50),
-            features: draw.chance(15),
+            features: draw.chance(12),
             volumes: draw.chance(25),
-            crowded: draw.chance(25),
-            odd_amounts: draw.chance(35),
-            invalid_selectors: draw.chance(10),
+            crowded: draw.chance(12),
+            odd_amounts: draw.chance(30),
+            invalid_selectors: draw.chance(if match_fields { 30 } else { 8 }),
         }
     }
 }
@@ -70,7 +73,8 @@ pub(super) struct World {
 impl World {
     pub(super) fn draw(draw: &mut Draw) -> World {
         const MB: u64 = 1 << 20;
-        let count = draw.between(1, 8);
+        // A single node is seldom: nothing can differ on it.
+        let count = if draw.chance(4) { 1 } else { draw.between(2, 8) };
         let image_bytes = super::container::IMAGES
             .iter()
             .map(|_| match draw.between(0, 3) {

@@ -1,0 +1,189 @@
+//! Takes in what happened, and wakes whom it could help.
+
+use model::{Attempt, Change, ClassId, Event, NodeId, PodFacts, PodId, PodState, Time, Txn};
+
+use crate::Scheduler;
+
+impl Scheduler {
+    /// Takes in one event.
+    pub fn apply(&mut self, event: &Event, now: Time) {
+        match event {
+            Event::NodeApplied(facts) => {
+                let (node, aspects) = self.catalog.apply_node(facts);
+                self.usage.grow(self.catalog.node_places());
+                self.usage.touch_facts(node);
+                match aspects {
+                    None => self.queue.wake(Change::NodeAdded(node), now),
+                    Some(aspects) if aspects.is_empty() => {}
+                    Some(aspects) => self.queue.wake(Change::NodeChanged(node, aspects), now),
+                }
+            }
+            Event::NodeDeleted(name) => {
+                if let Some(node) = self.catalog.delete_node(name) {
+                    self.usage.touch_facts(node);
+                    self.release_if_empty(node);
+                }
+            }
+            Event::PodApplied(facts) => self.apply_pod(facts, now),
+            Event::PodDeleted(uid) => {
+                if let Some(pod) = self.catalog.find_pod(uid) {
+                    self.forget(pod, now);
+                }
+            }
+            Event::BindRefused { uid, attempt } => self.refused(uid, *attempt, now),
+        }
+    }
+
+    fn apply_pod(&mut self, facts: &PodFacts, now: Time) {
+        let known = self.catalog.find_pod(&facts.key.uid);
+        match (known, facts.is_finished) {
+            (None, true) => {}
+            (Some(pod), true) => self.forget(pod, now),
+            (None, false) => self.add_pod(facts, now),
+            (Some(pod), false) => self.update_pod(pod, facts, now),
+        }
+    }
+
+    fn add_pod(&mut self, facts: &PodFacts, now: Time) {
+        if let Some(name) = &facts.node {
+            let pod = self.catalog.add_pod(facts);
+            self.bind(pod, name);
+        } else if self.profile_named(&facts.spec.scheduler).is_some() && !facts.is_terminating {
+            let pod = self.catalog.add_pod(facts);
+            let (rank, is_gated) = self.standing(pod);
+            self.queue.add(pod, rank, now, is_gated);
+        }
+    }
+
+    fn update_pod(&mut self, pod: PodId, facts: &PodFacts, now: Time) {
+        match (self.catalog.pod(pod).state, &facts.node) {
+            (PodState::Waiting, _) if facts.is_terminating && facts.node.is_none() => {
+                self.forget(pod, now);
+            }
+            (PodState::Waiting, None) => self.update_waiting(pod, facts, now),
+            (PodState::Waiting, Some(name)) => {
+                self.leave_queue(pod);
+                self.catalog.update_pod(pod, facts);
+                self.bind(pod, name);
+            }
+            // Not confirmed yet: the pod keeps the place we gave it.
+            (PodState::Assumed(node, _), None) => self.recharge(pod, facts, node, now),
+            (PodState::Assumed(node, _) | PodState::Bound(node), Some(name)) => {
+                if self.catalog.node_name(node) == name {
+                    self.recharge(pod, facts, node, now);
+                    self.catalog.set_pod_state(pod, PodState::Bound(node));
+                    self.leave_queue(pod);
+                } else {
+                    self.unplace(pod, node, now);
+                    self.leave_queue(pod);
+                    self.catalog.update_pod(pod, facts);
+                    self.bind(pod, name);
+                }
+            }
+            // The API never takes a binding back; keep what is known to be taken.
+            (PodState::Bound(_), None) => {}
+        }
+    }
+
+    fn update_waiting(&mut self, pod: PodId, facts: &PodFacts, now: Time) {
+        let before = self.catalog.pod(pod);
+        let (class, priority, gates) = (before.class, before.priority, before.gates.clone());
+        self.catalog.update_pod(pod, facts);
+        let after = self.catalog.pod(pod);
+        if (after.class, after.priority, &after.gates) == (class, priority, &gates) {
+            return;
+        }
+        if let Some(unit) = self.queue.unit_of(pod) {
+            let (rank, is_gated) = self.standing(pod);
+            self.queue.renew(unit, rank, now, is_gated);
+        }
+    }
+
+    /// Takes in what changed about a pod on a node, and what it takes there now.
+    fn recharge(&mut self, pod: PodId, facts: &PodFacts, node: NodeId, now: Time) {
+        let before = self.catalog.pod(pod).class;
+        // Held until the old charge is given back.
+        let class = self.catalog.class_of(&facts.spec);
+        if class != before {
+            self.change(|txn| {
+                txn.evict(before, node);
+                txn.place(class, node);
+            });
+        }
+        self.catalog.update_pod(pod, facts);
+        self.catalog.release_class(class);
+        if class != before {
+            self.queue.wake(Change::Freed(node), now);
+        }
+    }
+
+    /// A binding of ours was refused: the pod is on no node and is tried again.
+    fn refused(&mut self, uid: &str, attempt: Attempt, now: Time) {
+        let Some(pod) = self.catalog.find_pod(uid) else { return };
+        let PodState::Assumed(node, current) = self.catalog.pod(pod).state else { return };
+        if attempt != current {
+            return;
+        }
+        self.unplace(pod, node, now);
+        if self.catalog.pod(pod).is_terminating {
+            return self.forget(pod, now);
+        }
+        if let Some(unit) = self.queue.unit_of(pod) {
+            self.queue.retry(unit, now);
+        }
+    }
+
+    fn forget(&mut self, pod: PodId, now: Time) {
+        self.leave_queue(pod);
+        if let Some(node) = self.catalog.pod(pod).state.node() {
+            self.unplace(pod, node, now);
+        }
+        self.catalog.remove_pod(pod);
+    }
+
+    fn leave_queue(&mut self, pod: PodId) {
+        if let Some(unit) = self.queue.unit_of(pod) {
+            self.queue.remove(unit);
+        }
+    }
+
+    /// Puts a pod where the API says it is.
+    fn bind(&mut self, pod: PodId, name: &str) {
+        let node = self.catalog.node_place(name);
+        self.usage.grow(self.catalog.node_places());
+        let class = self.catalog.pod(pod).class;
+        self.change(|txn| txn.place(class, node));
+        self.catalog.set_pod_state(pod, PodState::Bound(node));
+    }
+
+    /// Takes a pod off its node.
+    fn unplace(&mut self, pod: PodId, node: NodeId, now: Time) {
+        let class: ClassId = self.catalog.pod(pod).class;
+        self.change(|txn| txn.evict(class, node));
+        self.catalog.set_pod_state(pod, PodState::Waiting);
+        self.release_if_empty(node);
+        self.queue.wake(Change::Freed(node), now);
+    }
+
+    fn change(&mut self, change: impl FnOnce(&mut Txn<'_>)) {
+        let mut txn = Txn::begin(&self.catalog, &mut self.usage);
+        change(&mut txn);
+        txn.commit();
+    }
+
+    /// Gives up the place of a node that is gone once no pod names it.
+    fn release_if_empty(&mut self, node: NodeId) {
+        let is_gone = self.catalog.nodes().binary_search(&node).is_err();
+        if is_gone && self.usage.load(node).pods == 0 {
+            self.catalog.release_node_place(node);
+        }
+    }
+
+    /// The rank of a waiting pod, and whether it is kept out.
+    fn standing(&self, pod: PodId) -> (i64, bool) {
+        let pod = self.catalog.pod(pod);
+        let profile = self.profile_of(pod.class);
+        let is_gated = profile.admit.iter().any(|plugin| plugin.refuses(pod).is_some());
+        (profile.order.rank(pod.priority), is_gated)
+    }
+}

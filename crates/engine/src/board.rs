@@ -1,0 +1,341 @@
+//! Kept results: for every class in use, which nodes fit and how good each is.
+//!
+//! A placement changes one node, so a board is brought up to date by looking at the nodes that
+//! were touched since it was last used, not at all of them; and the best total is found without
+//! reading every total (see `peaks`). Both together make the cost of a pod nearly independent of
+//! the number of nodes, while every node counts.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use framework::{Filter, Narrow, Normalize, Profile, Ranking, Reach, Scores, View};
+use model::{Catalog, Class, ClassId, Diagnosis, NodeId, Usage};
+
+use crate::peaks::{Peaks, UNFIT};
+use crate::screen::{Named, Screen, screen};
+
+/// Marks a total that is being worked out, so that a node touched twice is looked at once.
+const STALE: i64 = UNFIT + 1;
+/// Totals kept over all boards; beyond it the board unused for longest is given up.
+const TOTALS_MAX: usize = 4 << 20;
+
+/// What was worked out for a class, and the results for every node.
+pub(crate) struct Board {
+    generation: u32,
+    pub(crate) before: Vec<Named<dyn Narrow>>,
+    pub(crate) filters: Vec<Named<dyn Narrow>>,
+    pub(crate) rankings: Vec<Prepared>,
+    /// The log's end when the board was last brought up to date; none before the first time.
+    mark: Option<u64>,
+    node_revision: u64,
+    revision: u64,
+    /// Whether facts allow the node.
+    is_allowed: Vec<bool>,
+    /// Scores that follow from facts alone, weighted and summed.
+    base: Vec<i64>,
+    columns: Vec<Column>,
+    peaks: Peaks,
+    is_broken: bool,
+    last_used: u64,
+    /// Why nothing fits, as of a mark of the log.
+    diagnosis: Option<(u64, Arc<Diagnosis>)>,
+    /// Nodes that are being looked at, and their scores: kept so that a pod allocates nothing.
+    nodes: Vec<NodeId>,
+    fitting: Vec<NodeId>,
+    scores: Vec<i64>,
+}
+
+/// A ranking prepared for the class.
+pub(crate) struct Prepared {
+    pub(crate) plugin: &'static str,
+    pub(crate) weight: i64,
+    pub(crate) scores: Box<dyn Scores>,
+}
+
+/// Raw scores from facts that are normalised by the highest among the nodes that fit.
+struct Column {
+    weight: i64,
+    normalize: Normalize,
+    raw: Vec<i64>,
+    /// How many nodes that fit have each raw score.
+    counts: BTreeMap<i64, usize>,
+    /// The highest raw score that totals were worked out with.
+    highest: i64,
+}
+
+impl Column {
+    fn score(&self, node: usize) -> i64 {
+        self.weight * self.normalize.score(self.raw[node], self.highest)
+    }
+
+    fn current_highest(&self) -> i64 {
+        self.counts.last_key_value().map_or(0, |(raw, _)| *raw)
+    }
+
+    fn count(&mut self, node: usize, is_fit: bool) {
+        let raw = self.raw[node];
+        if is_fit {
+            *self.counts.entry(raw).or_default() += 1;
+            return;
+        }
+        let count = self.counts.get_mut(&raw).expect("a node that fitted was counted");
+        *count -= 1;
+        if *count == 0 {
+            self.counts.remove(&raw);
+        }
+    }
+}
+
+impl Board {
+    pub(crate) fn new(profile: &Profile, catalog: &Catalog, class: &Class) -> Self {
+        let prepare = |filters: &[Filter]| -> Vec<Named<dyn Narrow>> {
+            let prepared = |filter: &Filter| Some((filter.name(), filter.prepare(catalog, class)?));
+            filters.iter().filter_map(prepared).collect()
+        };
+        let ranking = |ranking: &Ranking| {
+            let scores = ranking.plugin.prepare(catalog, class)?;
+            Some(Prepared { plugin: ranking.plugin.name(), weight: ranking.weight, scores })
+        };
+        let rankings: Vec<_> = profile.rankings.iter().filter_map(ranking).collect();
+        Self {
+            generation: class.generation(),
+            before: prepare(&profile.before),
+            filters: prepare(&profile.filters),
+            is_broken: rankings.iter().any(|ranking| ranking.scores.is_broken()),
+            rankings,
+            mark: None,
+            node_revision: 0,
+            revision: 0,
+            is_allowed: Vec::new(),
+            base: Vec::new(),
+            columns: Vec::new(),
+            peaks: Peaks::default(),
+            last_used: 0,
+            diagnosis: None,
+            nodes: Vec::new(),
+            fitting: Vec::new(),
+            scores: Vec::new(),
+        }
+    }
+
+    /// Whether nodes cannot be ranked for this class at all.
+    pub(crate) fn is_broken(&self) -> bool {
+        self.is_broken
+    }
+
+    /// Brings the results up to date.
+    pub(crate) fn refresh(&mut self, view: View<'_>) {
+        let revision = self.rankings.iter().map(|r| r.scores.revision(view.catalog)).max();
+        let revision = revision.unwrap_or(0);
+        let is_current =
+            self.node_revision == view.catalog.node_revision() && self.revision == revision;
+        let touched = self.mark.and_then(|mark| view.usage.touched_since(mark));
+        match touched {
+            // Beyond a part of the nodes, all of them in order are quicker than some at random.
+            Some(touched) if is_current && touched.len() <= view.catalog.nodes().len() / 4 => {
+                self.nodes.clear();
+                // Places made since are of nodes that are not there: else all would be rebuilt.
+                let is_known = |node: &NodeId| node.index() < self.is_allowed.len();
+                self.nodes.extend(touched.iter().map(|touch| touch.node).filter(is_known));
+                if touched.iter().any(|touch| touch.is_facts) {
+                    self.refresh_facts(view);
+                }
+                self.refresh_loads(view);
+            }
+            _ => self.rebuild(view),
+        }
+        self.node_revision = view.catalog.node_revision();
+        self.revision = revision;
+        self.mark = Some(view.usage.mark());
+    }
+
+    fn rebuild(&mut self, view: View<'_>) {
+        let places = view.catalog.node_places();
+        self.is_allowed = vec![false; places];
+        self.base = vec![0; places];
+        self.peaks = Peaks::new(places);
+        let is_column = |prepared: &&Prepared| {
+            prepared.scores.reach() == Reach::Facts
+                && prepared.scores.normalize() != Normalize::Ready
+        };
+        let column = |prepared: &Prepared| Column {
+            weight: prepared.weight,
+            normalize: prepared.scores.normalize(),
+            raw: vec![0; places],
+            counts: BTreeMap::new(),
+            highest: 0,
+        };
+        self.columns = self.rankings.iter().filter(is_column).map(column).collect();
+        self.nodes.clear();
+        self.nodes.extend_from_slice(view.catalog.nodes());
+        self.refresh_facts(view);
+        self.refresh_loads(view);
+    }
+
+    /// Asks about the nodes at hand what depends on facts alone.
+    fn refresh_facts(&mut self, view: View<'_>) {
+        self.clear_totals();
+        let mut nodes = self.nodes.clone();
+        nodes.retain(|node| {
+            self.is_allowed[node.index()] = false;
+            self.base[node.index()] = 0;
+            view.catalog.nodes().binary_search(node).is_ok()
+        });
+        if let Screen::Only(only) = screen(&self.before, view) {
+            let is_named = |name: &str| only.iter().all(|(_, names)| names.contains(name));
+            nodes.retain(|node| is_named(view.catalog.node_name(*node)));
+        }
+        for (_, filter) in self.filters.iter().filter(|(_, f)| f.reach() == Reach::Facts) {
+            filter.narrow(view, &mut nodes);
+        }
+        nodes.iter().for_each(|node| self.is_allowed[node.index()] = true);
+        let mut columns = self.columns.iter_mut();
+        self.scores.resize(nodes.len(), 0);
+        for prepared in self.rankings.iter().filter(|r| r.scores.reach() == Reach::Facts) {
+            prepared.scores.scores(view, &nodes, &mut self.scores);
+            let raws = nodes.iter().map(|node| node.index()).zip(&self.scores);
+            if prepared.scores.normalize() == Normalize::Ready {
+                raws.for_each(|(node, raw)| self.base[node] += prepared.weight * raw);
+            } else {
+                let column = columns.next().expect("one column per normalised ranking");
+                raws.for_each(|(node, raw)| column.raw[node] = *raw);
+            }
+        }
+    }
+
+    /// Asks about the nodes at hand what depends on their load, and works out their totals.
+    // Hot: once per pod, for the nodes touched since the class was last looked at.
+    fn refresh_loads(&mut self, view: View<'_>) {
+        self.clear_totals();
+        self.fitting.clear();
+        self.fitting.extend(self.nodes.iter().filter(|node| self.is_allowed[node.index()]));
+        for (_, filter) in self.filters.iter().filter(|(_, f)| f.reach() == Reach::Load) {
+            filter.narrow(view, &mut self.fitting);
+        }
+        let totals = self.peaks.totals_mut();
+        for node in self.fitting.iter().map(|node| node.index()) {
+            self.columns.iter_mut().for_each(|column| column.count(node, true));
+            let normalised: i64 = self.columns.iter().map(|column| column.score(node)).sum();
+            totals[node] = self.base[node] + normalised;
+        }
+        self.scores.resize(self.fitting.len(), 0);
+        for prepared in self.rankings.iter().filter(|r| r.scores.reach() == Reach::Load) {
+            assert_eq!(prepared.scores.normalize(), Normalize::Ready, "loads are not normalised");
+            prepared.scores.scores(view, &self.fitting, &mut self.scores);
+            for (node, score) in self.fitting.iter().zip(&self.scores) {
+                totals[node.index()] += prepared.weight * score;
+            }
+        }
+        if self.renormalize() || self.nodes.len() > self.is_allowed.len() / 16 {
+            self.peaks.lift_all();
+        } else {
+            self.nodes.iter().for_each(|node| self.peaks.lift(node.index()));
+        }
+    }
+
+    /// Makes the nodes at hand unfit, and leaves each of them at hand once.
+    fn clear_totals(&mut self) {
+        let totals = self.peaks.totals_mut();
+        self.nodes.retain(|node| {
+            let node = node.index();
+            let is_new = totals[node] != STALE;
+            if is_new && totals[node] != UNFIT {
+                self.columns.iter_mut().for_each(|column| column.count(node, false));
+            }
+            totals[node] = STALE;
+            is_new
+        });
+        self.nodes.iter().for_each(|node| totals[node.index()] = UNFIT);
+    }
+
+    /// Works totals out anew where the highest raw score among the nodes that fit is another one.
+    fn renormalize(&mut self) -> bool {
+        let mut is_changed = false;
+        let totals = self.peaks.totals_mut();
+        for column in &mut self.columns {
+            let before = column.highest;
+            let highest = column.current_highest();
+            if before == highest {
+                continue;
+            }
+            is_changed = true;
+            for (node, total) in totals.iter_mut().enumerate().filter(|(_, t)| **t != UNFIT) {
+                column.highest = before;
+                *total -= column.score(node);
+                column.highest = highest;
+                *total += column.score(node);
+            }
+            column.highest = highest;
+        }
+        is_changed
+    }
+
+    /// The best node. Of several that are equally good, `seed` decides.
+    pub(crate) fn best(&self, seed: u64) -> Option<NodeId> {
+        self.peaks.best(seed).map(NodeId::at)
+    }
+
+    /// Why nothing fits, kept until something is touched.
+    pub(crate) fn diagnosis(
+        &mut self,
+        view: View<'_>,
+        diagnose: impl FnOnce(&Self) -> Diagnosis,
+    ) -> Arc<Diagnosis> {
+        let mark = view.usage.mark();
+        match &self.diagnosis {
+            Some((at, diagnosis)) if *at == mark => diagnosis.clone(),
+            _ => {
+                let diagnosis = Arc::new(diagnose(self));
+                self.diagnosis = Some((mark, diagnosis.clone()));
+                diagnosis
+            }
+        }
+    }
+}
+
+/// The boards of all classes in use.
+#[derive(Default)]
+pub(crate) struct Boards {
+    boards: Vec<Option<Box<Board>>>,
+    kept: usize,
+    uses: u64,
+}
+
+impl Boards {
+    /// The board of a class, made if there is none.
+    pub(crate) fn of(&mut self, class: ClassId, profile: &Profile, catalog: &Catalog) -> &mut Board {
+        if self.boards.len() <= class.index() {
+            self.boards.resize_with(class.index() + 1, || None);
+        }
+        self.uses += 1;
+        let facts = catalog.class(class);
+        let kept = self.boards[class.index()].as_ref();
+        if kept.is_none_or(|board| board.generation != facts.generation()) {
+            if kept.is_none() {
+                self.make_room(catalog.node_places());
+                self.kept += 1;
+            }
+            self.boards[class.index()] = Some(Box::new(Board::new(profile, catalog, facts)));
+        }
+        let board = self.boards[class.index()].as_mut().expect("the board was just made");
+        board.last_used = self.uses;
+        board
+    }
+
+    fn make_room(&mut self, places: usize) {
+        let boards_max = (TOTALS_MAX / places.max(1)).max(16);
+        if self.kept < boards_max {
+            return;
+        }
+        let used = |board: &Option<Box<Board>>| board.as_ref().map_or(u64::MAX, |b| b.last_used);
+        if let Some(oldest) = self.boards.iter_mut().min_by_key(|board| used(board)) {
+            *oldest = None;
+            self.kept -= 1;
+        }
+    }
+}
+
+/// What a board looks at.
+pub(crate) fn view<'a>(catalog: &'a Catalog, usage: &'a Usage) -> View<'a> {
+    View { catalog, usage }
+}

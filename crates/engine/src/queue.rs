@@ -1,0 +1,318 @@
+//! Units that wait for a node.
+//!
+//! ```text
+//!                    pop                       nothing fits
+//!  new ──▶ Active ────────▶ (being tried) ──────────────────▶ Parked
+//!            ▲  ▲                │ refused by the API            │ a change could cure a reason,
+//!            │  │  time is up    ▼                               │ or five minutes passed
+//!            │  └──────────── Backoff ◀──────────────────────────┤
+//!            │                                                   │ its backoff is over already
+//!            └───────────────────────────────────────────────────┘
+//!  Gated: kept out until the pod itself changes.
+//! ```
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
+
+use framework::{OrderKey, cures};
+use model::{Change, Diagnosis, Map, Millis, PodId, Reason, Time, UnitId};
+
+/// How long units wait after failures.
+#[derive(Clone, Copy, Debug)]
+pub struct Backoff {
+    /// After the first failure.
+    pub initial: Millis,
+    /// After many.
+    pub max: Millis,
+    /// A parked unit is tried again after this, whatever happened.
+    pub flush: Millis,
+}
+
+impl Default for Backoff {
+    fn default() -> Self {
+        Self { initial: Millis::seconds(1), max: Millis::seconds(10), flush: Millis::seconds(300) }
+    }
+}
+
+impl Backoff {
+    /// How long to wait after the given number of failures: doubling, up to the maximum.
+    fn after(&self, failures: u32) -> Millis {
+        let doublings = failures.saturating_sub(1).min(32);
+        Millis(self.initial.0.saturating_mul(1 << doublings).min(self.max.0))
+    }
+}
+
+/// How many units wait, and where.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct QueueCounts {
+    /// Their turn comes in order.
+    pub active: usize,
+    /// They wait for a time.
+    pub backoff: usize,
+    /// They wait for a change.
+    pub parked: usize,
+    /// They wait for their gates to be removed.
+    pub gated: usize,
+}
+
+/// Where a unit is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    Active,
+    Backoff,
+    Parked(Time),
+    Gated,
+    /// Popped; its outcome is not known yet.
+    Tried,
+}
+
+struct Unit {
+    pods: Box<[PodId]>,
+    rank: i64,
+    arrival: u64,
+    /// Since when it waits for its turn.
+    since: Time,
+    failures: u32,
+    last_failure: Time,
+    place: Place,
+    diagnosis: Option<std::sync::Arc<Diagnosis>>,
+}
+
+/// All waiting units.
+pub(crate) struct Queue {
+    backoff: Backoff,
+    units: Vec<Option<Unit>>,
+    free: Vec<UnitId>,
+    by_pod: Map<PodId, UnitId>,
+    arrivals: u64,
+    /// Entries of units that moved on are skipped when they come up.
+    active: BinaryHeap<Reverse<(OrderKey, UnitId)>>,
+    backing_off: BinaryHeap<Reverse<(Time, UnitId)>>,
+    parked: BTreeSet<(Time, UnitId)>,
+    parked_by_reason: BTreeMap<Reason, BTreeSet<UnitId>>,
+    counts: QueueCounts,
+}
+
+impl Queue {
+    pub(crate) fn new(backoff: Backoff) -> Self {
+        Self {
+            backoff,
+            units: Vec::new(),
+            free: Vec::new(),
+            by_pod: Map::default(),
+            arrivals: 0,
+            active: BinaryHeap::new(),
+            backing_off: BinaryHeap::new(),
+            parked: BTreeSet::new(),
+            parked_by_reason: BTreeMap::new(),
+            counts: QueueCounts::default(),
+        }
+    }
+
+    /// Takes in a unit of one pod, which waits for its turn, or for its gates.
+    pub(crate) fn add(&mut self, pod: PodId, rank: i64, now: Time, is_gated: bool) {
+        self.arrivals += 1;
+        let unit = Unit {
+            pods: Box::new([pod]),
+            rank,
+            arrival: self.arrivals,
+            since: now,
+            failures: 0,
+            last_failure: now,
+            place: Place::Tried,
+            diagnosis: None,
+        };
+        let id = self.free.pop().unwrap_or_else(|| {
+            self.units.push(None);
+            UnitId::at(self.units.len() - 1)
+        });
+        self.units[id.index()] = Some(unit);
+        self.by_pod.insert(pod, id);
+        if is_gated { self.gate(id) } else { self.activate(id, now) }
+    }
+
+    /// The unit of a waiting pod.
+    pub(crate) fn unit_of(&self, pod: PodId) -> Option<UnitId> {
+        self.by_pod.get(&pod).copied()
+    }
+
+    /// The pods of a unit.
+    pub(crate) fn pods(&self, unit: UnitId) -> &[PodId] {
+        &self.unit(unit).pods
+    }
+
+    /// Forgets a unit.
+    pub(crate) fn remove(&mut self, id: UnitId) {
+        self.leave(id);
+        let unit = self.units[id.index()].take().expect("a unit that is named is there");
+        unit.pods.iter().for_each(|pod| {
+            self.by_pod.remove(pod);
+        });
+        self.free.push(id);
+    }
+
+    /// Gives a unit its turn anew because its pod is another one now.
+    pub(crate) fn renew(&mut self, id: UnitId, rank: i64, now: Time, is_gated: bool) {
+        self.leave(id);
+        self.unit_mut(id).rank = rank;
+        if is_gated { self.gate(id) } else { self.activate(id, now) }
+    }
+
+    /// The unit whose turn it is. Its outcome must be reported: remove, park or retry.
+    pub(crate) fn pop(&mut self) -> Option<UnitId> {
+        while let Some(Reverse((key, id))) = self.active.pop() {
+            let is_current = |unit: &Unit| unit.place == Place::Active && unit.key() == key;
+            if self.units[id.index()].as_ref().is_some_and(is_current) {
+                self.leave(id);
+                return Some(id);
+            }
+        }
+        None
+    }
+
+    /// Puts a tried unit aside until one of the reasons could be cured.
+    pub(crate) fn park(&mut self, id: UnitId, now: Time, diagnosis: std::sync::Arc<Diagnosis>) {
+        for reason in diagnosis.reasons() {
+            // The map is small; most units that wait wait for the same few reasons.
+            match self.parked_by_reason.get_mut(reason) {
+                Some(units) => units.insert(id),
+                None => {
+                    self.parked_by_reason.insert(reason.clone(), BTreeSet::from([id])).is_none()
+                }
+            };
+        }
+        self.parked.insert((now, id));
+        self.counts.parked += 1;
+        let unit = self.unit_mut(id);
+        unit.failures = unit.failures.saturating_add(1);
+        unit.last_failure = now;
+        unit.place = Place::Parked(now);
+        unit.diagnosis = Some(diagnosis);
+    }
+
+    /// Tries a unit again after its backoff.
+    pub(crate) fn retry(&mut self, id: UnitId, now: Time) {
+        self.leave(id);
+        let unit = self.unit_mut(id);
+        unit.failures = unit.failures.saturating_add(1);
+        unit.last_failure = now;
+        self.back_off(id, now);
+    }
+
+    /// Wakes the parked units that a change could help.
+    pub(crate) fn wake(&mut self, change: Change, now: Time) {
+        let mut woken = BTreeSet::new();
+        for (reason, units) in &self.parked_by_reason {
+            if cures(reason, change) {
+                woken.extend(units);
+            }
+        }
+        woken.into_iter().for_each(|id| self.unpark(id, now));
+    }
+
+    /// Moves units whose time has come.
+    pub(crate) fn advance(&mut self, now: Time) {
+        while let Some(&Reverse((until, id))) = self.backing_off.peek() {
+            if until > now {
+                break;
+            }
+            self.backing_off.pop();
+            let ends = |unit: &Unit| unit.place == Place::Backoff && self.backoff_end(unit) == until;
+            if self.units[id.index()].as_ref().is_some_and(ends) {
+                self.leave(id);
+                self.activate(id, now);
+            }
+        }
+        while let Some(&(since, id)) = self.parked.first() {
+            if since + self.backoff.flush > now {
+                break;
+            }
+            self.unpark(id, now);
+        }
+    }
+
+    pub(crate) fn next_wakeup(&self) -> Option<Time> {
+        if self.counts.active > 0 {
+            return Some(Time::default());
+        }
+        let backoff = self.backing_off.peek().map(|Reverse((until, _))| *until);
+        let flush = self.parked.first().map(|(since, _)| *since + self.backoff.flush);
+        backoff.into_iter().chain(flush).min()
+    }
+
+    pub(crate) fn counts(&self) -> QueueCounts {
+        self.counts
+    }
+
+    fn unit(&self, id: UnitId) -> &Unit {
+        self.units[id.index()].as_ref().expect("a unit that is named is there")
+    }
+
+    fn unit_mut(&mut self, id: UnitId) -> &mut Unit {
+        self.units[id.index()].as_mut().expect("a unit that is named is there")
+    }
+
+    fn backoff_end(&self, unit: &Unit) -> Time {
+        unit.last_failure + self.backoff.after(unit.failures)
+    }
+
+    fn activate(&mut self, id: UnitId, now: Time) {
+        let unit = self.unit_mut(id);
+        unit.since = now;
+        unit.place = Place::Active;
+        let key = unit.key();
+        self.active.push(Reverse((key, id)));
+        self.counts.active += 1;
+    }
+
+    fn gate(&mut self, id: UnitId) {
+        self.unit_mut(id).place = Place::Gated;
+        self.counts.gated += 1;
+    }
+
+    /// To the backoff, or straight to the active units if it is over.
+    fn back_off(&mut self, id: UnitId, now: Time) {
+        let until = self.backoff_end(self.unit(id));
+        if until <= now {
+            return self.activate(id, now);
+        }
+        self.unit_mut(id).place = Place::Backoff;
+        self.backing_off.push(Reverse((until, id)));
+        self.counts.backoff += 1;
+    }
+
+    fn unpark(&mut self, id: UnitId, now: Time) {
+        self.leave(id);
+        self.back_off(id, now);
+    }
+
+    /// Takes a unit from where it is.
+    fn leave(&mut self, id: UnitId) {
+        let unit = self.unit_mut(id);
+        match std::mem::replace(&mut unit.place, Place::Tried) {
+            Place::Active => self.counts.active -= 1,
+            Place::Backoff => self.counts.backoff -= 1,
+            Place::Gated => self.counts.gated -= 1,
+            Place::Tried => {}
+            Place::Parked(since) => {
+                let diagnosis = unit.diagnosis.take().expect("a parked unit has reasons");
+                self.parked.remove(&(since, id));
+                self.counts.parked -= 1;
+                for reason in diagnosis.reasons() {
+                    let units = self.parked_by_reason.get_mut(reason);
+                    let units = units.expect("a parked unit is listed under its reasons");
+                    units.remove(&id);
+                    if units.is_empty() {
+                        self.parked_by_reason.remove(reason);
+                    }
+                }
+            }
+        }
+    }
+}
+
+impl Unit {
+    fn key(&self) -> OrderKey {
+        OrderKey { rank: self.rank, since: self.since, arrival: self.arrival }
+    }
+}

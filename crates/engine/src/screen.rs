@@ -1,0 +1,43 @@
+//! What plugins say of a pod before any node is looked at.
+
+use std::collections::BTreeSet;
+
+use framework::{Narrow, Verdict, View};
+use model::Reason;
+
+/// A plugin's prepared answer, with the plugin's name.
+pub(crate) type Named<T> = (&'static str, Box<T>);
+
+/// The outcome of asking all plugins.
+#[derive(Debug)]
+pub(crate) enum Screen {
+    /// Look at all nodes.
+    Open,
+    /// Look only at nodes that all of these plugins name.
+    Only(Vec<(&'static str, BTreeSet<String>)>),
+    /// Look at no node. The plugin is empty when several plugins are at odds.
+    Refused(&'static str, Reason),
+}
+
+/// Asks the plugins in order. The first refusal ends it.
+pub(crate) fn screen(before: &[Named<dyn Narrow>], view: View<'_>) -> Screen {
+    let mut only: Vec<(&'static str, BTreeSet<String>)> = Vec::new();
+    for (plugin, prepared) in before {
+        match prepared.before(view) {
+            Verdict::Open => continue,
+            Verdict::Refused(reason) => return Screen::Refused(plugin, reason),
+            Verdict::Only(names) => only.push((plugin, names)),
+        }
+        let Some(((_, first), rest)) = only.split_first() else { continue };
+        if !first.iter().any(|name| rest.iter().all(|(_, names)| names.contains(name))) {
+            return Screen::Refused("", Reason::NoneNamed(plugins_of(&only)));
+        }
+    }
+    if only.is_empty() { Screen::Open } else { Screen::Only(only) }
+}
+
+/// The plugins that name nodes, sorted.
+pub(crate) fn plugins_of(only: &[(&'static str, BTreeSet<String>)]) -> Box<[&'static str]> {
+    let names: BTreeSet<_> = only.iter().map(|(plugin, _)| *plugin).collect();
+    names.into_iter().collect()
+}

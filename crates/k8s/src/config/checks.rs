@@ -1,0 +1,103 @@
+//! What must hold of the plugins of a profile together, and of profiles side by side.
+
+use framework::{Point, ProfileSettings};
+
+use super::error::{Place, Problems};
+use super::merge::{PluginSets, Which};
+
+/// Plugins that answer every pod with an error at a point unless they were asked at another first.
+const PREPARATIONS: [(&str, Point, Point); 4] = [
+    ("NodePorts", Point::Filter, Point::PreFilter),
+    ("NodeResourcesFit", Point::Filter, Point::PreFilter),
+    ("NodeDeclaredFeatures", Point::Filter, Point::PreFilter),
+    ("TaintToleration", Point::Score, Point::PreScore),
+];
+
+/// Checks the plugins of one profile.
+pub(super) fn check(sets: &PluginSets, profile: &ProfileSettings, problems: &mut Problems) {
+    let names = |point| {
+        let choices = profile.at(point).iter().map(|choice| choice.name);
+        choices.collect::<Vec<_>>().join(", ")
+    };
+    let place = |point: Point| Place {
+        path: format!("{}.{}", plugins_path(sets), point.word()),
+        line: sets.line_of(point),
+    };
+    match profile.at(Point::QueueSort).len() {
+        0 => problems.report(
+            &place(Point::QueueSort),
+            "expected exactly one plugin, found none; enable \"PrioritySort\"",
+        ),
+        1 => (),
+        _ => problems.report(
+            &place(Point::QueueSort),
+            format!("expected exactly one plugin, found {}", names(Point::QueueSort)),
+        ),
+    }
+    if profile.at(Point::Bind).is_empty() {
+        problems.report(
+            &place(Point::Bind),
+            "expected at least one plugin, found none; enable \"DefaultBinder\"",
+        );
+    }
+    if profile.at(Point::PlacementGenerate).len() > 1 {
+        let found = names(Point::PlacementGenerate);
+        let message = format!("expected at most one plugin, found {found}");
+        problems.report(&place(Point::PlacementGenerate), message);
+    }
+    for (name, point, before) in PREPARATIONS {
+        let has = |point| profile.at(point).iter().any(|choice| choice.name == name);
+        if has(point) && !has(before) {
+            let (point_word, before_word) = (point.word(), before.word());
+            let message = format!(
+                "plugin {name:?} is enabled at {point_word} but not at {before_word}, where it \
+                 prepares; every pod would fail; enable it at {before_word} or disable it at \
+                 {point_word}"
+            );
+            problems.report(&cause(sets, name, point, before), message);
+        }
+    }
+}
+
+/// Checks that all profiles order the one queue they share in the same way.
+pub(super) fn check_common_order(
+    profiles: &[(PluginSets, ProfileSettings)],
+    problems: &mut Problems,
+) {
+    let Some((first_sets, first)) = profiles.first() else { return };
+    for (sets, profile) in &profiles[1..] {
+        let (order, first_order) = (profile.at(Point::QueueSort), first.at(Point::QueueSort));
+        if written_order(sets) == written_order(first_sets) && order == first_order {
+            continue;
+        }
+        let path = format!("{}.queueSort", plugins_path(sets));
+        let place = Place { path, line: sets.line_of(Point::QueueSort) };
+        let message = format!("must be the same as in profile {:?}", first.scheduler);
+        problems.report(&place, message);
+    }
+}
+
+/// What a profile writes about the order, which must be equal even where it comes to the same.
+fn written_order(sets: &PluginSets) -> (Vec<(&'static str, i64)>, Vec<Which>) {
+    let Some(set) = sets.at(Point::QueueSort) else { return (Vec::new(), Vec::new()) };
+    let enabled = set.enabled.iter().map(|entry| (entry.info.name, entry.weight));
+    (enabled.collect(), set.disabled.iter().map(|entry| entry.which).collect())
+}
+
+/// The entry that took a plugin's preparation away, or else the one that enabled the plugin.
+fn cause(sets: &PluginSets, name: &'static str, point: Point, before: Point) -> Place {
+    let disabled = sets.at(before).into_iter().flat_map(|set| &set.disabled);
+    let mut disabled =
+        disabled.filter(|entry| matches!(entry.which, Which::All) || entry.which == Which::Plugin(name));
+    let enabled = sets.at(point).into_iter().flat_map(|set| &set.enabled);
+    let mut enabled = enabled.filter(|entry| entry.info.name == name);
+    let place = disabled.next().map(|entry| entry.place.clone());
+    let place = place.or_else(|| enabled.next().and_then(|entry| entry.place.clone()));
+    place.unwrap_or_else(|| sets.place.clone())
+}
+
+/// `profiles[0].plugins`, also where a profile does not write that section.
+fn plugins_path(sets: &PluginSets) -> String {
+    let path = &sets.place.path;
+    if path.ends_with(".plugins") { path.clone() } else { format!("{path}.plugins") }
+}

@@ -1,0 +1,116 @@
+//! The `plugins` section of a profile: names become registered plugins.
+
+use framework::{PluginInfo, Point};
+
+use super::error::{Problems, suggestion};
+use super::merge::{Disabled, Enabled, PluginSet, PluginSets, Which};
+use super::read::{Fields, Spot, quoted};
+
+/// Reads the `plugins` section of a profile. What cannot be read is reported and left out.
+pub(super) fn read(
+    profile: &Fields<'_>,
+    known: &[PluginInfo],
+    problems: &mut Problems,
+) -> PluginSets {
+    let mut sets = PluginSets::none(profile.place.clone());
+    let words: Vec<&str> = Point::ALL.iter().map(|(_, word)| *word).chain(["multiPoint"]).collect();
+    let Some(spot) = profile.get("plugins") else { return sets };
+    let Some(fields) = spot.fields(&words, problems) else { return sets };
+    sets.place = fields.place.clone();
+    sets.multi_point = plugin_set(&fields, "multiPoint", None, known, problems);
+    for (point, word) in Point::ALL {
+        if fields.get(word).is_some() {
+            sets.points.push((point, plugin_set(&fields, word, Some(point), known, problems)));
+        }
+    }
+    sets
+}
+
+/// The plugin that a name or an alias stands for; an unknown one is reported.
+pub(super) fn find(
+    spot: &Spot<'_>,
+    known: &[PluginInfo],
+    problems: &mut Problems,
+) -> Option<PluginInfo> {
+    let name = spot.text(problems)?;
+    let is_named = |info: &&PluginInfo| info.name == name || info.aliases.contains(&name);
+    let found = known.iter().find(is_named).copied();
+    if found.is_none() {
+        let names = known.iter().flat_map(|info| info.aliases.iter().copied().chain([info.name]));
+        let hint = suggestion(name, names);
+        problems.report(&spot.place, format!("unknown plugin {}{hint}", quoted(name)));
+    }
+    found
+}
+
+fn plugin_set(
+    fields: &Fields<'_>,
+    word: &str,
+    point: Option<Point>,
+    known: &[PluginInfo],
+    problems: &mut Problems,
+) -> PluginSet {
+    let mut set = PluginSet::default();
+    let Some(spot) = fields.get(word) else { return set };
+    let Some(fields) = spot.fields(&["enabled", "disabled"], problems) else { return set };
+    for item in fields.items("enabled", problems) {
+        set.enabled.extend(enabled(item, point, known, problems));
+    }
+    for item in fields.items("disabled", problems) {
+        set.disabled.extend(disabled(item, known, problems));
+    }
+    set
+}
+
+fn enabled(
+    item: Spot<'_>,
+    point: Option<Point>,
+    known: &[PluginInfo],
+    problems: &mut Problems,
+) -> Option<Enabled> {
+    let (name, weight) = entry(item, problems)?;
+    if name.text(problems)? == "*" {
+        problems.report(&name.place, "\"*\" means all plugins, and can only be disabled");
+        return None;
+    }
+    let info = find(&name, known, problems)?;
+    if !info.is_built {
+        problems.report(&name.place, not_built(&info));
+        return None;
+    }
+    if let Some(point) = point.filter(|point| !info.points.has(*point)) {
+        let points: Vec<_> = Point::ALL.iter().filter(|(point, _)| info.points.has(*point)).collect();
+        let points: Vec<_> = points.iter().map(|(_, word)| *word).collect();
+        let message = format!(
+            "plugin {:?} cannot be enabled at {}, only at {}",
+            info.name,
+            point.word(),
+            points.join(", ")
+        );
+        problems.report(&name.place, message);
+        return None;
+    }
+    Some(Enabled { info, weight, place: Some(name.place) })
+}
+
+fn disabled(item: Spot<'_>, known: &[PluginInfo], problems: &mut Problems) -> Option<Disabled> {
+    let (name, _) = entry(item, problems)?;
+    let which = match name.text(problems)? {
+        "*" => Which::All,
+        _ => Which::Plugin(find(&name, known, problems)?.name),
+    };
+    Some(Disabled { which, place: name.place })
+}
+
+/// The name of an entry, and its weight, zero when absent.
+fn entry<'a>(item: Spot<'a>, problems: &mut Problems) -> Option<(Spot<'a>, i64)> {
+    let fields = item.fields(&["name", "weight"], problems)?;
+    let range = i64::from(i32::MIN)..=i64::from(i32::MAX);
+    let weight = fields.integer("weight", range, problems).unwrap_or(0);
+    Some((fields.required("name", problems)?, weight))
+}
+
+/// Why a plugin cannot be used yet.
+pub(super) fn not_built(info: &PluginInfo) -> String {
+    format!("plugin {:?} is not built yet", info.name)
+}

@@ -1,0 +1,99 @@
+//! Prefers nodes that have the pod's images already, the larger the better.
+//!
+//! An image counts by its size times the share of nodes that have it, so that a node which is the
+//! only one with an image does not attract every pod that needs it.
+
+use framework::{MAX_SCORE, Plugin, Rank, Reach, Scores, View};
+use model::{Catalog, Class, NodeId, Symbol};
+
+const MIB: i64 = 1024 * 1024;
+/// Images that add up to less than this are quicker to pull than to think about.
+const LEAST: i64 = 23 * MIB;
+/// What counts of the images of a pod, per image.
+const MOST_PER_IMAGE: i64 = 1000 * MIB;
+
+pub(crate) struct ImageLocality;
+
+impl Plugin for ImageLocality {
+    fn name(&self) -> &'static str {
+        "ImageLocality"
+    }
+}
+
+impl Rank for ImageLocality {
+    fn prepare(&self, _: &Catalog, class: &Class) -> Option<Box<dyn Scores>> {
+        Some(Box::new(Prepared { images: class.images.clone() }))
+    }
+}
+
+/// The score of a node on which images of a summed, spread-weighted size are present.
+fn score(present: i64, images: usize) -> i64 {
+    let most = MOST_PER_IMAGE.saturating_mul(i64::try_from(images).unwrap_or(i64::MAX));
+    // As kube-scheduler clamps: the lower bound is looked at first, even when it is the higher.
+    let present = if present < LEAST { LEAST } else { present.min(most) };
+    let share = i128::from(MAX_SCORE) * i128::from(present - LEAST) / i128::from(most - LEAST);
+    i64::try_from(share).expect("a share of the best score")
+}
+
+/// What an image of `size` counts when `nodes` of `all` nodes have it.
+#[expect(clippy::cast_precision_loss, clippy::cast_possible_truncation, reason = "as upstream")]
+fn weighted(size: i64, nodes: u32, all: usize) -> i64 {
+    let spread = f64::from(nodes) / all as f64;
+    (size as f64 * spread) as i64
+}
+
+struct Prepared {
+    images: Box<[Symbol]>,
+}
+
+impl Scores for Prepared {
+    fn reach(&self) -> Reach {
+        Reach::Facts
+    }
+
+    fn revision(&self, catalog: &Catalog) -> u64 {
+        let revisions = self.images.iter().map(|image| catalog.image(*image).revision);
+        revisions.max().unwrap_or(0)
+    }
+
+    fn scores(&self, view: View<'_>, nodes: &[NodeId], out: &mut [i64]) {
+        let all = view.catalog.nodes().len();
+        for (node, out) in nodes.iter().zip(out) {
+            let node = view.catalog.node(*node);
+            let count = |image: &Symbol| {
+                let size = node.image_size(*image)?;
+                Some(weighted(size, view.catalog.image(*image).nodes, all))
+            };
+            *out = score(self.images.iter().filter_map(count).sum(), self.images.len());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn scores_by_table() {
+        // (present bytes, images, score)
+        let table = [
+            (0, 0, 0),
+            (0, 1, 0),
+            (23 * MIB, 1, 0),
+            (1000 * MIB, 1, 100),
+            (5000 * MIB, 1, 100),
+            (1000 * MIB, 2, 49),
+            (500 * MIB, 1, 48),
+        ];
+        for (present, images, expected) in table {
+            assert_eq!(score(present, images), expected, "{present} in {images}");
+        }
+    }
+
+    #[test]
+    fn an_image_counts_by_its_spread() {
+        assert_eq!(weighted(900, 1, 3), 300);
+        assert_eq!(weighted(900, 3, 3), 900);
+        assert_eq!(weighted(1000, 1, 3), 333);
+    }
+}

@@ -1,0 +1,116 @@
+//! Prefers nodes on which the pod makes the use of resources more even.
+//!
+//! Each node is scored with and without the pod by how far its resources' shares lie apart; what
+//! counts is the improvement. 75 means no change, 100 the largest gain, 50 the largest loss.
+
+use framework::{BalancedArgs, MAX_SCORE, Plugin, Rank, Reach, Scores, View};
+use model::{Catalog, Class, NodeId, ResourceId};
+
+use super::{Counting, Scored, level, scored_resources};
+
+pub(crate) struct NodeResourcesBalancedAllocation {
+    resources: Vec<(ResourceId, i64)>,
+}
+
+impl NodeResourcesBalancedAllocation {
+    pub(crate) fn new(args: &BalancedArgs, catalog: &mut Catalog) -> Self {
+        let resource = |spec: &framework::ResourceWeight| (catalog.resource(&spec.name), spec.weight);
+        Self { resources: args.resources.iter().map(resource).collect() }
+    }
+}
+
+impl Plugin for NodeResourcesBalancedAllocation {
+    fn name(&self) -> &'static str {
+        "NodeResourcesBalancedAllocation"
+    }
+}
+
+impl Rank for NodeResourcesBalancedAllocation {
+    fn prepare(&self, catalog: &Catalog, class: &Class) -> Option<Box<dyn Scores>> {
+        let resources = scored_resources(&self.resources, &class.requests.balance, catalog);
+        // A pod that asks for nothing unbalances nothing: it would pile up on one node.
+        let asks = resources.iter().any(|scored| scored.request != 0);
+        asks.then(|| Box::new(Prepared { resources }) as _)
+    }
+}
+
+struct Prepared {
+    resources: Vec<Scored>,
+}
+
+impl Prepared {
+    // Hot: once per touched node.
+    fn score(&self, view: View<'_>, node: NodeId) -> i64 {
+        let shares = |is_with_pod: bool| {
+            self.resources.iter().filter_map(move |scored| {
+                let level = level(view, node, scored.resource, Counting::Plain);
+                let added = if is_with_pod { scored.request } else { 0 };
+                (level.offered != 0).then(|| share(level.taken.wrapping_add(added), level.offered))
+            })
+        };
+        let gain = evenness(shares(true)) - evenness(shares(false));
+        MAX_SCORE / 2 + (MAX_SCORE / 2 + gain) / 2
+    }
+}
+
+impl Scores for Prepared {
+    fn reach(&self) -> Reach {
+        Reach::Load
+    }
+
+    fn scores(&self, view: View<'_>, nodes: &[NodeId], out: &mut [i64]) {
+        for (node, score) in nodes.iter().zip(out) {
+            *score = self.score(view, *node);
+        }
+    }
+}
+
+/// The share of a resource that is taken, at most 1.
+#[expect(clippy::cast_precision_loss, reason = "the same rounding as upstream's")]
+fn share(taken: i64, offered: i64) -> f64 {
+    let share = taken as f64 / offered as f64;
+    if share > 1.0 { 1.0 } else { share }
+}
+
+/// 100 less the standard deviation of shares. The order of the operations is upstream's: floats
+/// are not associative, and another order would round some scores to the next integer.
+#[expect(clippy::cast_possible_truncation, reason = "the result is in 0..=100")]
+fn evenness(shares: impl Iterator<Item = f64> + Clone) -> i64 {
+    let (mut count, mut sum, mut difference) = (0.0, 0.0, 0.0);
+    for share in shares.clone() {
+        difference = if count == 0.0 { share } else { difference - share };
+        sum += share;
+        count += 1.0;
+    }
+    let deviation = if count < 2.0 {
+        0.0
+    } else if count == 2.0 {
+        (difference / 2.0).abs()
+    } else {
+        let mean = sum / count;
+        let squares = shares.fold(0.0, |sum, share| sum + (share - mean) * (share - mean));
+        (squares / count).sqrt()
+    };
+    ((1.0 - deviation) * 100.0) as i64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn evenness_by_table() {
+        let table: &[(&[(i64, i64)], i64)] = &[
+            (&[], 100),
+            (&[(1, 2)], 100),
+            (&[(1, 2), (1, 2)], 100),
+            (&[(0, 2), (2, 2)], 50),
+            (&[(9, 2), (0, 2)], 50),
+            (&[(0, 4), (2, 4), (4, 4)], 59),
+        ];
+        for (levels, expected) in table {
+            let shares = levels.iter().map(|(taken, offered)| share(*taken, *offered));
+            assert_eq!(evenness(shares), *expected, "{levels:?}");
+        }
+    }
+}

@@ -1,0 +1,154 @@
+//! How full a node would be: emptier is better, fuller is better, or by a line through points.
+
+use framework::{MAX_SCORE, Reach, Scores, ShapePoint, View};
+use model::NodeId;
+
+use super::{Counting, Scored, level};
+
+/// Scores nodes by what would be taken of each resource.
+pub(super) struct Fullness {
+    resources: Vec<Scored>,
+    strategy: Kind,
+}
+
+enum Kind {
+    Least,
+    Most,
+    /// Points with scores already brought from 0..10 to 0..100.
+    Ratio(Vec<ShapePoint>),
+}
+
+impl Fullness {
+    pub(super) fn least(resources: Vec<Scored>) -> Self {
+        Self { resources, strategy: Kind::Least }
+    }
+
+    pub(super) fn most(resources: Vec<Scored>) -> Self {
+        Self { resources, strategy: Kind::Most }
+    }
+
+    pub(super) fn ratio(resources: Vec<Scored>, shape: &[ShapePoint]) -> Self {
+        let point = |point: &ShapePoint| ShapePoint { score: point.score * 10, ..*point };
+        Self { resources, strategy: Kind::Ratio(shape.iter().map(point).collect()) }
+    }
+
+    // Hot: once per touched node.
+    fn score(&self, view: View<'_>, node: NodeId) -> i64 {
+        let (mut sum, mut weights) = (0, 0);
+        for scored in &self.resources {
+            let level = level(view, node, scored.resource, Counting::Defaulted);
+            if level.offered == 0 {
+                continue;
+            }
+            let requested = level.taken.wrapping_add(scored.request);
+            let score = match &self.strategy {
+                Kind::Least => least(requested, level.offered),
+                Kind::Most => most(requested, level.offered),
+                Kind::Ratio(shape) => match along(shape, utilization(requested, level.offered)) {
+                    // A resource whose score is 0 is left out of the mean.
+                    0 => continue,
+                    score => score,
+                },
+            };
+            sum += score * scored.weight;
+            weights += scored.weight;
+        }
+        match (&self.strategy, weights) {
+            (_, 0) => 0,
+            (Kind::Least | Kind::Most, weights) => sum / weights,
+            (Kind::Ratio(_), weights) => rounded(sum, weights),
+        }
+    }
+}
+
+impl Scores for Fullness {
+    fn reach(&self) -> Reach {
+        Reach::Load
+    }
+
+    fn scores(&self, view: View<'_>, nodes: &[NodeId], out: &mut [i64]) {
+        for (node, score) in nodes.iter().zip(out) {
+            *score = self.score(view, *node);
+        }
+    }
+}
+
+/// `part * 100 / whole`, also where the product exceeds 64 bits.
+fn percent(part: i64, whole: i64) -> i64 {
+    match part.checked_mul(MAX_SCORE) {
+        Some(product) => product / whole,
+        None => {
+            let share = i128::from(part) * i128::from(MAX_SCORE) / i128::from(whole);
+            i64::try_from(share).expect("a part is no more than its whole")
+        }
+    }
+}
+
+fn least(requested: i64, offered: i64) -> i64 {
+    if requested > offered { 0 } else { percent(offered - requested, offered) }
+}
+
+fn most(requested: i64, offered: i64) -> i64 {
+    percent(requested.min(offered), offered)
+}
+
+fn utilization(requested: i64, offered: i64) -> i64 {
+    if requested > offered { 100 } else { percent(requested, offered) }
+}
+
+/// The height of the line at `at`; flat before its first and after its last point.
+fn along(shape: &[ShapePoint], at: i64) -> i64 {
+    let Some(next) = shape.iter().position(|point| at <= point.utilization) else {
+        return shape.last().map_or(0, |point| point.score);
+    };
+    let end = shape[next];
+    if next == 0 {
+        return end.score;
+    }
+    let start = shape[next - 1];
+    let run = end.utilization - start.utilization;
+    start.score + (end.score - start.score) * (at - start.utilization) / run
+}
+
+/// The mean, rounded half away from zero.
+fn rounded(sum: i64, weights: i64) -> i64 {
+    (2 * sum + weights) / (2 * weights)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fullness_by_table() {
+        // (requested, offered, least, most, utilization)
+        let table = [
+            (0, 4000, 100, 0, 0),
+            (1000, 4000, 75, 25, 25),
+            (4000, 4000, 0, 100, 100),
+            (5000, 4000, 0, 100, 100),
+            (1, 3, 66, 33, 33),
+            (i64::MAX / 2, i64::MAX, 50, 49, 49),
+        ];
+        for (requested, offered, l, m, u) in table {
+            assert_eq!(least(requested, offered), l, "least {requested}/{offered}");
+            assert_eq!(most(requested, offered), m, "most {requested}/{offered}");
+            assert_eq!(utilization(requested, offered), u, "utilization {requested}/{offered}");
+        }
+    }
+
+    #[test]
+    fn the_line_goes_through_its_points() {
+        let shape = [(10, 100), (50, 20), (90, 60)]
+            .map(|(utilization, score)| ShapePoint { utilization, score });
+        let table = [(0, 100), (10, 100), (30, 60), (50, 20), (70, 40), (90, 60), (100, 60)];
+        for (at, expected) in table {
+            assert_eq!(along(&shape, at), expected, "at {at}");
+        }
+    }
+
+    #[test]
+    fn means_are_rounded_half_up() {
+        assert_eq!([rounded(5, 2), rounded(7, 3), rounded(8, 3)], [3, 2, 3]);
+    }
+}
