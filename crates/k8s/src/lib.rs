@@ -1,1 +1,5 @@
-//! Kubernetes shapes, no network
+//! Kubernetes shapes, no network: objects to events, decisions to objects, and the configuration.
+
+pub mod config;
+pub mod ingest;
+pub mod render;

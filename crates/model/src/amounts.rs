@@ -66,8 +66,6 @@ pub struct Requests<R> {
     /// What scores of fullness add for the pod: its containers alone, with defaults for cpu and
     /// memory where a container asks for none.
     pub fullness: Amounts<R>,
-    /// What scores of balance add for the pod, nothing being assumed.
-    pub balance: Amounts<R>,
 }
 
 impl<R> Default for Requests<R> {
@@ -76,7 +74,6 @@ impl<R> Default for Requests<R> {
             fit: Amounts::default(),
             charge: Charge::default(),
             fullness: Amounts::default(),
-            balance: Amounts::default(),
         }
     }
 }
@@ -92,7 +89,6 @@ impl<R> Requests<R> {
                 scored_memory: self.charge.scored_memory,
             },
             fullness: self.fullness.renamed(&mut name),
-            balance: self.balance.renamed(&mut name),
         }
     }
 }

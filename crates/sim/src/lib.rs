@@ -1,1 +1,21 @@
-//! A deterministic world around the engine
+//! A deterministic world around the engine.
+//!
+//! An embedded cluster in memory: nodes come and go, pods arrive, bindings take a moment and are
+//! sometimes refused, pods run and end. The engine that schedules it is the real one. Time is
+//! virtual and moves from one happening to the next; chance comes from a seed. Nothing here reads
+//! a clock, so the same options lead to the same [`Report`], byte for byte.
+
+mod checkers;
+mod cluster;
+mod demo;
+mod dice;
+mod fingerprint;
+mod meter;
+mod quantities;
+mod report;
+mod workload;
+mod world;
+
+pub use checkers::Violation;
+pub use demo::{Demo, Options, Progress};
+pub use report::{GroupReport, KindReport, PodCounts, Report, Share, WaitingReport};

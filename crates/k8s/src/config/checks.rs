@@ -19,31 +19,27 @@ pub(super) fn check(sets: &PluginSets, profile: &ProfileSettings, problems: &mut
         let choices = profile.at(point).iter().map(|choice| choice.name);
         choices.collect::<Vec<_>>().join(", ")
     };
-    let place = |point: Point| Place {
-        path: format!("{}.{}", plugins_path(sets), point.word()),
-        line: sets.line_of(point),
-    };
     match profile.at(Point::QueueSort).len() {
         0 => problems.report(
-            &place(Point::QueueSort),
+            &sets.place_of(Point::QueueSort),
             "expected exactly one plugin, found none; enable \"PrioritySort\"",
         ),
         1 => (),
         _ => problems.report(
-            &place(Point::QueueSort),
+            &sets.place_of(Point::QueueSort),
             format!("expected exactly one plugin, found {}", names(Point::QueueSort)),
         ),
     }
     if profile.at(Point::Bind).is_empty() {
         problems.report(
-            &place(Point::Bind),
+            &sets.place_of(Point::Bind),
             "expected at least one plugin, found none; enable \"DefaultBinder\"",
         );
     }
     if profile.at(Point::PlacementGenerate).len() > 1 {
         let found = names(Point::PlacementGenerate);
         let message = format!("expected at most one plugin, found {found}");
-        problems.report(&place(Point::PlacementGenerate), message);
+        problems.report(&sets.place_of(Point::PlacementGenerate), message);
     }
     for (name, point, before) in PREPARATIONS {
         let has = |point| profile.at(point).iter().any(|choice| choice.name == name);
@@ -70,10 +66,8 @@ pub(super) fn check_common_order(
         if written_order(sets) == written_order(first_sets) && order == first_order {
             continue;
         }
-        let path = format!("{}.queueSort", plugins_path(sets));
-        let place = Place { path, line: sets.line_of(Point::QueueSort) };
         let message = format!("must be the same as in profile {:?}", first.scheduler);
-        problems.report(&place, message);
+        problems.report(&sets.place_of(Point::QueueSort), message);
     }
 }
 
@@ -94,10 +88,4 @@ fn cause(sets: &PluginSets, name: &'static str, point: Point, before: Point) -> 
     let place = disabled.next().map(|entry| entry.place.clone());
     let place = place.or_else(|| enabled.next().and_then(|entry| entry.place.clone()));
     place.unwrap_or_else(|| sets.place.clone())
-}
-
-/// `profiles[0].plugins`, also where a profile does not write that section.
-fn plugins_path(sets: &PluginSets) -> String {
-    let path = &sets.place.path;
-    if path.ends_with(".plugins") { path.clone() } else { format!("{path}.plugins") }
 }

@@ -59,7 +59,7 @@ impl fmt::Display for Problem {
 }
 
 /// Where a value stands.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Place {
     pub(super) path: String,
     pub(super) line: Option<usize>,
@@ -85,6 +85,11 @@ impl Problems {
     /// Notes that something is wrong at a place.
     pub(super) fn report(&mut self, place: &Place, message: impl Into<String>) {
         self.0.push(place.clone().problem(message.into()));
+    }
+
+    /// How many there are.
+    pub(super) fn count(&self) -> usize {
+        self.0.len()
     }
 
     /// `value` when nothing was wrong.

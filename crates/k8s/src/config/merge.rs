@@ -40,14 +40,17 @@ pub(super) enum Which {
 /// The section of an extension point, or of `multiPoint`.
 #[derive(Clone, Debug, Default)]
 pub(super) struct PluginSet {
+    /// Where it is written, if it is.
+    pub(super) place: Option<Place>,
     pub(super) enabled: Vec<Enabled>,
+    /// Each plugin at most once.
     pub(super) disabled: Vec<Disabled>,
 }
 
 /// The plugins of a profile as written.
 #[derive(Clone, Debug)]
 pub(super) struct PluginSets {
-    /// Where they are written.
+    /// Where they are written, or would be.
     pub(super) place: Place,
     pub(super) multi_point: PluginSet,
     pub(super) points: Vec<(Point, PluginSet)>,
@@ -62,10 +65,6 @@ impl PluginSet {
     fn disables_all(&self) -> bool {
         self.disabled.iter().any(|entry| entry.which == Which::All)
     }
-
-    fn enables(&self, name: &str) -> bool {
-        self.enabled.iter().any(|entry| entry.info.name == name)
-    }
 }
 
 impl PluginSets {
@@ -77,6 +76,13 @@ impl PluginSets {
     /// The section of a point, if there is one.
     pub(super) fn at(&self, point: Point) -> Option<&PluginSet> {
         self.points.iter().find(|(other, _)| *other == point).map(|(_, set)| set)
+    }
+
+    /// Where the section of a point stands or, if it is absent, where it belongs.
+    pub(super) fn place_of(&self, point: Point) -> Place {
+        let written = self.at(point).and_then(|set| set.place.clone());
+        let path = || format!("{}.{}", self.place.path, point.word());
+        written.unwrap_or_else(|| Place { path: path(), line: self.place.line })
     }
 
     /// The plugins at each point that has any, in the order they are asked.
@@ -106,7 +112,8 @@ impl PluginSets {
             }
         }
         // A plugin that is written twice in multiPoint is met at each of its points.
-        twice.dedup_by_key(|entry| (entry.info.name, entry.place.clone()));
+        twice.sort_by(|a, b| a.place.cmp(&b.place));
+        twice.dedup_by(|a, b| a.place == b.place);
         for entry in twice {
             let place = entry.place.as_ref().unwrap_or(&self.place);
             problems.report(place, format!("plugin {:?} is enabled twice", entry.info.name));
@@ -191,7 +198,7 @@ fn expand<'a>(
         if !entry.info.points.has(point) || own.disables(name) {
             continue;
         }
-        if own.enables(name) {
+        if own_names.contains(&name) {
             overridden.push(name);
         } else if spread.contains(&name) {
             twice.push(entry);
@@ -204,4 +211,111 @@ fn expand<'a>(
     names.extend(spread);
     names.extend(rest);
     names
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use framework::Points;
+
+    const ALL: [(&str, &[Point]); 6] = [
+        ("Sort", &[Point::QueueSort]),
+        ("Sort2", &[Point::QueueSort]),
+        ("Fit", &[Point::Filter, Point::Score]),
+        ("Zone", &[Point::Filter, Point::Score]),
+        ("Image", &[Point::Score]),
+        ("Name", &[Point::Filter]),
+    ];
+
+    /// `Fit:2 Zone` as entries of an enabled list.
+    fn enabled(text: &str, place: Option<&Place>) -> Vec<Enabled> {
+        let entries = text.split_whitespace().enumerate().map(|(at, word)| {
+            let (name, weight) = word.split_once(':').unwrap_or((word, "0"));
+            let (name, points) = ALL.into_iter().find(|(other, _)| *other == name).expect("known");
+            let points = Points::of(points);
+            let info = PluginInfo { name, aliases: &[], points, is_built: true };
+            let place = place.map(|place| Place { path: format!("{}[{at}]", place.path), line: None });
+            Enabled { info, weight: weight.parse().expect("a number"), place }
+        });
+        entries.collect()
+    }
+
+    /// `-Fit -* Zone:2`: what is disabled and enabled.
+    fn set(path: &str, text: &str) -> PluginSet {
+        let place = Place { path: path.into(), line: None };
+        let (off, on): (Vec<_>, Vec<_>) =
+            text.split_whitespace().partition(|word| word.starts_with('-'));
+        let which = |word: &str| match ALL.iter().find(|(name, _)| *name == &word[1..]) {
+            Some((name, _)) => Which::Plugin(name),
+            None => Which::All,
+        };
+        let disabled = off.into_iter().map(|word| Disabled { which: which(word), place: place.clone() });
+        PluginSet {
+            enabled: enabled(&on.join(" "), Some(&place)),
+            disabled: disabled.collect(),
+            place: Some(place),
+        }
+    }
+
+    /// The plugins at `filter` and `score`, or the problems.
+    fn merged(multi: &str, filter: &str, score: &str) -> String {
+        let points = [(Point::Filter, set("filter", filter)), (Point::Score, set("score", score))];
+        let place = Place { path: "plugins".into(), line: None };
+        let sets =
+            PluginSets { place, multi_point: set("multiPoint", multi), points: points.into() };
+        let mut problems = Problems::default();
+        let defaults = enabled("Sort Fit:3 Zone:2 Image Name", None);
+        let points = sets.merged(defaults, &mut problems);
+        let at = |point| points.iter().find(|(other, _)| *other == point).map(|(_, choices)| choices);
+        let show = |choice: &PluginChoice| match choice.weight {
+            1 => choice.name.to_owned(),
+            weight => format!("{}:{weight}", choice.name),
+        };
+        let shown = |point| {
+            let choices = at(point).into_iter().flatten().map(show);
+            choices.collect::<Vec<_>>().join(" ")
+        };
+        let shown = format!("{} | {}", shown(Point::Filter), shown(Point::Score));
+        problems.or_value(shown).unwrap_or_else(|error| error.to_string())
+    }
+
+    #[test]
+    fn sections_merge_by_table() {
+        // (what it shows, multiPoint, filter, score, plugins at filter | plugins at score)
+        let table = [
+            ("defaults alone", "", "", "", "Fit Zone Name | Fit:3 Zone:2 Image"),
+            ("another weight keeps the place", "Zone:7", "", "", "Fit Zone Name | Fit:3 Zone:7 Image"),
+            ("no weight reads as one", "Zone", "", "", "Fit Zone Name | Fit:3 Zone Image"),
+            ("disabled everywhere", "-Fit", "", "", "Zone Name | Zone:2 Image"),
+            ("disabled and enabled moves to the end", "-Fit Fit:4", "", "", "Zone Name Fit | Zone:2 Image Fit:4"),
+            ("only what is enabled", "-* Name Image:5", "", "", "Name | Image:5"),
+            ("disabled at one point", "", "-Fit", "", "Zone Name | Fit:3 Zone:2 Image"),
+            ("enabled at its point goes first", "", "Name", "", "Name Fit Zone | Fit:3 Zone:2 Image"),
+            ("the point's weight wins", "", "", "Image:9", "Fit Zone Name | Image:9 Fit:3 Zone:2"),
+            ("the point's missing weight wins too", "", "", "Fit", "Fit Zone Name | Fit Zone:2 Image"),
+            ("the point's order wins", "", "Name Zone", "", "Name Zone Fit | Fit:3 Zone:2 Image"),
+            ("all off at a point", "", "-*", "-* Zone:4", " | Zone:4"),
+            ("off and on at a point goes last", "", "", "-Fit Fit:8", "Fit Zone Name | Zone:2 Image Fit:8"),
+            ("off everywhere, on at a point", "-Fit", "", "Fit:8", "Zone Name | Zone:2 Image Fit:8"),
+            ("new ones go last", "-Zone", "Zone", "", "Fit Name Zone | Fit:3 Image"),
+            ("twice in multiPoint", "Fit:1 Fit:2", "", "", "multiPoint[0]: plugin \"Fit\" is enabled twice"),
+            ("twice, new", "-* Name Name", "", "", "multiPoint[1]: plugin \"Name\" is enabled twice"),
+            ("twice at a point", "", "Fit Fit", "", "filter[1]: plugin \"Fit\" is enabled twice"),
+            ("twice, but set at each of its points", "-* Fit Fit", "Fit", "Fit:2", "Fit | Fit:2"),
+            ("negative, then another", "", "", "Image:-1",
+             "plugins: with plugin \"Fit\", the weights of score add up to less than zero"),
+            ("negative, but never in sum", "Image:-1", "", "", "Fit Zone Name | Fit:3 Zone:2 Image:-1"),
+        ];
+        for (what, multi, filter, score, expected) in table {
+            assert_eq!(merged(multi, filter, score), expected, "{what}");
+        }
+    }
+
+    #[test]
+    fn weights_that_could_overflow_are_refused() {
+        // Beyond what a file can say: its weights have 32 bits.
+        let large = i64::MAX / MAX_SCORE / 2 + 1;
+        let found = merged(&format!("Fit:{large} Zone:{large}"), "", "");
+        assert!(found.ends_with("the weights of score add up to more than a score can hold"), "{found}");
+    }
 }

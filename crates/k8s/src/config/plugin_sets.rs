@@ -12,11 +12,10 @@ pub(super) fn read(
     known: &[PluginInfo],
     problems: &mut Problems,
 ) -> PluginSets {
-    let mut sets = PluginSets::none(profile.place.clone());
+    let mut sets = PluginSets::none(profile.place_at("plugins"));
     let words: Vec<&str> = Point::ALL.iter().map(|(_, word)| *word).chain(["multiPoint"]).collect();
     let Some(spot) = profile.get("plugins") else { return sets };
     let Some(fields) = spot.fields(&words, problems) else { return sets };
-    sets.place = fields.place.clone();
     sets.multi_point = plugin_set(&fields, "multiPoint", None, known, problems);
     for (point, word) in Point::ALL {
         if fields.get(word).is_some() {
@@ -52,12 +51,15 @@ fn plugin_set(
 ) -> PluginSet {
     let mut set = PluginSet::default();
     let Some(spot) = fields.get(word) else { return set };
+    set.place = Some(spot.place.clone());
     let Some(fields) = spot.fields(&["enabled", "disabled"], problems) else { return set };
     for item in fields.items("enabled", problems) {
         set.enabled.extend(enabled(item, point, known, problems));
     }
     for item in fields.items("disabled", problems) {
-        set.disabled.extend(disabled(item, known, problems));
+        let entry = disabled(item, known, problems);
+        let is_new = |entry: &Disabled| set.disabled.iter().all(|other| other.which != entry.which);
+        set.disabled.extend(entry.filter(is_new));
     }
     set
 }

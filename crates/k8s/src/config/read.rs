@@ -48,13 +48,20 @@ impl<'a> Spot<'a> {
             return None;
         };
         let fields = Fields { place: self.place, entries };
-        for (at, entry) in entries.iter().enumerate() {
-            let place = fields.place_of(entry);
-            if !known.contains(&&*entry.key) {
-                let hint = suggestion(&entry.key, known.iter().copied());
-                problems.report(&place, format!("unknown field {}{hint}", quoted(&entry.key)));
-            } else if entries[..at].iter().any(|earlier| earlier.key == entry.key) {
-                problems.report(&place, format!("field {} is given twice", quoted(&entry.key)));
+        let mut seen: Vec<&str> = Vec::new();
+        for entry in entries {
+            let key = &*entry.key;
+            if !known.contains(&key) {
+                let hint = suggestion(key, known.iter().copied());
+                problems.report(
+                    &fields.place_of(entry),
+                    format!("unknown field {}{hint}", quoted(key)),
+                );
+            } else if seen.contains(&key) {
+                let message = format!("field {} is given twice", quoted(key));
+                problems.report(&fields.place_of(entry), message);
+            } else {
+                seen.push(key);
             }
         }
         Some(fields)
@@ -284,13 +291,22 @@ mod tests {
 
     #[test]
     fn scalars_are_read_by_table() {
-        let text: fn(&Fields<'_>, &mut Problems) = |f, p| drop(f.text("field", p));
-        let boolean: fn(&Fields<'_>, &mut Problems) = |f, p| drop(f.boolean("field", p));
-        let integer: fn(&Fields<'_>, &mut Problems) = |f, p| drop(f.integer("field", 0..=9, p));
-        let number: fn(&Fields<'_>, &mut Problems) = |f, p| {
-            f.get("field").and_then(|spot| spot.number(p));
+        type Read = fn(&Fields<'_>, &mut Problems);
+        let text: Read = |fields, problems| {
+            fields.text("field", problems);
         };
-        let list: fn(&Fields<'_>, &mut Problems) = |f, p| drop(f.items("field", p));
+        let boolean: Read = |fields, problems| {
+            fields.boolean("field", problems);
+        };
+        let integer: Read = |fields, problems| {
+            fields.integer("field", 0..=9, problems);
+        };
+        let number: Read = |fields, problems| {
+            fields.get("field").and_then(|spot| spot.number(problems));
+        };
+        let list: Read = |fields, problems| {
+            fields.items("field", problems);
+        };
         // (value, how it is read, problem)
         let table = [
             ("word", text, ""),

@@ -27,7 +27,8 @@ impl Plugin for NodeResourcesBalancedAllocation {
 
 impl Rank for NodeResourcesBalancedAllocation {
     fn prepare(&self, catalog: &Catalog, class: &Class) -> Option<Box<dyn Scores>> {
-        let resources = scored_resources(&self.resources, &class.requests.balance, catalog);
+        let request = &class.requests.charge.amounts;
+        let resources = scored_resources(&self.resources, request, catalog);
         // A pod that asks for nothing unbalances nothing: it would pile up on one node.
         let asks = resources.iter().any(|scored| scored.request != 0);
         asks.then(|| Box::new(Prepared { resources }) as _)

@@ -1,0 +1,7 @@
+//! Arguments of plugins, with kube-scheduler's defaults and checks.
+
+mod affinity;
+mod resources;
+
+pub(super) use affinity::node_affinity;
+pub(super) use resources::{balanced, fit};

@@ -1,0 +1,117 @@
+//! Profiles: their names, plugins and arguments.
+
+use framework::{Args, PluginInfo, ProfileSettings};
+
+use super::args;
+use super::checks;
+use super::defaults;
+use super::error::Problems;
+use super::merge::PluginSets;
+use super::plugin_sets;
+use super::read::{Fields, Spot, quoted};
+use super::sections;
+
+/// Reads the profiles of a configuration; without any there is one, kube-scheduler's.
+pub(super) fn read(
+    top: &Fields<'_>,
+    known: &[PluginInfo],
+    problems: &mut Problems,
+) -> Vec<ProfileSettings> {
+    let items = top.items("profiles", problems);
+    if items.is_empty() {
+        return vec![defaults::profile(defaults::KUBE, known)];
+    }
+    let is_only = items.len() == 1;
+    let mut profiles: Vec<(PluginSets, ProfileSettings)> = Vec::new();
+    for item in items {
+        const FIELDS: [&str; 4] =
+            ["schedulerName", "percentageOfNodesToScore", "plugins", "pluginConfig"];
+        let Some(fields) = item.fields(&FIELDS, problems) else { continue };
+        let scheduler = scheduler_name(&fields, is_only, problems);
+        if profiles.iter().any(|(_, other)| !scheduler.is_empty() && other.scheduler == scheduler) {
+            let message = format!("another profile is named {} already", quoted(scheduler));
+            problems.report(&fields.place_at("schedulerName"), message);
+        }
+        // Every node is scored, so that the value matters only in being a valid one.
+        sections::percentage(&fields, problems);
+        profiles.push(profile(&fields, scheduler, known, problems));
+    }
+    checks::check_common_order(&profiles, problems);
+    profiles.into_iter().map(|(_, profile)| profile).collect()
+}
+
+fn scheduler_name<'a>(fields: &Fields<'a>, is_only: bool, problems: &mut Problems) -> &'a str {
+    if is_only && fields.get("schedulerName").is_none() {
+        return defaults::KUBE;
+    }
+    let Some(spot) = fields.required("schedulerName", problems) else { return "" };
+    let name = spot.text(problems).unwrap_or("?");
+    if name.is_empty() {
+        spot.expected("a name", problems);
+    }
+    name
+}
+
+fn profile(
+    fields: &Fields<'_>,
+    scheduler: &str,
+    known: &[PluginInfo],
+    problems: &mut Problems,
+) -> (PluginSets, ProfileSettings) {
+    let problems_before = problems.count();
+    let sets = plugin_sets::read(fields, known, problems);
+    let is_read = problems.count() == problems_before;
+    let points = sets.merged(defaults::starting_set(known), problems);
+    let args = plugin_config(fields, known, problems);
+    let profile = ProfileSettings { scheduler: scheduler.to_owned(), points, args };
+    // A name that could not be read would only be reported again, as missing.
+    if is_read {
+        checks::check(&sets, &profile, problems);
+    }
+    (sets, profile)
+}
+
+/// The arguments that differ from the defaults.
+fn plugin_config(
+    profile: &Fields<'_>,
+    known: &[PluginInfo],
+    problems: &mut Problems,
+) -> Vec<(&'static str, Args)> {
+    let mut found = Vec::new();
+    let mut seen = Vec::new();
+    for item in profile.items("pluginConfig", problems) {
+        let Some(fields) = item.fields(&["name", "args"], problems) else { continue };
+        let Some(name) = fields.required("name", problems) else { continue };
+        let Some(info) = plugin_sets::find(&name, known, problems) else { continue };
+        if seen.contains(&info.name) {
+            let message = format!("arguments for plugin {:?} are given twice", info.name);
+            problems.report(&name.place, message);
+            continue;
+        }
+        seen.push(info.name);
+        if !info.is_built {
+            problems.report(&name.place, plugin_sets::not_built(&info));
+            continue;
+        }
+        let Some(spot) = fields.get("args") else { continue };
+        let path = format!("{}.pluginConfig[{}].args", profile.place.path, info.name);
+        let args = plugin_args(&info, spot.renamed(path), problems);
+        found.extend(args.map(|args| (info.name, args)));
+    }
+    found
+}
+
+/// The arguments of a plugin, if they are valid and differ from its defaults.
+fn plugin_args(info: &PluginInfo, spot: Spot<'_>, problems: &mut Problems) -> Option<Args> {
+    match info.name {
+        "NodeAffinity" => args::node_affinity(spot, problems),
+        "NodeResourcesFit" => args::fit(spot, problems),
+        "NodeResourcesBalancedAllocation" => args::balanced(spot, problems),
+        name => {
+            if !spot.is_empty() {
+                problems.report(&spot.place, format!("plugin {name:?} takes no arguments"));
+            }
+            None
+        }
+    }
+}

@@ -1,0 +1,205 @@
+//! Pod objects to facts.
+
+use model::{
+    Event, Features, HostPort, Need, Operator, PodFacts, PodKey, PodSpec, Protocol, Repels,
+    Toleration,
+};
+
+use super::node::effect;
+use super::requests::requests;
+use super::terms::{preference, term};
+use super::view::{Container, PodAffinity, PodSpecView, PodView, Port, TolerationView, Volume};
+use super::{IngestError, read};
+
+/// The event that a pod is there.
+///
+/// # Errors
+/// When the object does not have the shape of a Pod.
+pub fn pod(object: &serde_json::Value) -> Result<Event, IngestError> {
+    let view: PodView = read("Pod", object)?;
+    let node = Some(view.spec.node_name.clone()).filter(|name| !name.is_empty());
+    let gates = view.spec.scheduling_gates.iter().map(|gate| gate.name.as_str().into()).collect();
+    Ok(Event::PodApplied(Box::new(PodFacts {
+        key: key(&view),
+        priority: view.spec.priority.unwrap_or(0),
+        gates,
+        node,
+        is_finished: matches!(view.status.phase.as_str(), "Succeeded" | "Failed"),
+        is_terminating: view.metadata.deletion_timestamp.is_some(),
+        spec: spec(view),
+    })))
+}
+
+/// The spec of a pod that is to be judged: a node it names is where it wants to go.
+///
+/// # Errors
+/// When the object does not have the shape of a Pod.
+pub fn pod_to_judge(object: &serde_json::Value) -> Result<PodSpec, IngestError> {
+    let view: PodView = read("Pod", object)?;
+    let target = Some(view.spec.node_name.clone()).filter(|name| !name.is_empty());
+    Ok(PodSpec { target, ..spec(view) })
+}
+
+fn key(view: &PodView) -> PodKey {
+    let meta = &view.metadata;
+    let uid = if meta.uid.is_empty() {
+        format!("{}/{}", meta.namespace, meta.name)
+    } else {
+        meta.uid.clone()
+    };
+    PodKey {
+        uid: uid.into(),
+        namespace: meta.namespace.as_str().into(),
+        name: meta.name.as_str().into(),
+    }
+}
+
+fn spec(view: PodView) -> PodSpec {
+    let requests = requests(&view);
+    let spec = view.spec;
+    let affinity = &spec.affinity.pod_anti_affinity;
+    PodSpec {
+        namespace: view.metadata.namespace,
+        target: None,
+        requests,
+        ports: host_ports(&spec),
+        images: images(&spec),
+        features: features(&spec),
+        needs: needs(&spec),
+        repels: repels(affinity),
+        scheduler: spec.scheduler_name,
+        node_selector: spec.node_selector.into_iter().collect(),
+        required: spec
+            .affinity
+            .node_affinity
+            .required_during_scheduling_ignored_during_execution
+            .map(|selector| selector.node_selector_terms.into_iter().map(term).collect()),
+        preferred: spec
+            .affinity
+            .node_affinity
+            .preferred_during_scheduling_ignored_during_execution
+            .into_iter()
+            .map(preference)
+            .collect(),
+        tolerations: spec.tolerations.into_iter().map(toleration).collect(),
+    }
+}
+
+fn toleration(view: TolerationView) -> Toleration<String> {
+    Toleration {
+        key: Some(view.key).filter(|key| !key.is_empty()),
+        value: view.value,
+        operator: match view.operator.as_str() {
+            "" | "Equal" => Operator::Equal,
+            "Exists" => Operator::Exists,
+            _ => Operator::Never,
+        },
+        effect: Some(effect(&view.effect)).filter(|_| !view.effect.is_empty()),
+    }
+}
+
+/// Ports of containers that run as long as the pod does.
+fn host_ports(spec: &PodSpecView) -> Vec<HostPort<String>> {
+    let sidecars = spec.init_containers.iter().filter(|container| container.is_restartable());
+    let ports = sidecars.chain(&spec.containers).flat_map(|container| &container.ports);
+    ports.filter_map(host_port).collect()
+}
+
+fn host_port(view: &Port) -> Option<HostPort<String>> {
+    let port = u32::try_from(view.host_port).ok().filter(|port| *port > 0)?;
+    let is_any = view.host_ip.is_empty() || view.host_ip == "0.0.0.0";
+    Some(HostPort {
+        address: (!is_any).then(|| view.host_ip.clone()),
+        protocol: match view.protocol.as_str() {
+            "" | "TCP" => Protocol::Tcp,
+            "UDP" => Protocol::Udp,
+            "SCTP" => Protocol::Sctp,
+            other => Protocol::Other(other.into()),
+        },
+        port,
+    })
+}
+
+/// Images of all containers and image volumes, by the names nodes report them under.
+fn images(spec: &PodSpecView) -> Vec<String> {
+    let containers = spec.init_containers.iter().chain(&spec.containers);
+    let volumes = spec.volumes.iter().filter_map(|volume| volume.image.as_ref());
+    let names = containers.map(|container| container.image.as_str());
+    names.chain(volumes.map(|image| image.reference.as_str())).map(with_tag).collect()
+}
+
+/// A name without a tag means the tag `latest`.
+fn with_tag(name: &str) -> String {
+    let last = name.rsplit('/').next().unwrap_or(name);
+    if last.contains(':') { name.into() } else { format!("{name}:latest") }
+}
+
+fn features(spec: &PodSpecView) -> Features {
+    let own = || spec.containers.iter().chain(&spec.init_containers);
+    let restarts_all = |container: &Container| {
+        container.restart_policy_rules.iter().any(|rule| rule.action == "RestartAllContainers")
+    };
+    let has_options = |container: &Container| {
+        container.volume_mounts.iter().any(|mount| !mount.bind_mount_options.is_empty())
+    };
+    let facts = [
+        (own().any(restarts_all), Features::RESTART_ALL),
+        (
+            spec.host_network && spec.host_users == Some(false),
+            Features::USER_NAMESPACE_HOST_NETWORK,
+        ),
+        (
+            own().chain(&spec.ephemeral_containers).any(has_options),
+            Features::BIND_MOUNT_OPTIONS,
+        ),
+    ];
+    let needed = facts.into_iter().filter(|(is_needed, _)| *is_needed);
+    needed.fold(Features::default(), |all, (_, feature)| all.with(feature))
+}
+
+fn needs(spec: &PodSpecView) -> Vec<Need> {
+    let has_terms = |affinity: &PodAffinity| {
+        !affinity.required_during_scheduling_ignored_during_execution.is_empty()
+            || !affinity.preferred_during_scheduling_ignored_during_execution.is_empty()
+    };
+    let facts = [
+        (spec.volumes.iter().any(binds_to_nodes), Need::Volumes),
+        (!spec.resource_claims.is_empty(), Need::ResourceClaims),
+        (
+            has_terms(&spec.affinity.pod_affinity) || has_terms(&spec.affinity.pod_anti_affinity),
+            Need::PodAffinity,
+        ),
+        (!spec.topology_spread_constraints.is_empty(), Need::TopologySpread),
+    ];
+    facts.into_iter().filter(|(is_needed, _)| *is_needed).map(|(_, need)| need).collect()
+}
+
+/// Whether a volume limits the nodes a pod can run on. Others are local or the kubelet's business.
+fn binds_to_nodes(volume: &Volume) -> bool {
+    [
+        &volume.persistent_volume_claim,
+        &volume.ephemeral,
+        &volume.gce_persistent_disk,
+        &volume.aws_elastic_block_store,
+        &volume.azure_disk,
+        &volume.azure_file,
+        &volume.cinder,
+        &volume.iscsi,
+        &volume.portworx_volume,
+        &volume.rbd,
+        &volume.vsphere_volume,
+    ]
+    .into_iter()
+    .any(Option::is_some)
+}
+
+fn repels(affinity: &PodAffinity) -> Option<Repels> {
+    let terms = &affinity.required_during_scheduling_ignored_during_execution;
+    let is_wide =
+        terms.iter().any(|term| !term.namespaces.is_empty() || term.namespace_selector.is_some());
+    match (terms.is_empty(), is_wide) {
+        (true, _) => None,
+        (false, true) => Some(Repels::AnyNamespace),
+        (false, false) => Some(Repels::OwnNamespace),
+    }
+}

@@ -1,0 +1,142 @@
+//! The fields of nodes and pods that scheduling reads. Unknown fields are skipped; a missing or
+//! null field reads as empty, as it does for the API server.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Deserializer};
+
+use super::quantity::List;
+
+/// Null reads as the default.
+fn lenient<'de, D: Deserializer<'de>, T: Deserialize<'de> + Default>(d: D) -> Result<T, D::Error> {
+    Ok(Option::deserialize(d)?.unwrap_or_default())
+}
+
+macro_rules! views {
+    ($($(#[$doc:meta])* $name:ident { $($(#[$attr:meta])* $field:ident: $type:ty,)* })*) => {$(
+        $(#[$doc])*
+        #[derive(Default, Deserialize)]
+        #[serde(rename_all = "camelCase", default)]
+        pub(super) struct $name {
+            $(
+                #[serde(deserialize_with = "lenient")]
+                $(#[$attr])*
+                pub(super) $field: $type,
+            )*
+        }
+    )*};
+}
+
+views! {
+    /// What all objects have.
+    Meta {
+        name: String,
+        namespace: String,
+        uid: String,
+        labels: BTreeMap<String, String>,
+        deletion_timestamp: Option<String>,
+    }
+
+    NodeView { metadata: Meta, spec: NodeSpec, status: NodeStatus, }
+    NodeSpec { unschedulable: bool, taints: Vec<TaintView>, }
+    TaintView { key: String, value: String, effect: String, }
+    NodeStatus { allocatable: List, images: Vec<ImageView>, declared_features: Vec<String>, }
+    ImageView { names: Vec<String>, size_bytes: i64, }
+
+    PodView { metadata: Meta, spec: PodSpecView, status: PodStatus, }
+    PodSpecView {
+        scheduler_name: String,
+        node_name: String,
+        priority: Option<i32>,
+        containers: Vec<Container>,
+        init_containers: Vec<Container>,
+        ephemeral_containers: Vec<Container>,
+        resources: Option<Resources>,
+        overhead: List,
+        node_selector: BTreeMap<String, String>,
+        affinity: Affinity,
+        tolerations: Vec<TolerationView>,
+        topology_spread_constraints: Vec<serde_json::Value>,
+        volumes: Vec<Volume>,
+        resource_claims: Vec<serde_json::Value>,
+        scheduling_gates: Vec<Gate>,
+        host_network: bool,
+        host_users: Option<bool>,
+    }
+    Container {
+        name: String,
+        image: String,
+        resources: Resources,
+        restart_policy: Option<String>,
+        restart_policy_rules: Vec<RestartRule>,
+        ports: Vec<Port>,
+        volume_mounts: Vec<Mount>,
+    }
+    Resources { requests: Option<List>, }
+    RestartRule { action: String, }
+    Port {
+        host_port: i32,
+        #[serde(rename = "hostIP")]
+        host_ip: String,
+        protocol: String,
+    }
+    Mount { bind_mount_options: Vec<String>, }
+    TolerationView { key: String, operator: String, value: String, effect: String, }
+    Gate { name: String, }
+    Volume {
+        image: Option<ImageSource>,
+        persistent_volume_claim: Option<serde_json::Value>,
+        ephemeral: Option<serde_json::Value>,
+        gce_persistent_disk: Option<serde_json::Value>,
+        aws_elastic_block_store: Option<serde_json::Value>,
+        azure_disk: Option<serde_json::Value>,
+        azure_file: Option<serde_json::Value>,
+        cinder: Option<serde_json::Value>,
+        iscsi: Option<serde_json::Value>,
+        portworx_volume: Option<serde_json::Value>,
+        rbd: Option<serde_json::Value>,
+        vsphere_volume: Option<serde_json::Value>,
+    }
+    ImageSource { reference: String, }
+
+    Affinity {
+        node_affinity: NodeAffinity,
+        pod_affinity: PodAffinity,
+        pod_anti_affinity: PodAffinity,
+    }
+    PodAffinity {
+        required_during_scheduling_ignored_during_execution: Vec<PodTerm>,
+        preferred_during_scheduling_ignored_during_execution: Vec<serde_json::Value>,
+    }
+    PodTerm { namespaces: Vec<String>, namespace_selector: Option<serde_json::Value>, }
+    NodeAffinity {
+        required_during_scheduling_ignored_during_execution: Option<NodeSelector>,
+        preferred_during_scheduling_ignored_during_execution: Vec<PreferredTerm>,
+    }
+    NodeSelector { node_selector_terms: Vec<SelectorTerm>, }
+    PreferredTerm { weight: i32, preference: SelectorTerm, }
+    SelectorTerm { match_expressions: Vec<Expression>, match_fields: Vec<Expression>, }
+    Expression { key: String, operator: String, values: Vec<String>, }
+
+    PodStatus {
+        phase: String,
+        conditions: Vec<Condition>,
+        container_statuses: Vec<ContainerStatus>,
+        init_container_statuses: Vec<ContainerStatus>,
+        resources: Option<Resources>,
+        allocated_resources: Option<List>,
+    }
+    Condition { r#type: String, reason: String, }
+    ContainerStatus {
+        name: String,
+        allocated_resources: Option<List>,
+        resources: Option<Resources>,
+    }
+}
+
+impl Container {
+    /// Whether it is an init container that keeps running beside the others.
+    pub(super) fn is_restartable(&self) -> bool {
+        self.restart_policy.as_deref() == Some("Always")
+    }
+}

@@ -1,0 +1,86 @@
+//! Why a pod waits, as its `PodScheduled` condition and the message of its event.
+
+use std::collections::BTreeMap;
+
+use model::{Catalog, Code, Diagnosis, Reason};
+use serde::Serialize;
+
+use super::reason_text;
+
+/// A condition of a pod.
+#[derive(Debug, PartialEq, Eq, Serialize)]
+pub struct Condition {
+    /// Always `PodScheduled`.
+    pub r#type: &'static str,
+    /// Always `False`.
+    pub status: &'static str,
+    /// `Unschedulable`, or `SchedulerError` where the question could not be answered.
+    pub reason: &'static str,
+    /// Why.
+    pub message: String,
+}
+
+/// The condition of a pod that no node takes.
+#[must_use]
+pub fn condition(diagnosis: &Diagnosis, catalog: &Catalog) -> Condition {
+    let is_fault = diagnosis.reasons().any(|reason| reason.code() == Code::Error);
+    Condition {
+        r#type: "PodScheduled",
+        status: "False",
+        reason: if is_fault { "SchedulerError" } else { "Unschedulable" },
+        message: message(diagnosis, catalog),
+    }
+}
+
+/// The sentence users know: `0/5 nodes are available: 2 Insufficient cpu, 3 Too many pods.`
+#[must_use]
+pub fn message(diagnosis: &Diagnosis, catalog: &Catalog) -> String {
+    let head = format!("0/{} nodes are available", diagnosis.nodes);
+    match &diagnosis.rejection {
+        Some(reason @ (Reason::NoNodes | Reason::BrokenPreference)) => reason_text(reason, catalog),
+        Some(reason) => format!("{head}: {}.", reason_text(reason, catalog)),
+        None => format!("{head}: {}.", histogram(&diagnosis.counts, catalog)),
+    }
+}
+
+/// Counts by text, sorted as texts: two reasons can read the same.
+fn histogram(counts: &[(Reason, usize)], catalog: &Catalog) -> String {
+    let mut by_text: BTreeMap<String, usize> = BTreeMap::new();
+    for (reason, count) in counts {
+        *by_text.entry(reason_text(reason, catalog)).or_default() += count;
+    }
+    let mut parts: Vec<String> =
+        by_text.into_iter().map(|(text, count)| format!("{count} {text}")).collect();
+    parts.sort_unstable();
+    parts.join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use model::ResourceId;
+
+    use super::*;
+
+    #[test]
+    fn the_message_reads_as_users_know_it() {
+        let catalog = Catalog::default();
+        let short = |is_beyond_node| Reason::Insufficient {
+            resource: ResourceId::CPU,
+            is_beyond_node,
+        };
+        let counts = vec![(Reason::TooManyPods, 10), (short(false), 2), (short(true), 1)];
+        let diagnosis = Diagnosis { nodes: 13, rejection: None, counts };
+        let condition = condition(&diagnosis, &catalog);
+        assert_eq!(
+            condition.message,
+            "0/13 nodes are available: 10 Too many pods, 3 Insufficient cpu."
+        );
+        assert_eq!(condition.reason, "Unschedulable");
+        let rejection = Some(Reason::AffinityConflict);
+        let diagnosis = Diagnosis { nodes: 2, rejection, counts: vec![] };
+        let text = message(&diagnosis, &catalog);
+        assert_eq!(text, "0/2 nodes are available: pod affinity terms conflict.");
+        let none = Diagnosis { nodes: 0, rejection: Some(Reason::NoNodes), counts: vec![] };
+        assert_eq!(message(&none, &catalog), "no nodes available to schedule pods");
+    }
+}

@@ -1,0 +1,5 @@
+//! The subcommands, one file each.
+
+pub(crate) mod check_config;
+pub(crate) mod demo;
+pub(crate) mod verdict;

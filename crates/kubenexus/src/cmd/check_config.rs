@@ -1,0 +1,4 @@
+//! placeholder
+pub(crate) fn run(_: &std::path::Path) -> anyhow::Result<()> {
+    Ok(())
+}

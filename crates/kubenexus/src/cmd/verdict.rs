@@ -1,0 +1,206 @@
+//! `kubenexus verdict`: judges pods on clusters that are described in JSON lines.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Write};
+use std::path::Path;
+
+use anyhow::{Context, Result, anyhow, bail};
+use engine::{Judgement, NodeJudgement, Options, Scheduler};
+use framework::ProfileSettings;
+use k8s::config::{self, Settings};
+use k8s::render::{code_word, reason_text};
+use k8s::ingest;
+use model::{Catalog, Code, Reason, Time};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// Reads cases from a file or standard input until its end.
+pub(crate) fn run(file: Option<&Path>) -> Result<()> {
+    let input: Box<dyn BufRead> = match file {
+        Some(path) => {
+            let file = File::open(path).with_context(|| format!("cannot open {}", path.display()))?;
+            Box::new(BufReader::new(file))
+        }
+        None => Box::new(io::stdin().lock()),
+    };
+    let mut output = io::stdout().lock();
+    for line in input.split(b'\n') {
+        let line = line.context("cannot read the next case")?;
+        if line.iter().all(u8::is_ascii_whitespace) {
+            continue;
+        }
+        let answer = answer(&line);
+        serde_json::to_writer(&mut output, &answer).context("cannot write a verdict")?;
+        // Whoever writes cases one by one waits for each answer.
+        output.write_all(b"\n").and_then(|()| output.flush()).context("cannot write a verdict")?;
+    }
+    Ok(())
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Case {
+    #[serde(default)]
+    id: Value,
+    #[serde(default)]
+    config: Option<Value>,
+    #[serde(default)]
+    objects: Vec<Value>,
+    pod: Value,
+}
+
+/// The answer to a case. Preemption and device allocation are not built yet and stay null.
+#[derive(Default, Serialize)]
+struct Answer {
+    id: Value,
+    error: Option<String>,
+    prefilter: Option<Refusal>,
+    nodes: Option<BTreeMap<String, NodeAnswer>>,
+    preemption: Option<Value>,
+    allocation: Option<Value>,
+}
+
+#[derive(Serialize)]
+struct Refusal {
+    plugin: &'static str,
+    code: &'static str,
+    reasons: Vec<String>,
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum NodeAnswer {
+    Fits {
+        feasible: bool,
+        scores: BTreeMap<&'static str, i64>,
+        total: i64,
+    },
+    Unfit {
+        feasible: bool,
+        #[serde(flatten)]
+        refusal: Refusal,
+    },
+}
+
+fn answer(line: &[u8]) -> Answer {
+    let case: Case = match serde_json::from_slice(line) {
+        Ok(case) => case,
+        Err(error) => {
+            // A case that cannot be read may still say which one it is.
+            let value: Value = serde_json::from_slice(line).unwrap_or_default();
+            let id = value.get("id").cloned().unwrap_or_default();
+            return Answer { id, error: Some(format!("not a case: {error}")), ..Answer::default() };
+        }
+    };
+    let id = case.id.clone();
+    match judge(&case) {
+        Ok(answer) => Answer { id, ..answer },
+        Err(error) => Answer { id, error: Some(format!("{error:#}")), ..Answer::default() },
+    }
+}
+
+fn judge(case: &Case) -> Result<Answer> {
+    let spec = ingest::pod_to_judge(&case.pod).context("pod")?;
+    let settings = profile(case.config.as_ref(), &spec.scheduler)?;
+    let mut catalog = Catalog::default();
+    let profile = plugins::build(&settings, &mut catalog)?;
+    let mut scheduler = Scheduler::new(catalog, vec![profile], Options::default());
+    for (at, object) in case.objects.iter().enumerate() {
+        take_in(&mut scheduler, object).with_context(|| format!("objects[{at}]"))?;
+    }
+    let spec = model::PodSpec { scheduler: settings.scheduler, ..spec };
+    let judgement = scheduler.judge(&spec).expect("the profile was made for this pod");
+    render(&judgement, scheduler.catalog())
+}
+
+/// The profile that would schedule the pod.
+fn profile(config: Option<&Value>, scheduler: &str) -> Result<ProfileSettings> {
+    let settings: Settings = match config {
+        Some(config) => config::from_json(config, plugins::known()).context("config")?,
+        None => config::defaults(plugins::known()),
+    };
+    let name = if scheduler.is_empty() { "default-scheduler" } else { scheduler };
+    let names: Vec<_> = settings.profiles.iter().map(|p| p.scheduler.clone()).collect();
+    let found = settings.profiles.into_iter().find(|profile| profile.scheduler == name);
+    found.ok_or_else(|| {
+        anyhow!("pod.spec.schedulerName: no profile is named {name:?}; there are {names:?}")
+    })
+}
+
+/// Kinds that are part of a cluster but that nothing built so far looks at, by API group.
+const IGNORED: &[(&str, &[&str])] = &[
+    (
+        "",
+        &["Namespace", "Service", "ReplicationController", "PersistentVolumeClaim", "PersistentVolume"],
+    ),
+    ("apps", &["ReplicaSet", "StatefulSet"]),
+    (
+        "storage.k8s.io",
+        &["StorageClass", "CSINode", "CSIDriver", "CSIStorageCapacity", "VolumeAttachment"],
+    ),
+    ("policy", &["PodDisruptionBudget"]),
+    ("scheduling.k8s.io", &["PriorityClass"]),
+    (
+        "resource.k8s.io",
+        &["ResourceSlice", "ResourceClaim", "ResourceClaimTemplate", "DeviceClass", "DeviceTaintRule"],
+    ),
+    ("scheduling.kubenexus.io", &["ResourceReservation"]),
+];
+
+fn take_in(scheduler: &mut Scheduler, object: &Value) -> Result<()> {
+    let word = |key: &str| object.get(key).and_then(Value::as_str).unwrap_or_default();
+    let (version, kind) = (word("apiVersion"), word("kind"));
+    let group = version.rsplit_once('/').map_or("", |(group, _)| group);
+    let event = match (group, kind) {
+        ("", "Node") => ingest::node(object)?,
+        ("", "Pod") => ingest::pod(object)?,
+        _ if IGNORED.iter().any(|(g, kinds)| *g == group && kinds.contains(&kind)) => return Ok(()),
+        _ => bail!("unknown kind {kind:?} of apiVersion {version:?}"),
+    };
+    // Pods of other profiles that wait are nobody's business here.
+    if let model::Event::PodApplied(facts) = &event
+        && facts.node.is_none()
+    {
+        return Ok(());
+    }
+    scheduler.apply(&event, Time::default());
+    Ok(())
+}
+
+fn render(judgement: &Judgement, catalog: &Catalog) -> Result<Answer> {
+    if let Some(fault) = &judgement.fault {
+        bail!("{}", reason_text(fault, catalog));
+    }
+    let node = |(node, judgement): &(model::NodeId, NodeJudgement)| {
+        let answer = match judgement {
+            NodeJudgement::Fits(scores) => NodeAnswer::Fits {
+                feasible: true,
+                scores: scores.iter().copied().collect(),
+                total: scores.iter().map(|(_, score)| score).sum(),
+            },
+            NodeJudgement::Unfit(plugin, reasons) => {
+                NodeAnswer::Unfit { feasible: false, refusal: refusal(plugin, reasons, catalog) }
+            }
+        };
+        (catalog.node_name(*node).to_owned(), answer)
+    };
+    let prefilter = judgement.refusal.as_ref();
+    Ok(Answer {
+        prefilter: prefilter.map(|(plugin, reason)| {
+            refusal(plugin, std::slice::from_ref(reason), catalog)
+        }),
+        nodes: Some(judgement.nodes.iter().map(node).collect()),
+        ..Answer::default()
+    })
+}
+
+/// The worst code speaks for all reasons.
+fn refusal(plugin: &'static str, reasons: &[Reason], catalog: &Catalog) -> Refusal {
+    let code = reasons.iter().map(Reason::code).max().unwrap_or(Code::Unschedulable);
+    Refusal {
+        plugin,
+        code: code_word(code),
+        reasons: reasons.iter().map(|reason| reason_text(reason, catalog)).collect(),
+    }
+}

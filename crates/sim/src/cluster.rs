@@ -1,0 +1,172 @@
+//! The nodes of the demo: five groups, of which a few nodes come late, close for a while or leave.
+
+use model::{Effect, Millis, NodeFacts, Taint, Time};
+
+use crate::dice::{Dice, Stream};
+use crate::quantities::{GIB_IN_MIB, amounts};
+
+pub(crate) const POOL: &str = "pool";
+pub(crate) const DISK: &str = "disk";
+pub(crate) const ZONE: &str = "topology.kubernetes.io/zone";
+pub(crate) const ZONES: [&str; 3] = ["zone-a", "zone-b", "zone-c"];
+/// The taint that keeps pods without GPUs off the expensive nodes.
+pub(crate) const GPU_TAINT: &str = "nvidia.com/gpu";
+/// The taint of nodes that may be taken away at any time.
+pub(crate) const SPOT_TAINT: &str = "spot";
+
+/// Nodes that are alike.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Group {
+    General,
+    Memory,
+    GpuA100,
+    GpuL4,
+    Spot,
+}
+
+impl Group {
+    pub(crate) const ALL: [Self; 5] =
+        [Self::General, Self::Memory, Self::GpuA100, Self::GpuL4, Self::Spot];
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::General => "general",
+            Self::Memory => "memory",
+            Self::GpuA100 => "gpu-a100",
+            Self::GpuL4 => "gpu-l4",
+            Self::Spot => "spot",
+        }
+    }
+
+    /// How many of a hundred nodes belong to it; general nodes make up the rest.
+    fn percent(self) -> u32 {
+        match self {
+            Self::General => 0,
+            Self::Memory => 15,
+            Self::GpuA100 => 6,
+            Self::GpuL4 => 9,
+            Self::Spot => 15,
+        }
+    }
+
+    /// CPUs, GiB of memory and GPUs of a node.
+    fn size(self) -> (i64, i64, i64) {
+        match self {
+            Self::General => (16, 64, 0),
+            Self::Memory => (16, 256, 0),
+            Self::GpuA100 => (96, 1024, 8),
+            Self::GpuL4 => (48, 192, 4),
+            Self::Spot => (8, 32, 0),
+        }
+    }
+
+    fn taint(self) -> Option<Taint<String>> {
+        let taint = |key: &str, value: &str, effect| {
+            Some(Taint { key: key.to_owned(), value: value.to_owned(), effect })
+        };
+        match self {
+            Self::General | Self::Memory => None,
+            Self::GpuA100 | Self::GpuL4 => taint(GPU_TAINT, "present", Effect::NoSchedule),
+            Self::Spot => taint(SPOT_TAINT, "true", Effect::PreferNoSchedule),
+        }
+    }
+}
+
+/// What becomes of a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fate {
+    /// There from the start, to the end.
+    Stays,
+    /// Joins at this time.
+    Joins(Time),
+    /// Closed to new pods for a while.
+    Closes {
+        from: Time,
+        until: Time,
+    },
+    /// Closed, emptied and taken away, beginning at this time.
+    Leaves(Time),
+}
+
+/// A node to be.
+#[derive(Clone, Debug)]
+pub(crate) struct NodePlan {
+    pub(crate) group: Group,
+    pub(crate) fate: Fate,
+    pub(crate) facts: NodeFacts,
+}
+
+/// All nodes of a cluster, present and future.
+pub(crate) fn plan(seed: u64, nodes: u32, span: Millis) -> Vec<NodePlan> {
+    let mut dice = Dice::new(seed, Stream::Cluster);
+    let share = |group: &Group| (*group, nodes * group.percent() / 100);
+    let mut sizes = Group::ALL.map(|group| share(&group));
+    let others: u32 = sizes.iter().map(|(_, count)| count).sum();
+    sizes[0].1 = nodes - others;
+    let mut plans = Vec::new();
+    for (group, count) in sizes {
+        for number in 1..=count {
+            let fate = fate(&mut dice, group, span);
+            plans.push(NodePlan { group, fate, facts: facts(&mut dice, group, number) });
+        }
+    }
+    plans
+}
+
+fn fate(dice: &mut Dice, group: Group, span: Millis) -> Fate {
+    // Spot nodes leave more often: that is why they are cheap.
+    let leaving = if group == Group::Spot { 12 } else { 1 };
+    let at = Time(dice.between(span.0 / 10, span.0 * 8 / 10));
+    match dice.between(0, 99) {
+        draw if draw < 4 => Fate::Joins(at),
+        draw if draw < 6 => Fate::Closes { from: at, until: at + Millis(span.0 / 10) },
+        draw if draw < 6 + leaving => Fate::Leaves(at),
+        _ => Fate::Stays,
+    }
+}
+
+fn facts(dice: &mut Dice, group: Group, number: u32) -> NodeFacts {
+    let name = format!("{}-{number:03}", group.name());
+    let disk = if dice.percent(50) { "ssd" } else { "hdd" };
+    let labels = [
+        ("kubernetes.io/hostname", name.as_str()),
+        (POOL, group.name()),
+        (DISK, disk),
+        (ZONE, dice.pick(&ZONES)),
+    ];
+    let labels = labels.map(|(key, value)| (key.to_owned(), value.to_owned())).into();
+    let (cpus, memory_gib, gpus) = group.size();
+    NodeFacts {
+        labels,
+        taints: group.taint().into_iter().collect(),
+        allocatable: amounts(cpus * 1000, memory_gib * GIB_IN_MIB, gpus),
+        pods_max: 110,
+        name,
+        ..NodeFacts::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn groups_share_all_nodes() {
+        for nodes in [0, 1, 7, 20, 200, 5000] {
+            let plans = plan(1, nodes, Millis::seconds(60));
+            assert_eq!(plans.len() as u32, nodes);
+        }
+        let plans = plan(1, 200, Millis::seconds(60));
+        let count = |group| plans.iter().filter(|plan| plan.group == group).count();
+        assert_eq!(Group::ALL.map(count), [110, 30, 12, 18, 30]);
+    }
+
+    #[test]
+    fn some_nodes_come_late_close_and_leave() {
+        let plans = plan(42, 200, Millis::seconds(3600));
+        let has = |is: fn(&Fate) -> bool| plans.iter().any(|plan| is(&plan.fate));
+        assert!(has(|fate| matches!(fate, Fate::Joins(_))));
+        assert!(has(|fate| matches!(fate, Fate::Closes { .. })));
+        assert!(has(|fate| matches!(fate, Fate::Leaves(_))));
+    }
+}

@@ -1,0 +1,40 @@
+//! Chance that replays: every draw follows from the seed, on every machine.
+
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+/// What a stream of draws is for. Each has its own, so that more draws in one change no other.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Stream {
+    Cluster = 1,
+    Workload = 2,
+    World = 3,
+}
+
+/// A stream of draws.
+pub(crate) struct Dice(ChaCha8Rng);
+
+impl Dice {
+    pub(crate) fn new(seed: u64, stream: Stream) -> Self {
+        let mut source = ChaCha8Rng::seed_from_u64(seed);
+        source.set_stream(stream as u64);
+        Self(source)
+    }
+
+    /// A number from `low` to `high`, both included; `low` if the range is empty.
+    pub(crate) fn between(&mut self, low: u64, high: u64) -> u64 {
+        self.0.random_range(low..=high.max(low))
+    }
+
+    /// True in `percent` of a hundred draws.
+    pub(crate) fn percent(&mut self, percent: u64) -> bool {
+        self.between(0, 99) < percent
+    }
+
+    /// One of `choices`, which must not be empty.
+    pub(crate) fn pick<T: Copy>(&mut self, choices: &[T]) -> T {
+        let last = choices.len().checked_sub(1).expect("something to pick from");
+        // Below the length of a slice, so it fits.
+        choices[self.between(0, last as u64) as usize]
+    }
+}
