@@ -121,7 +121,8 @@ mod tests {
 
     #[test]
     fn functions_are_measured_from_fn_to_bracket() {
-        let code = "trait T { fn a(&self) -> [u8; 4]; }\nfn b(f: fn(u8)) {\n if x { y }\n}\nfn c() {}";
+        let code =
+            "trait T { fn a(&self) -> [u8; 4]; }\nfn b(f: fn(u8)) {\n if x { y }\n}\nfn c() {}";
         let found: Vec<_> = functions(code).iter().map(|f| (f.name, f.line, f.lines)).collect();
         assert_eq!(found, [("b", 2, 3), ("c", 5, 1)]);
     }

@@ -5,7 +5,6 @@
 //! reading every total (see `peaks`). Both together make the cost of a pod nearly independent of
 //! the number of nodes, while every node counts.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use framework::{Filter, Narrow, Normalize, Profile, Ranking, Reach, Scores, View};
@@ -29,10 +28,8 @@ pub(crate) struct Board {
     mark: Option<u64>,
     node_revision: u64,
     revision: u64,
-    /// Whether facts allow the node.
-    is_allowed: Vec<bool>,
-    /// Scores that follow from facts alone, weighted and summed.
-    base: Vec<i64>,
+    /// The part of the total that follows from facts alone; unfit if facts rule the node out.
+    fixed: Vec<i64>,
     columns: Vec<Column>,
     peaks: Peaks,
     is_broken: bool,
@@ -41,6 +38,7 @@ pub(crate) struct Board {
     diagnosis: Option<(u64, Arc<Diagnosis>)>,
     /// Nodes that are being looked at, and their scores: kept so that a pod allocates nothing.
     nodes: Vec<NodeId>,
+    was_fit: Vec<bool>,
     fitting: Vec<NodeId>,
     scores: Vec<i64>,
 }
@@ -57,8 +55,8 @@ struct Column {
     weight: i64,
     normalize: Normalize,
     raw: Vec<i64>,
-    /// How many nodes that fit have each raw score.
-    counts: BTreeMap<i64, usize>,
+    /// How many nodes that fit have each raw score, in no order: there are few scores.
+    counts: Vec<(i64, usize)>,
     /// The highest raw score that totals were worked out with.
     highest: i64,
 }
@@ -69,19 +67,22 @@ impl Column {
     }
 
     fn current_highest(&self) -> i64 {
-        self.counts.last_key_value().map_or(0, |(raw, _)| *raw)
+        self.counts.iter().map(|(raw, _)| *raw).max().unwrap_or(0)
     }
 
     fn count(&mut self, node: usize, is_fit: bool) {
         let raw = self.raw[node];
-        if is_fit {
-            *self.counts.entry(raw).or_default() += 1;
-            return;
-        }
-        let count = self.counts.get_mut(&raw).expect("a node that fitted was counted");
-        *count -= 1;
-        if *count == 0 {
-            self.counts.remove(&raw);
+        let at = self.counts.iter().position(|(other, _)| *other == raw);
+        match (at, is_fit) {
+            (Some(at), true) => self.counts[at].1 += 1,
+            (None, true) => self.counts.push((raw, 1)),
+            (at, false) => {
+                let at = at.expect("a node that fitted was counted");
+                self.counts[at].1 -= 1;
+                if self.counts[at].1 == 0 {
+                    self.counts.swap_remove(at);
+                }
+            }
         }
     }
 }
@@ -94,6 +95,10 @@ impl Board {
         };
         let ranking = |ranking: &Ranking| {
             let scores = ranking.plugin.prepare(catalog, class)?;
+            // Without weight a ranking still has a say: it can find the question broken.
+            if ranking.weight == 0 && !scores.is_broken() {
+                return None;
+            }
             Some(Prepared { plugin: ranking.plugin.name(), weight: ranking.weight, scores })
         };
         let rankings: Vec<_> = profile.rankings.iter().filter_map(ranking).collect();
@@ -106,13 +111,13 @@ impl Board {
             mark: None,
             node_revision: 0,
             revision: 0,
-            is_allowed: Vec::new(),
-            base: Vec::new(),
+            fixed: Vec::new(),
             columns: Vec::new(),
             peaks: Peaks::default(),
             last_used: 0,
             diagnosis: None,
             nodes: Vec::new(),
+            was_fit: Vec::new(),
             fitting: Vec::new(),
             scores: Vec::new(),
         }
@@ -135,7 +140,7 @@ impl Board {
             Some(touched) if is_current && touched.len() <= view.catalog.nodes().len() / 4 => {
                 self.nodes.clear();
                 // Places made since are of nodes that are not there: else all would be rebuilt.
-                let is_known = |node: &NodeId| node.index() < self.is_allowed.len();
+                let is_known = |node: &NodeId| node.index() < self.fixed.len();
                 self.nodes.extend(touched.iter().map(|touch| touch.node).filter(is_known));
                 if touched.iter().any(|touch| touch.is_facts) {
                     self.refresh_facts(view);
@@ -151,8 +156,7 @@ impl Board {
 
     fn rebuild(&mut self, view: View<'_>) {
         let places = view.catalog.node_places();
-        self.is_allowed = vec![false; places];
-        self.base = vec![0; places];
+        self.fixed = vec![UNFIT; places];
         self.peaks = Peaks::new(places);
         let is_column = |prepared: &&Prepared| {
             prepared.scores.reach() == Reach::Facts
@@ -162,7 +166,7 @@ impl Board {
             weight: prepared.weight,
             normalize: prepared.scores.normalize(),
             raw: vec![0; places],
-            counts: BTreeMap::new(),
+            counts: Vec::new(),
             highest: 0,
         };
         self.columns = self.rankings.iter().filter(is_column).map(column).collect();
@@ -174,13 +178,14 @@ impl Board {
 
     /// Asks about the nodes at hand what depends on facts alone.
     fn refresh_facts(&mut self, view: View<'_>) {
-        self.clear_totals();
+        // Raw scores change: nodes are counted anew when their loads are looked at.
+        self.take_totals();
+        for (node, _) in self.nodes.iter().zip(&self.was_fit).filter(|(_, was_fit)| **was_fit) {
+            self.columns.iter_mut().for_each(|column| column.count(node.index(), false));
+        }
+        self.nodes.iter().for_each(|node| self.fixed[node.index()] = UNFIT);
         let mut nodes = self.nodes.clone();
-        nodes.retain(|node| {
-            self.is_allowed[node.index()] = false;
-            self.base[node.index()] = 0;
-            view.catalog.nodes().binary_search(node).is_ok()
-        });
+        nodes.retain(|node| view.catalog.nodes().binary_search(node).is_ok());
         if let Screen::Only(only) = screen(&self.before, view) {
             let is_named = |name: &str| only.iter().all(|(_, names)| names.contains(name));
             nodes.retain(|node| is_named(view.catalog.node_name(*node)));
@@ -188,17 +193,20 @@ impl Board {
         for (_, filter) in self.filters.iter().filter(|(_, f)| f.reach() == Reach::Facts) {
             filter.narrow(view, &mut nodes);
         }
-        nodes.iter().for_each(|node| self.is_allowed[node.index()] = true);
+        nodes.iter().for_each(|node| self.fixed[node.index()] = 0);
         let mut columns = self.columns.iter_mut();
         self.scores.resize(nodes.len(), 0);
         for prepared in self.rankings.iter().filter(|r| r.scores.reach() == Reach::Facts) {
             prepared.scores.scores(view, &nodes, &mut self.scores);
             let raws = nodes.iter().map(|node| node.index()).zip(&self.scores);
             if prepared.scores.normalize() == Normalize::Ready {
-                raws.for_each(|(node, raw)| self.base[node] += prepared.weight * raw);
+                raws.for_each(|(node, raw)| self.fixed[node] += prepared.weight * raw);
             } else {
                 let column = columns.next().expect("one column per normalised ranking");
-                raws.for_each(|(node, raw)| column.raw[node] = *raw);
+                for (node, raw) in raws {
+                    column.raw[node] = *raw;
+                    self.fixed[node] += column.score(node);
+                }
             }
         }
     }
@@ -206,17 +214,15 @@ impl Board {
     /// Asks about the nodes at hand what depends on their load, and works out their totals.
     // Hot: once per pod, for the nodes touched since the class was last looked at.
     fn refresh_loads(&mut self, view: View<'_>) {
-        self.clear_totals();
+        self.take_totals();
         self.fitting.clear();
-        self.fitting.extend(self.nodes.iter().filter(|node| self.is_allowed[node.index()]));
+        self.fitting.extend(self.nodes.iter().filter(|node| self.fixed[node.index()] != UNFIT));
         for (_, filter) in self.filters.iter().filter(|(_, f)| f.reach() == Reach::Load) {
             filter.narrow(view, &mut self.fitting);
         }
         let totals = self.peaks.totals_mut();
         for node in self.fitting.iter().map(|node| node.index()) {
-            self.columns.iter_mut().for_each(|column| column.count(node, true));
-            let normalised: i64 = self.columns.iter().map(|column| column.score(node)).sum();
-            totals[node] = self.base[node] + normalised;
+            totals[node] = self.fixed[node];
         }
         self.scores.resize(self.fitting.len(), 0);
         for prepared in self.rankings.iter().filter(|r| r.scores.reach() == Reach::Load) {
@@ -226,24 +232,29 @@ impl Board {
                 totals[node.index()] += prepared.weight * score;
             }
         }
-        if self.renormalize() || self.nodes.len() > self.is_allowed.len() / 16 {
+        for (node, was_fit) in self.nodes.iter().zip(&self.was_fit) {
+            let is_fit = totals[node.index()] != UNFIT;
+            if is_fit != *was_fit {
+                self.columns.iter_mut().for_each(|column| column.count(node.index(), is_fit));
+            }
+        }
+        if self.renormalize() || self.nodes.len() > self.fixed.len() / 16 {
             self.peaks.lift_all();
         } else {
             self.nodes.iter().for_each(|node| self.peaks.lift(node.index()));
         }
     }
 
-    /// Makes the nodes at hand unfit, and leaves each of them at hand once.
-    fn clear_totals(&mut self) {
+    /// Makes the nodes at hand unfit, keeps each of them at hand once, and notes which fitted.
+    fn take_totals(&mut self) {
         let totals = self.peaks.totals_mut();
+        self.was_fit.clear();
         self.nodes.retain(|node| {
-            let node = node.index();
-            let is_new = totals[node] != STALE;
-            if is_new && totals[node] != UNFIT {
-                self.columns.iter_mut().for_each(|column| column.count(node, false));
+            let total = std::mem::replace(&mut totals[node.index()], STALE);
+            if total != STALE {
+                self.was_fit.push(total != UNFIT);
             }
-            totals[node] = STALE;
-            is_new
+            total != STALE
         });
         self.nodes.iter().for_each(|node| totals[node.index()] = UNFIT);
     }
@@ -259,11 +270,15 @@ impl Board {
                 continue;
             }
             is_changed = true;
-            for (node, total) in totals.iter_mut().enumerate().filter(|(_, t)| **t != UNFIT) {
+            for (node, fixed) in self.fixed.iter_mut().enumerate().filter(|(_, f)| **f != UNFIT) {
                 column.highest = before;
-                *total -= column.score(node);
+                let old = column.score(node);
                 column.highest = highest;
-                *total += column.score(node);
+                let change = column.score(node) - old;
+                *fixed += change;
+                if totals[node] != UNFIT {
+                    totals[node] += change;
+                }
             }
             column.highest = highest;
         }

@@ -30,6 +30,6 @@ pub type Filter = Arc<dyn Feasible>;
 pub struct Ranking {
     /// The plugin.
     pub plugin: Arc<dyn Rank>,
-    /// How much its score counts.
+    /// How much its score counts; 0 if it only prepares scores that nobody asks for.
     pub weight: i64,
 }

@@ -44,10 +44,7 @@ pub fn load(text: &str, known: &[PluginInfo]) -> Result<Settings, ConfigError> {
 ///
 /// # Errors
 /// When anything in it is unknown, invalid or not built yet; all problems are named.
-pub fn from_json(
-    value: &serde_json::Value,
-    known: &[PluginInfo],
-) -> Result<Settings, ConfigError> {
+pub fn from_json(value: &serde_json::Value, known: &[PluginInfo]) -> Result<Settings, ConfigError> {
     settings(&Node::from_json(value)?, known)
 }
 

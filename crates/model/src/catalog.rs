@@ -8,7 +8,7 @@ mod nodes;
 mod pods;
 
 pub use classes::Class;
-pub use nodes::{ImageSpread, Node};
+pub use nodes::{ImageSpread, Node, Offer};
 pub use pods::{Pod, PodState};
 
 use crate::event::{NodeAspects, NodeFacts, PodFacts};
@@ -55,7 +55,13 @@ impl Catalog {
         self.nodes.get(node).expect("only nodes that are there are asked about")
     }
 
-    /// The facts of a node, if it is there.
+    /// What a node offers; nothing if it is not there.
+    #[must_use]
+    pub fn offer(&self, node: NodeId) -> &Offer {
+        self.nodes.offer(node)
+    }
+
+    /// A node that is there, by name.
     #[must_use]
     pub fn find_node(&self, name: &str) -> Option<NodeId> {
         let id = self.nodes.find(self.symbols.find(name)?)?;
@@ -83,8 +89,8 @@ impl Catalog {
     /// Takes in a node; tells what about it can help waiting pods, or nothing if it is new.
     pub fn apply_node(&mut self, facts: &NodeFacts) -> (NodeId, Option<NodeAspects>) {
         let name = self.symbols.intern(&facts.name);
-        let node = Node::new(name, facts, &mut self.symbols, &mut self.resources);
-        self.nodes.apply(node)
+        let node = Node::new(name, facts, &mut self.symbols);
+        self.nodes.apply(node, Offer::new(facts, &mut self.resources))
     }
 
     /// Forgets the facts of a node. Its place stays while pods are on it.

@@ -27,7 +27,7 @@ mod txn;
 mod usage;
 
 pub use amounts::{Amounts, Charge, Requests};
-pub use catalog::{Catalog, Class, ImageSpread, Node, Pod, PodState};
+pub use catalog::{Catalog, Class, ImageSpread, Node, Offer, Pod, PodState};
 pub use decision::{Attempt, Decision, Diagnosis, Waiting};
 pub use event::{Change, Event, NodeAspects, NodeFacts, PodFacts, PodKey};
 pub use ids::{ClassId, NodeId, PodId, ResourceId, UnitId};

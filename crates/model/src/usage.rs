@@ -10,8 +10,9 @@ use crate::map::Map;
 use crate::spec::{HostPort, Repels};
 use crate::symbol::Symbol;
 
-/// What the pods on one node take.
+/// What the pods on one node take. It fills one cache line: every placement looks at it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[repr(align(64))]
 pub struct Load {
     /// Thousandths of a CPU.
     pub cpu: i64,
@@ -25,6 +26,12 @@ pub struct Load {
     pub scored_memory: i64,
     /// How many pods.
     pub pods: i64,
+    rare: Option<Box<Rare>>,
+}
+
+/// What most pods do not take.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Rare {
     scalars: Vec<(ResourceId, i64)>,
     ports: Vec<(HostPort<Symbol>, u32)>,
 }
@@ -33,13 +40,15 @@ impl Load {
     /// How much of a counted resource is taken.
     #[must_use]
     pub fn scalar(&self, resource: ResourceId) -> i64 {
-        self.scalars.iter().find(|(id, _)| *id == resource).map_or(0, |(_, amount)| *amount)
+        let scalars = self.rare.as_ref().map_or(&[][..], |rare| &rare.scalars);
+        scalars.iter().find(|(id, _)| *id == resource).map_or(0, |(_, amount)| *amount)
     }
 
     /// Whether a port of `wanted` is taken.
     #[must_use]
     pub fn has_port_conflict(&self, wanted: &[HostPort<Symbol>]) -> bool {
-        self.ports.iter().any(|(taken, _)| wanted.iter().any(|port| port.conflicts(taken)))
+        let ports = self.rare.as_ref().map_or(&[][..], |rare| &rare.ports);
+        ports.iter().any(|(taken, _)| wanted.iter().any(|port| port.conflicts(taken)))
     }
 
     fn add(&mut self, charge: &Charge<ResourceId>, sign: i64) {
@@ -54,31 +63,45 @@ impl Load {
         add(&mut self.scored_cpu, charge.scored_cpu);
         add(&mut self.scored_memory, charge.scored_memory);
         self.pods += sign;
-        if amounts.scalars.is_empty() {
+    }
+
+    /// Adds what most pods do not take.
+    fn add_rare(&mut self, class: &Class, sign: i64) {
+        let scalars = &class.requests.charge.amounts.scalars;
+        if scalars.is_empty() && class.ports.is_empty() {
             return;
         }
-        for (resource, amount) in &amounts.scalars {
-            match self.scalars.iter_mut().find(|(id, _)| id == resource) {
-                Some((_, total)) => add(total, *amount),
-                None => self.scalars.push((*resource, sign.wrapping_mul(*amount))),
+        let rare = self.rare.get_or_insert_default();
+        for (resource, amount) in scalars {
+            let amount = sign.wrapping_mul(*amount);
+            match rare.scalars.iter_mut().find(|(id, _)| id == resource) {
+                Some((_, total)) => *total = total.wrapping_add(amount),
+                None => rare.scalars.push((*resource, amount)),
             }
         }
-        self.scalars.retain(|(_, amount)| *amount != 0);
-    }
-
-    fn add_port(&mut self, port: &HostPort<Symbol>) {
-        match self.ports.iter_mut().find(|(taken, _)| taken == port) {
-            Some((_, count)) => *count += 1,
-            None => self.ports.push((port.clone(), 1)),
+        rare.scalars.retain(|(_, amount)| *amount != 0);
+        for port in &class.ports {
+            rare.add_port(port, sign);
+        }
+        // An empty load has one shape, so that loads can be compared.
+        if *rare.as_ref() == Rare::default() {
+            self.rare = None;
         }
     }
+}
 
-    fn remove_port(&mut self, port: &HostPort<Symbol>) {
-        let at = self.ports.iter().position(|(taken, _)| taken == port);
-        let at = at.expect("a port that a pod gives up was taken");
-        self.ports[at].1 -= 1;
-        if self.ports[at].1 == 0 {
-            self.ports.swap_remove(at);
+impl Rare {
+    fn add_port(&mut self, port: &HostPort<Symbol>, sign: i64) {
+        match (self.ports.iter().position(|(taken, _)| taken == port), sign > 0) {
+            (Some(at), true) => self.ports[at].1 += 1,
+            (None, true) => self.ports.push((port.clone(), 1)),
+            (at, false) => {
+                let at = at.expect("a port that a pod gives up was taken");
+                self.ports[at].1 -= 1;
+                if self.ports[at].1 == 0 {
+                    self.ports.remove(at);
+                }
+            }
         }
     }
 }
@@ -157,7 +180,7 @@ impl Usage {
     pub(crate) fn place(&mut self, class: &Class, node: NodeId) {
         let load = &mut self.loads[node.index()];
         load.add(&class.requests.charge, 1);
-        class.ports.iter().for_each(|port| load.add_port(port));
+        load.add_rare(class, 1);
         match class.spec.repels {
             None => {}
             Some(Repels::OwnNamespace) => {
@@ -172,7 +195,7 @@ impl Usage {
         let load = &mut self.loads[node.index()];
         load.add(&class.requests.charge, -1);
         assert!(load.pods >= 0, "a pod that leaves a node was on it");
-        class.ports.iter().for_each(|port| load.remove_port(port));
+        load.add_rare(class, -1);
         match class.spec.repels {
             None => {}
             Some(Repels::OwnNamespace) => {

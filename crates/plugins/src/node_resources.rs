@@ -54,7 +54,7 @@ fn scored_resources(
 
 // Hot: once per touched node and resource.
 fn level(view: View<'_>, node: NodeId, resource: ResourceId, counting: Counting) -> Level {
-    let (offer, load) = (&view.catalog.node(node).allocatable, view.usage.load(node));
+    let (offer, load) = (&view.catalog.offer(node).amounts, view.usage.load(node));
     let is_plain = counting == Counting::Plain;
     match resource {
         ResourceId::CPU => {

@@ -158,9 +158,12 @@ pub fn build(settings: &ProfileSettings, catalog: &mut Catalog) -> Result<Profil
     let before = make_all_feasible(settings, PreFilter, catalog)?;
     let filters = make_all_feasible(settings, Filter, catalog)?;
     let mut rankings = Vec::new();
-    for choice in settings.at(Score) {
+    let is_scored = |name: &str| settings.at(Score).iter().any(|choice| choice.name == name);
+    let prepared_only = settings.at(PreScore).iter().filter(|choice| !is_scored(choice.name));
+    let scored = settings.at(Score).iter().map(|choice| (choice, choice.weight));
+    for (choice, weight) in scored.chain(prepared_only.map(|choice| (choice, 0))) {
         if let Some(plugin) = make_rank(settings, choice, catalog)? {
-            rankings.push(Ranking { plugin, weight: choice.weight });
+            rankings.push(Ranking { plugin, weight });
         }
     }
     Ok(Profile { scheduler: settings.scheduler.clone(), order, admit, before, filters, rankings })

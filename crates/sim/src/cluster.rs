@@ -80,10 +80,7 @@ pub(crate) enum Fate {
     /// Joins at this time.
     Joins(Time),
     /// Closed to new pods for a while.
-    Closes {
-        from: Time,
-        until: Time,
-    },
+    Closes { from: Time, until: Time },
     /// Closed, emptied and taken away, beginning at this time.
     Leaves(Time),
 }

@@ -25,8 +25,7 @@ pub(crate) fn requests(cpu_milli: i64, memory_mib: i64, gpus: i64) -> Requests<S
             scored_memory: amounts.memory,
             amounts: amounts.clone(),
         },
-        fullness: amounts.clone(),
-        balance: amounts,
+        fullness: amounts,
     }
 }
 

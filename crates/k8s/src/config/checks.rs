@@ -81,8 +81,8 @@ fn written_order(sets: &PluginSets) -> (Vec<(&'static str, i64)>, Vec<Which>) {
 /// The entry that took a plugin's preparation away, or else the one that enabled the plugin.
 fn cause(sets: &PluginSets, name: &'static str, point: Point, before: Point) -> Place {
     let disabled = sets.at(before).into_iter().flat_map(|set| &set.disabled);
-    let mut disabled =
-        disabled.filter(|entry| matches!(entry.which, Which::All) || entry.which == Which::Plugin(name));
+    let mut disabled = disabled
+        .filter(|entry| matches!(entry.which, Which::All) || entry.which == Which::Plugin(name));
     let enabled = sets.at(point).into_iter().flat_map(|set| &set.enabled);
     let mut enabled = enabled.filter(|entry| entry.info.name == name);
     let place = disabled.next().map(|entry| entry.place.clone());

@@ -238,7 +238,10 @@ mod tests {
         // (text, refusal)
         let table = [
             ("", "the file is empty"),
-            ("a: &x 1\nb: *x\n", "line 1: YAML anchors and aliases are not supported; write the value out"),
+            (
+                "a: &x 1\nb: *x\n",
+                "line 1: YAML anchors and aliases are not supported; write the value out",
+            ),
             ("a: 1\nb: !!str 2\n", "line 2: YAML tags are not supported"),
             ("a: 1\n---\nb: 2\n", "line 2: expected one document, found a second one"),
             ("a: 1\n? [b]\n: 2\n", "line 2: a key must be text, not a list or a map"),

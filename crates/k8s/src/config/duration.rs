@@ -110,6 +110,7 @@ mod tests {
             ("3\u{b5}s", 3000),
             ("1h1m1s1ms1us1ns", 3661 * SECOND + 1_001_001),
             ("0.3333333333333333333h", 1_199_999_999_999),
+            ("0.0000000000000000000000000000000000000001s", 0),
             ("9223372036854775807ns", i64::MAX as u64),
         ];
         for (text, expected) in table {
@@ -127,7 +128,9 @@ mod tests {
         assert!(matches!(parse("15"), Err(DurationError::NoUnit(_))));
         assert!(matches!(parse("1m30"), Err(DurationError::NoUnit(_))));
         assert!(matches!(parse("-1s"), Err(DurationError::Negative(_))));
-        for text in ["9223372036854775808ns", "99999999999999999999s", "3000000h", "2562047h1000000h"] {
+        for text in
+            ["9223372036854775808ns", "99999999999999999999s", "3000000h", "2562047h1000000h"]
+        {
             assert!(matches!(parse(text), Err(DurationError::TooLong(_))), "{text}");
         }
     }

@@ -98,10 +98,9 @@ impl PluginSets {
         for (point, _) in Point::ALL {
             let own = self.at(point).unwrap_or(&nothing);
             let names = expand(point, own, &multi, &mut twice);
-            let weights = match point {
-                Point::Score | Point::PlacementScore => self.weights(point, own, &multi, problems),
-                _ => Vec::new(),
-            };
+            let is_scoring = matches!(point, Point::Score | Point::PlacementScore);
+            let weights =
+                if is_scoring { self.weights(point, own, &multi, problems) } else { Vec::new() };
             let weight = |name| weights.iter().find(|(other, _)| *other == name).map(|(_, w)| *w);
             let choices = names.into_iter();
             let choices: Vec<_> = choices
@@ -142,9 +141,12 @@ impl PluginSets {
             // predecessors' weights add up to less than zero.
             if weight * MAX_SCORE > i64::MAX.wrapping_sub(total) {
                 let place = entry.place.as_ref().unwrap_or(&self.place);
-                let reason = if total < 0 { "less than zero" } else { "more than a score can hold" };
-                let message =
-                    format!("with plugin {name:?}, the weights of {} add up to {reason}", point.word());
+                let reason =
+                    if total < 0 { "less than zero" } else { "more than a score can hold" };
+                let message = format!(
+                    "with plugin {name:?}, the weights of {} add up to {reason}",
+                    point.word()
+                );
                 problems.report(place, message);
                 break;
             }
@@ -159,8 +161,7 @@ impl PluginSets {
 fn merge(defaults: Vec<Enabled>, custom: &PluginSet) -> Vec<Enabled> {
     let mut used = vec![false; custom.enabled.len()];
     let mut merged = Vec::new();
-    let is_kept =
-        |entry: &Enabled| !custom.disables_all() && !custom.disables(entry.info.name);
+    let is_kept = |entry: &Enabled| !custom.disables_all() && !custom.disables(entry.info.name);
     for entry in defaults.into_iter().filter(is_kept) {
         // Of several, the last replaces the default; the others will be enabled twice.
         match custom.enabled.iter().rposition(|other| other.info.name == entry.info.name) {
@@ -234,7 +235,8 @@ mod tests {
             let (name, points) = ALL.into_iter().find(|(other, _)| *other == name).expect("known");
             let points = Points::of(points);
             let info = PluginInfo { name, aliases: &[], points, is_built: true };
-            let place = place.map(|place| Place { path: format!("{}[{at}]", place.path), line: None });
+            let place =
+                place.map(|place| Place { path: format!("{}[{at}]", place.path), line: None });
             Enabled { info, weight: weight.parse().expect("a number"), place }
         });
         entries.collect()
@@ -249,7 +251,8 @@ mod tests {
             Some((name, _)) => Which::Plugin(name),
             None => Which::All,
         };
-        let disabled = off.into_iter().map(|word| Disabled { which: which(word), place: place.clone() });
+        let disabled =
+            off.into_iter().map(|word| Disabled { which: which(word), place: place.clone() });
         PluginSet {
             enabled: enabled(&on.join(" "), Some(&place)),
             disabled: disabled.collect(),
@@ -266,7 +269,8 @@ mod tests {
         let mut problems = Problems::default();
         let defaults = enabled("Sort Fit:3 Zone:2 Image Name", None);
         let points = sets.merged(defaults, &mut problems);
-        let at = |point| points.iter().find(|(other, _)| *other == point).map(|(_, choices)| choices);
+        let at =
+            |point| points.iter().find(|(other, _)| *other == point).map(|(_, choices)| choices);
         let show = |choice: &PluginChoice| match choice.weight {
             1 => choice.name.to_owned(),
             weight => format!("{}:{weight}", choice.name),
@@ -279,36 +283,44 @@ mod tests {
         problems.or_value(shown).unwrap_or_else(|error| error.to_string())
     }
 
+    /// What it shows; multiPoint; filter; score; plugins at filter and at score.
+    const MERGES: &str = "
+        defaults alone;;;; Fit Zone Name | Fit:3 Zone:2 Image
+        another weight keeps the place; Zone:7;;; Fit Zone Name | Fit:3 Zone:7 Image
+        no weight reads as one; Zone;;; Fit Zone Name | Fit:3 Zone Image
+        off everywhere; -Fit;;; Zone Name | Zone:2 Image
+        off and on moves to the end; -Fit Fit:4;;; Zone Name Fit | Zone:2 Image Fit:4
+        only what is on; -* Name Image:5;;; Name | Image:5
+        off at one point;; -Fit;; Zone Name | Fit:3 Zone:2 Image
+        on at its point goes first;; Name;; Name Fit Zone | Fit:3 Zone:2 Image
+        the point's order wins;; Name Zone;; Name Zone Fit | Fit:3 Zone:2 Image
+        the point's weight wins;;; Image:9; Fit Zone Name | Image:9 Fit:3 Zone:2
+        the point's missing weight wins too;;; Fit; Fit Zone Name | Fit Zone:2 Image
+        all off at a point;; -*; -* Zone:4; | Zone:4
+        off and on at a point goes last;;; -Fit Fit:8; Fit Zone Name | Zone:2 Image Fit:8
+        off everywhere and on at a point; -Fit;; Fit:8; Zone Name | Zone:2 Image Fit:8
+        what multiPoint lacks goes last; -Zone; Zone;; Fit Name Zone | Fit:3 Image
+        twice in multiPoint; Fit:1 Fit:2;;; multiPoint[0]: plugin \"Fit\" is enabled twice
+        twice and new; -* Name Name;;; multiPoint[1]: plugin \"Name\" is enabled twice
+        twice at a point;; Fit Fit;; filter[1]: plugin \"Fit\" is enabled twice
+        twice but set at each of its points; -* Fit Fit; Fit; Fit:2; Fit | Fit:2
+        negative and never in sum; Image:-1;;; Fit Zone Name | Fit:3 Zone:2 Image:-1
+    ";
+
     #[test]
     fn sections_merge_by_table() {
-        // (what it shows, multiPoint, filter, score, plugins at filter | plugins at score)
-        let table = [
-            ("defaults alone", "", "", "", "Fit Zone Name | Fit:3 Zone:2 Image"),
-            ("another weight keeps the place", "Zone:7", "", "", "Fit Zone Name | Fit:3 Zone:7 Image"),
-            ("no weight reads as one", "Zone", "", "", "Fit Zone Name | Fit:3 Zone Image"),
-            ("disabled everywhere", "-Fit", "", "", "Zone Name | Zone:2 Image"),
-            ("disabled and enabled moves to the end", "-Fit Fit:4", "", "", "Zone Name Fit | Zone:2 Image Fit:4"),
-            ("only what is enabled", "-* Name Image:5", "", "", "Name | Image:5"),
-            ("disabled at one point", "", "-Fit", "", "Zone Name | Fit:3 Zone:2 Image"),
-            ("enabled at its point goes first", "", "Name", "", "Name Fit Zone | Fit:3 Zone:2 Image"),
-            ("the point's weight wins", "", "", "Image:9", "Fit Zone Name | Image:9 Fit:3 Zone:2"),
-            ("the point's missing weight wins too", "", "", "Fit", "Fit Zone Name | Fit Zone:2 Image"),
-            ("the point's order wins", "", "Name Zone", "", "Name Zone Fit | Fit:3 Zone:2 Image"),
-            ("all off at a point", "", "-*", "-* Zone:4", " | Zone:4"),
-            ("off and on at a point goes last", "", "", "-Fit Fit:8", "Fit Zone Name | Zone:2 Image Fit:8"),
-            ("off everywhere, on at a point", "-Fit", "", "Fit:8", "Zone Name | Zone:2 Image Fit:8"),
-            ("new ones go last", "-Zone", "Zone", "", "Fit Name Zone | Fit:3 Image"),
-            ("twice in multiPoint", "Fit:1 Fit:2", "", "", "multiPoint[0]: plugin \"Fit\" is enabled twice"),
-            ("twice, new", "-* Name Name", "", "", "multiPoint[1]: plugin \"Name\" is enabled twice"),
-            ("twice at a point", "", "Fit Fit", "", "filter[1]: plugin \"Fit\" is enabled twice"),
-            ("twice, but set at each of its points", "-* Fit Fit", "Fit", "Fit:2", "Fit | Fit:2"),
-            ("negative, then another", "", "", "Image:-1",
-             "plugins: with plugin \"Fit\", the weights of score add up to less than zero"),
-            ("negative, but never in sum", "Image:-1", "", "", "Fit Zone Name | Fit:3 Zone:2 Image:-1"),
-        ];
-        for (what, multi, filter, score, expected) in table {
-            assert_eq!(merged(multi, filter, score), expected, "{what}");
+        for row in MERGES.trim().lines() {
+            let columns: Vec<_> = row.split(';').map(str::trim).collect();
+            let [_, multi, filter, score, expected] = columns[..] else { panic!("{row}") };
+            assert_eq!(merged(multi, filter, score).trim(), expected, "{row}");
         }
+    }
+
+    #[test]
+    fn weights_below_zero_in_sum_are_refused() {
+        let expected =
+            "plugins: with plugin \"Fit\", the weights of score add up to less than zero";
+        assert_eq!(merged("", "", "Image:-1"), expected);
     }
 
     #[test]
@@ -316,6 +328,9 @@ mod tests {
         // Beyond what a file can say: its weights have 32 bits.
         let large = i64::MAX / MAX_SCORE / 2 + 1;
         let found = merged(&format!("Fit:{large} Zone:{large}"), "", "");
-        assert!(found.ends_with("the weights of score add up to more than a score can hold"), "{found}");
+        assert!(
+            found.ends_with("the weights of score add up to more than a score can hold"),
+            "{found}"
+        );
     }
 }

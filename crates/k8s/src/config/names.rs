@@ -43,7 +43,10 @@ mod tests {
             assert!(is_qualified_name(text), "{text}");
         }
         let long = "a".repeat(64);
-        let bad = ["", "/", "/x", "x/", "a/b/c", "-a", "a-", "a b", "E.com/x", "a..b/c", "-a/b", "\u{e9}", &long];
+        let bad = [
+            "", "/", "/x", "x/", "a/b/c", "-a", "a-", "a b", "E.com/x", "a..b/c", "-a/b", "\u{e9}",
+            &long,
+        ];
         for text in bad {
             assert!(!is_qualified_name(text), "{text}");
         }

@@ -81,7 +81,8 @@ fn enabled(
         return None;
     }
     if let Some(point) = point.filter(|point| !info.points.has(*point)) {
-        let points: Vec<_> = Point::ALL.iter().filter(|(point, _)| info.points.has(*point)).collect();
+        let points: Vec<_> =
+            Point::ALL.iter().filter(|(point, _)| info.points.has(*point)).collect();
         let points: Vec<_> = points.iter().map(|(_, word)| *word).collect();
         let message = format!(
             "plugin {:?} cannot be enabled at {}, only at {}",

@@ -11,6 +11,9 @@ use super::plugin_sets;
 use super::read::{Fields, Spot, quoted};
 use super::sections;
 
+/// Each profile has plugins of its own, which cost memory; nobody needs as many as these.
+const PROFILES_MAX: usize = 100;
+
 /// Reads the profiles of a configuration; without any there is one, kube-scheduler's.
 pub(super) fn read(
     top: &Fields<'_>,
@@ -21,9 +24,13 @@ pub(super) fn read(
     if items.is_empty() {
         return vec![defaults::profile(defaults::KUBE, known)];
     }
+    if items.len() > PROFILES_MAX {
+        let message = format!("expected at most {PROFILES_MAX} profiles, found {}", items.len());
+        problems.report(&top.place_at("profiles"), message);
+    }
     let is_only = items.len() == 1;
     let mut profiles: Vec<(PluginSets, ProfileSettings)> = Vec::new();
-    for item in items {
+    for item in items.into_iter().take(PROFILES_MAX) {
         const FIELDS: [&str; 4] =
             ["schedulerName", "percentageOfNodesToScore", "plugins", "pluginConfig"];
         let Some(fields) = item.fields(&FIELDS, problems) else { continue };

@@ -104,10 +104,16 @@ impl<'a> Spot<'a> {
         if let Some((_, value)) = known.iter().find(|(word, _)| *word == text) {
             return Some(*value);
         }
-        let words: Vec<_> = known.iter().map(|(word, _)| *word).collect();
-        let hint = suggestion(text, words.iter().copied());
-        let message = format!("expected one of {}, found {}{hint}", words.join(", "), quoted(text));
-        problems.report(&self.place, message);
+        match known {
+            [(only, _)] => self.expected(&quoted(only), problems),
+            _ => {
+                let words: Vec<_> = known.iter().map(|(word, _)| *word).collect();
+                let hint = suggestion(text, words.iter().copied());
+                let (words, found) = (words.join(", "), quoted(text));
+                let message = format!("expected one of {words}, found {found}{hint}");
+                problems.report(&self.place, message);
+            }
+        }
         None
     }
 
@@ -324,7 +330,11 @@ mod tests {
             ("\"9\"", integer, "expected an integer from 0 to 9, found \"9\""),
             ("1.0", integer, "expected an integer from 0 to 9, found 1.0"),
             ("07", integer, "expected an integer from 0 to 9, found 07"),
-            ("99999999999999999999", integer, "expected an integer from 0 to 9, found 99999999999999999999"),
+            (
+                "99999999999999999999",
+                integer,
+                "expected an integer from 0 to 9, found 99999999999999999999",
+            ),
             ("0.5", number, ""),
             (".inf", number, "expected a number, found \".inf\""),
             ("{}", list, "expected a list, found a map"),
@@ -333,7 +343,8 @@ mod tests {
         for (value, read, expected) in table {
             let found = problems_of(&format!("field: {value}\n"), read);
             let prefix = if value == "[~]" { "line 1: field[0]: " } else { "line 1: field: " };
-            let expected = if expected.is_empty() { String::new() } else { prefix.to_owned() + expected };
+            let expected =
+                if expected.is_empty() { String::new() } else { prefix.to_owned() + expected };
             assert_eq!(found, expected, "{value}");
         }
     }

@@ -1,4 +1,120 @@
-//! placeholder
-pub(crate) fn run(_: &std::path::Path) -> anyhow::Result<()> {
-    Ok(())
+//! `kubenexus check-config`: reads a configuration file and says what would run, or what is wrong
+//! with it, every problem on a line that editors can jump to.
+
+mod describe;
+
+use std::fs::File;
+use std::io::{self, Read as _, Write as _};
+use std::path::Path;
+
+use anyhow::{Context as _, anyhow};
+use framework::PluginInfo;
+use k8s::config::{ConfigError, load};
+
+/// More than any valid file has; what is longer is cut and refused for its size.
+const READ_MAX: u64 = 2 << 20;
+
+/// Checks a file and describes it on standard output.
+pub(crate) fn run(file: &Path) -> anyhow::Result<()> {
+    let reading = || format!("reading {}", file.display());
+    let mut bytes = Vec::new();
+    File::open(file).with_context(reading)?.take(READ_MAX).read_to_end(&mut bytes)?;
+    let text = String::from_utf8(bytes).map_err(|_| anyhow!("not UTF-8 text"));
+    let answer = check(file, &text.with_context(reading)?, plugins::known())?;
+    io::stdout().write_all(answer.as_bytes()).context("writing the answer")
+}
+
+fn check(file: &Path, text: &str, known: &[PluginInfo]) -> anyhow::Result<String> {
+    let settings = load(text, known).map_err(|error| anyhow!(problems(file, &error)))?;
+    Ok(format!("{} is valid. It means:\n\n{}", file.display(), describe::all(&settings, known)))
+}
+
+/// `FILE:LINE: path: message`, one per problem, below a line that counts them.
+fn problems(file: &Path, error: &ConfigError) -> String {
+    let file = file.display();
+    let count = error.problems().len();
+    let noun = if count == 1 { "problem" } else { "problems" };
+    let mut text = format!("{file} is not valid, {count} {noun}:");
+    for problem in error.problems() {
+        let line = problem.line.map(|line| format!("{line}:")).unwrap_or_default();
+        let path = if problem.path.is_empty() { "" } else { ": " };
+        let path = format!("{}{path}", problem.path);
+        text.push_str(&format!("\n{file}:{line} {path}{}", problem.message));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn checked(text: &str) -> anyhow::Result<String> {
+        check(Path::new("a.yaml"), text, plugins::known())
+    }
+
+    #[test]
+    fn our_default_file_means_the_defaults() {
+        let text = include_str!("../../../../config/config.yaml");
+        let mut defaults = k8s::config::defaults(plugins::known());
+        defaults.profiles.retain(|profile| profile.scheduler == "kubenexus-scheduler");
+        assert_eq!(load(text, plugins::known()).expect("valid"), defaults);
+    }
+
+    #[test]
+    fn a_valid_file_is_described() {
+        let answer = checked(include_str!("../../../../examples/config/binpack.yaml"));
+        let answer = answer.expect("valid");
+        let expected = [
+            "a.yaml is valid. It means:",
+            "profile default-scheduler",
+            "  queueSort           PrioritySort",
+            "  score               NodeResourcesFit:5, TaintToleration:3, NodeAffinity:2,",
+            "                      VolumeBinding*:1, PodTopologySpread*:2,",
+            "  bind                DefaultBinder",
+            "  NodeResourcesFit    MostAllocated by nvidia.com/gpu:10, cpu:1, memory:1",
+            "leader election",
+            "  lease               kube-system/kubenexus-scheduler",
+            "  plugins             VolumeRestrictions, NodeVolumeLimits, VolumeBinding,",
+        ];
+        for line in expected {
+            assert!(answer.lines().any(|found| found.starts_with(line)), "{line}\nin\n{answer}");
+        }
+        assert!(answer.lines().all(|line| line.chars().count() <= 80), "{answer}");
+    }
+
+    #[test]
+    fn both_examples_and_added_affinity_are_described() {
+        let text = include_str!("../../../../examples/config/two-profiles.yaml");
+        let answer = checked(text).expect("valid");
+        assert!(answer.contains("profile batch-scheduler\n"));
+        assert!(answer.contains("a node must match: example.com/pool In [batch]\n"), "{answer}");
+        assert!(answer.contains("RequestedToCapacityRatio 0%:0 80%:10 100%:5"), "{answer}");
+    }
+
+    #[test]
+    fn what_is_accepted_without_effect_is_noted() {
+        let head = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n";
+        let note = "percentageOfNodesToScore";
+        assert!(!checked(head).expect("valid").contains(note));
+        let answer = checked(&format!("{head}percentageOfNodesToScore: 50\n")).expect("valid");
+        assert!(answer.contains(note), "{answer}");
+    }
+
+    #[test]
+    fn problems_name_file_and_line() {
+        let text = "kind: KubeSchedulerConfiguration\nparallelism: 0\n";
+        let error = checked(text).expect_err("invalid").to_string();
+        let expected = "a.yaml is not valid, 2 problems:\n\
+                        a.yaml:1: apiVersion: required, but missing\n\
+                        a.yaml:2: parallelism: expected an integer from 1 to 2147483647, found 0";
+        assert_eq!(error, expected);
+        let error = checked("").expect_err("invalid").to_string();
+        assert_eq!(error, "a.yaml is not valid, 1 problem:\na.yaml: the file is empty");
+    }
+
+    #[test]
+    fn a_file_that_is_not_there_is_named() {
+        let error = run(Path::new("/nowhere/config.yaml")).expect_err("absent");
+        assert_eq!(error.to_string(), "reading /nowhere/config.yaml");
+    }
 }

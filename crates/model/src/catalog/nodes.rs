@@ -20,14 +20,38 @@ pub struct Node {
     pub taints: Box<[Taint<Symbol>]>,
     /// Whether it is closed to new pods.
     pub is_closed: bool,
-    /// What it offers.
-    pub allocatable: Amounts<ResourceId>,
-    /// How many pods it may hold.
-    pub pods_max: i64,
     /// Images it has with their sizes, sorted by name, each name once.
     images: Box<[(Symbol, i64)]>,
     /// Features it declares.
     pub features: Features,
+}
+
+/// What a node offers. Kept apart from its other facts, because every placement looks at it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Offer {
+    /// Resources.
+    pub amounts: Amounts<ResourceId>,
+    /// How many pods it may hold.
+    pub pods_max: i64,
+}
+
+impl Offer {
+    pub(super) fn new(facts: &NodeFacts, resources: &mut Resources) -> Self {
+        let amounts = facts.allocatable.renamed(|name| resources.id(name));
+        Self { amounts, pods_max: facts.pods_max }
+    }
+
+    fn is_more_than(&self, before: &Self) -> bool {
+        let (own, old) = (&self.amounts, &before.amounts);
+        let has_more = |(resource, amount): &(ResourceId, i64)| {
+            *amount > old.scalar(resource).unwrap_or(0)
+        };
+        self.pods_max > before.pods_max
+            || own.cpu > old.cpu
+            || own.memory > old.memory
+            || own.ephemeral > old.ephemeral
+            || own.scalars.iter().any(has_more)
+    }
 }
 
 /// How far an image has spread.
@@ -40,12 +64,7 @@ pub struct ImageSpread {
 }
 
 impl Node {
-    pub(super) fn new(
-        name: Symbol,
-        facts: &NodeFacts,
-        symbols: &mut Symbols,
-        resources: &mut Resources,
-    ) -> Self {
+    pub(super) fn new(name: Symbol, facts: &NodeFacts, symbols: &mut Symbols) -> Self {
         let mut intern_pair = |key: &str, value: &str| (symbols.intern(key), symbols.intern(value));
         let mut labels: Vec<_> =
             facts.labels.iter().map(|(key, value)| intern_pair(key, value)).collect();
@@ -65,8 +84,6 @@ impl Node {
             labels: labels.into(),
             taints,
             is_closed: facts.is_closed,
-            allocatable: facts.allocatable.renamed(|name| resources.id(name)),
-            pods_max: facts.pods_max,
             images: images.into(),
             features: facts.features,
         }
@@ -87,26 +104,14 @@ impl Node {
     }
 
     /// What became better or merely other since `before`.
-    fn aspects_since(&self, before: &Self) -> NodeAspects {
+    fn aspects_since(&self, before: &Self, offers_more: bool) -> NodeAspects {
         NodeAspects {
-            allocatable: self.offers_more_than(before),
+            allocatable: offers_more,
             labels: self.labels != before.labels,
             taints: self.taints != before.taints,
             opened: before.is_closed && !self.is_closed,
             features: self.features != before.features,
         }
-    }
-
-    fn offers_more_than(&self, before: &Self) -> bool {
-        let (own, old) = (&self.allocatable, &before.allocatable);
-        let has_more = |(resource, amount): &(ResourceId, i64)| {
-            *amount > old.scalar(resource).unwrap_or(0)
-        };
-        self.pods_max > before.pods_max
-            || own.cpu > old.cpu
-            || own.memory > old.memory
-            || own.ephemeral > old.ephemeral
-            || own.scalars.iter().any(has_more)
     }
 }
 
@@ -120,6 +125,8 @@ struct Place {
 #[derive(Default)]
 pub(super) struct Nodes {
     places: Vec<Option<Place>>,
+    /// By place; empty for nodes that are not there.
+    offers: Vec<Offer>,
     free: std::collections::BTreeSet<NodeId>,
     by_name: Map<Symbol, NodeId>,
     present: Vec<NodeId>,
@@ -164,6 +171,7 @@ impl Nodes {
         }
         let id = self.free.pop_first().unwrap_or_else(|| {
             self.places.push(None);
+            self.offers.push(Offer::default());
             NodeId::at(self.places.len() - 1)
         });
         self.places[id.index()] = Some(Place { name, node: None });
@@ -171,12 +179,18 @@ impl Nodes {
         id
     }
 
-    pub(super) fn apply(&mut self, node: Node) -> (NodeId, Option<NodeAspects>) {
+    pub(super) fn offer(&self, id: NodeId) -> &Offer {
+        &self.offers[id.index()]
+    }
+
+    pub(super) fn apply(&mut self, node: Node, offer: Offer) -> (NodeId, Option<NodeAspects>) {
         let id = self.place(node.name);
+        let offers_more = offer.is_more_than(&self.offers[id.index()]);
+        self.offers[id.index()] = offer;
         let place = self.places[id.index()].as_mut().expect("the place was just made");
         let before = place.node.replace(Box::new(node));
         let node = place.node.as_deref().expect("the node was just put there");
-        let aspects = before.as_ref().map(|before| node.aspects_since(before));
+        let aspects = before.as_ref().map(|before| node.aspects_since(before, offers_more));
         let old_images = before.as_ref().map_or(&[][..], |before| &before.images);
         if old_images != &*node.images {
             self.image_revision += 1;
@@ -193,6 +207,7 @@ impl Nodes {
     pub(super) fn delete(&mut self, id: NodeId) {
         let place = self.places[id.index()].as_mut().expect("a place in use");
         let node = place.node.take().expect("only nodes that are there are deleted");
+        self.offers[id.index()] = Offer::default();
         self.revision += 1;
         self.image_revision += 1;
         respread(&mut self.images, &node.images, &[], self.image_revision);

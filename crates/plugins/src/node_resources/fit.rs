@@ -3,7 +3,7 @@
 //! Cost per call: a handful of comparisons per node; nothing is allocated while narrowing.
 
 use framework::{Feasible, FitArgs, Narrow, Plugin, Rank, Reach, Scores, Strategy, View};
-use model::{Amounts, Catalog, Class, Load, Node, NodeId, Reason, ResourceId, is_extended_resource};
+use model::{Amounts, Catalog, Class, Load, NodeId, Offer, Reason, ResourceId, is_extended_resource};
 
 use super::fullness::Fullness;
 use super::scored_resources;
@@ -67,12 +67,12 @@ impl Narrow for Prepared {
 
     fn narrow(&self, view: View<'_>, nodes: &mut Vec<NodeId>) {
         nodes.retain(|node| {
-            fits(&self.request, view.catalog.node(*node), view.usage.load(*node))
+            fits(&self.request, view.catalog.offer(*node), view.usage.load(*node))
         });
     }
 
     fn why_not(&self, view: View<'_>, node: NodeId) -> Vec<Reason> {
-        shortages(&self.request, view.catalog.node(node), view.usage.load(node))
+        shortages(&self.request, view.catalog.offer(node), view.usage.load(node))
     }
 }
 
@@ -82,12 +82,13 @@ fn is_short(request: i64, offered: i64, taken: i64) -> bool {
 }
 
 // Hot: once per touched node.
-fn fits(request: &Amounts<ResourceId>, node: &Node, load: &Load) -> bool {
-    let offer = &node.allocatable;
+fn fits(request: &Amounts<ResourceId>, offer: &Offer, load: &Load) -> bool {
+    let pods_max = offer.pods_max;
+    let offer = &offer.amounts;
     let is_short_scalar = |&(resource, amount): &(ResourceId, i64)| {
         is_short(amount, offer.scalar(&resource).unwrap_or(0), load.scalar(resource))
     };
-    load.pods < node.pods_max
+    load.pods < pods_max
         && !is_short(request.cpu, offer.cpu, load.cpu)
         && !is_short(request.memory, offer.memory, load.memory)
         && !is_short(request.ephemeral, offer.ephemeral, load.ephemeral)
@@ -95,8 +96,9 @@ fn fits(request: &Amounts<ResourceId>, node: &Node, load: &Load) -> bool {
 }
 
 /// Everything a node has too little of, in the order users know.
-fn shortages(request: &Amounts<ResourceId>, node: &Node, load: &Load) -> Vec<Reason> {
-    let offer = &node.allocatable;
+fn shortages(request: &Amounts<ResourceId>, offer: &Offer, load: &Load) -> Vec<Reason> {
+    let pods_max = offer.pods_max;
+    let offer = &offer.amounts;
     let fixed = [
         (ResourceId::CPU, request.cpu, offer.cpu, load.cpu),
         (ResourceId::MEMORY, request.memory, offer.memory, load.memory),
@@ -109,7 +111,7 @@ fn shortages(request: &Amounts<ResourceId>, node: &Node, load: &Load) -> Vec<Rea
         is_short(request, offered, taken)
             .then_some(Reason::Insufficient { resource, is_beyond_node: request > offered })
     };
-    let is_full = (load.pods >= node.pods_max).then_some(Reason::TooManyPods);
+    let is_full = (load.pods >= pods_max).then_some(Reason::TooManyPods);
     let resources = fixed.into_iter().chain(request.scalars.iter().map(scalar));
     is_full.into_iter().chain(resources.filter_map(short)).collect()
 }

@@ -112,6 +112,12 @@ fn extras(draw: &mut Draw, world: &World, size: Size, spec: &mut Value) {
         let mut resources = json!({});
         if draw.chance(85) {
             resources["requests"] = amount::requests(draw, theme, size);
+            // With an overhead, kube-scheduler adds to a quantity it shares with the pod whenever
+            // that quantity is a fraction of a binary unit; see docs/parity.md.
+            let memory = resources["requests"]["memory"].as_str().unwrap_or_default();
+            if spec.get("overhead").is_some() && memory.contains('.') && memory.ends_with('i') {
+                resources["requests"]["memory"] = json!("100Mi");
+            }
         }
         if draw.chance(40) {
             resources["limits"] = amount::requests(draw, theme, size);

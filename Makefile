@@ -1,0 +1,98 @@
+# GNU make. `make` lists what there is; each target says what it does and how long it took.
+
+SHELL := /bin/sh
+CASES ?= 3000
+SEED ?=
+
+CARGO_VERSION_MIN := 1.95
+GO_VERSION_MIN := 1.26
+
+TARGET_DIR := $(or $(CARGO_TARGET_DIR),target)
+ORACLE := .cache/oracle
+ORACLE_FOLDER := tests/parity/oracle
+ORACLE_SOURCES := $(wildcard $(ORACLE_FOLDER)/*.go) $(ORACLE_FOLDER)/go.mod $(ORACLE_FOLDER)/go.sum
+
+# $(call step,WHAT,COMMAND) runs a command, and prints how long it took.
+define step
+	@printf '\n==> %s\n' '$(1)'; \
+	start=$$(date +%s); \
+	$(2) || { code=$$?; printf '==> %s: FAILED\n' '$(1)' >&2; exit $$code; }; \
+	printf '==> %s: %s s\n' '$(1)' "$$(($$(date +%s) - start))"
+endef
+
+# $(call need,VERSION FOUND,VERSION NEEDED,WHAT TO DO) fails if the version is missing or older.
+define need
+	@found='$(strip $(1))'; \
+	oldest=$$(printf '%s\n%s\n' "$$found" '$(2)' | sort -t . -k 1,1n -k 2,2n | head -n 1); \
+	if [ -z "$$found" ] || [ "$$oldest" != '$(2)' ]; then \
+		printf '%s (found: %s)\n' '$(strip $(3))' "$${found:-none}" >&2; \
+		exit 1; \
+	fi
+endef
+
+.DEFAULT_GOAL := help
+# Steps share the cores and cargo's lock: side by side they would only mix their output.
+.NOTPARALLEL:
+.PHONY: help build test unit parity bench demo fmt fmt-check lint tidy deny clean \
+	need-cargo need-go
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+build: need-cargo ## build the kubenexus command, optimised
+	$(call step,release build,cargo build --release --locked)
+
+# Cheapest first.
+test: fmt-check tidy lint unit parity ## run every check and every test
+
+unit: need-cargo ## run the tests of all crates
+	$(call step,unit tests,cargo test --workspace --locked --quiet)
+
+parity: need-cargo $(ORACLE) ## compare with kube-scheduler; CASES=3000, SEED=today
+	$(call step,build kubenexus and parity,\
+		cargo build --release --locked -p kubenexus -p kubenexus-parity)
+	$(call step,parity on $(CASES) cases,$(TARGET_DIR)/release/parity --cases $(CASES) \
+		$(if $(SEED),--seed $(SEED)) --kubenexus $(TARGET_DIR)/release/kubenexus --oracle $(ORACLE))
+
+bench: need-cargo $(ORACLE) ## measure, and print one line per figure
+	$(call step,benchmarks,cargo run --release --locked -p kubenexus-perf -- \
+		--oracle "$(CURDIR)/$(ORACLE)")
+
+demo: need-cargo ## watch pods being placed on an embedded cluster
+	@cargo run --release --locked --quiet -- demo
+
+fmt: need-cargo ## format the Rust code
+	$(call step,format,cargo fmt --all)
+
+fmt-check: need-cargo ## check the format of the Rust code
+	$(call step,format check,cargo fmt --all --check)
+
+lint: need-cargo ## run clippy, warnings are errors
+	$(call step,clippy,cargo clippy --workspace --all-targets --locked --quiet -- -D warnings)
+
+tidy: need-cargo ## check the rules of xtask: edges, banned calls, lengths, licences
+	$(call step,tidy,cargo xtask tidy)
+
+deny: need-cargo ## check licences, bans and advisories with cargo-deny
+	@cargo deny --version >/dev/null 2>&1 || { \
+		echo 'cargo-deny is missing; install it with: cargo install --locked cargo-deny' >&2; \
+		exit 1; \
+	}
+	$(call step,cargo-deny,cargo deny check)
+
+clean: ## remove everything that was built
+	$(call step,clean,cargo clean && rm -rf .cache)
+
+$(ORACLE): $(ORACLE_SOURCES) | need-go
+	@echo 'The first build of kube-scheduler for comparison takes about five minutes.'
+	@mkdir -p $(dir $@)
+	$(call step,build the oracle,cd $(ORACLE_FOLDER) && \
+		GOTOOLCHAIN=local GOFLAGS=-mod=readonly go build -o '$(CURDIR)/$@' . )
+
+need-cargo:
+	$(call need,$(shell cargo --version 2>/dev/null | sed 's/^cargo \([0-9.]*\).*/\1/'),$(CARGO_VERSION_MIN),\
+		cargo $(CARGO_VERSION_MIN) or newer is needed: install Rust with rustup and rust-toolchain.toml does the rest)
+
+need-go:
+	$(call need,$(shell go env GOVERSION 2>/dev/null | sed 's/^go\([0-9.]*\).*/\1/'),$(GO_VERSION_MIN),\
+		Go $(GO_VERSION_MIN) or newer is needed to build kube-scheduler for comparison)

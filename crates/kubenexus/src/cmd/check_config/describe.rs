@@ -1,0 +1,200 @@
+//! Settings in words: what runs at each extension point, and what is accepted without effect.
+
+use std::fmt::Write as _;
+
+use framework::{
+    Args, FitArgs, NodeAffinityArgs, PluginInfo, Point, ProfileSettings, ResourceWeight, Strategy,
+};
+use k8s::config::{ClientConnection, LeaderElection, Settings};
+use model::{Millis, NodeTerm};
+
+/// Where the second column starts.
+const COLUMN: usize = 22;
+/// Lines are wrapped here.
+const WIDTH: usize = 80;
+
+/// The whole description.
+pub(super) fn all(settings: &Settings, known: &[PluginInfo]) -> String {
+    let mut text = String::new();
+    for each in &settings.profiles {
+        profile(each, known, &mut text);
+    }
+    leader_election(&settings.leader_election, &mut text);
+    text.push_str("waiting after a failed attempt\n");
+    row("from", &span(settings.initial_backoff), &mut text);
+    row("doubling up to", &span(settings.max_backoff), &mut text);
+    text.push('\n');
+    client_connection(&settings.client_connection, &mut text);
+    notes(settings, known, &mut text);
+    text
+}
+
+fn profile(profile: &ProfileSettings, known: &[PluginInfo], text: &mut String) {
+    let _ = writeln!(text, "profile {}", profile.scheduler);
+    for (point, word) in Point::ALL {
+        let is_scoring = matches!(point, Point::Score | Point::PlacementScore);
+        let names = profile.at(point).iter().map(|choice| {
+            let star = if is_built(choice.name, known) { "" } else { "*" };
+            let weight = if is_scoring { format!(":{}", choice.weight) } else { String::new() };
+            format!("{}{star}{weight}", choice.name)
+        });
+        let names = names.collect::<Vec<_>>().join(", ");
+        if !names.is_empty() {
+            row(word, &names, text);
+        }
+    }
+    text.push('\n');
+    if profile.args.is_empty() {
+        return;
+    }
+    let _ = writeln!(text, "arguments of {} that differ from the defaults", profile.scheduler);
+    for (plugin, args) in &profile.args {
+        match args {
+            Args::Fit(args) => row(plugin, &fit(args), text),
+            Args::Balanced(args) => row(plugin, &resources(&args.resources), text),
+            Args::NodeAffinity(args) => {
+                for line in affinity(args) {
+                    row(plugin, &line, text);
+                }
+            }
+        }
+    }
+    text.push('\n');
+}
+
+fn fit(args: &FitArgs) -> String {
+    let strategy = match &args.strategy {
+        Strategy::LeastAllocated => "LeastAllocated".to_owned(),
+        Strategy::MostAllocated => "MostAllocated".to_owned(),
+        Strategy::RequestedToCapacityRatio(points) => {
+            let points = points.iter().map(|at| format!(" {}%:{}", at.utilization, at.score));
+            format!("RequestedToCapacityRatio{}", points.collect::<String>())
+        }
+    };
+    let mut text = format!("{strategy} by {}", resources(&args.resources));
+    for (what, names) in
+        [("resources", &args.ignored_resources), ("resource groups", &args.ignored_groups)]
+    {
+        if !names.is_empty() {
+            let _ = write!(text, "; ignored {what}: {}", names.join(", "));
+        }
+    }
+    text
+}
+
+fn resources(resources: &[ResourceWeight]) -> String {
+    let shown = resources.iter().map(|resource| format!("{}:{}", resource.name, resource.weight));
+    shown.collect::<Vec<_>>().join(", ")
+}
+
+fn affinity(args: &NodeAffinityArgs) -> Vec<String> {
+    let required = args.required.iter().map(|terms| match &terms[..] {
+        [] => "no node matches: nodeSelectorTerms is empty".to_owned(),
+        terms => {
+            let terms: Vec<_> = terms.iter().map(term).collect();
+            format!("a node must match: {}", terms.join(", or "))
+        }
+    });
+    let preferred = args.preferred.iter().map(|preference| {
+        format!("a node is better by {} with: {}", preference.weight, term(&preference.term))
+    });
+    required.chain(preferred).collect()
+}
+
+fn term(term: &NodeTerm) -> String {
+    fn shown(key: &str, operator: impl std::fmt::Debug, values: &[String]) -> String {
+        match values {
+            [] => format!("{key} {operator:?}"),
+            values => format!("{key} {operator:?} [{}]", values.join(", ")),
+        }
+    }
+    let labels = term.expressions.iter().map(|each| shown(&each.key, each.operator, &each.values));
+    let fields = term.fields.iter().map(|each| shown(&each.key, each.operator, &each.values));
+    let parts: Vec<_> = labels.chain(fields).collect();
+    if parts.is_empty() { "nothing (an empty term)".into() } else { parts.join(" and ") }
+}
+
+fn leader_election(election: &LeaderElection, text: &mut String) {
+    text.push_str("leader election\n");
+    if election.leader_elect {
+        let lease = format!("{}/{}", election.resource_namespace, election.resource_name);
+        row("lease", &lease, text);
+        row("taken over after", &span(election.lease_duration), text);
+        row("given up after", &span(election.renew_deadline), text);
+        row("tried every", &span(election.retry_period), text);
+    } else {
+        row("off", "run one replica only", text);
+    }
+    text.push('\n');
+}
+
+fn client_connection(connection: &ClientConnection, text: &mut String) {
+    text.push_str("connection to the API server\n");
+    let kubeconfig = connection.kubeconfig.as_deref();
+    row("kubeconfig", kubeconfig.unwrap_or("none: the service account of the pod"), text);
+    let milli = connection.qps_milli;
+    let rate = match (milli, milli % 1000) {
+        (i64::MIN..0, _) => "no limit".to_owned(),
+        (0.., 0) => format!("{} per second, {} at once", milli / 1000, connection.burst),
+        (0.., rest) => {
+            format!("{}.{rest:03} per second, {} at once", milli / 1000, connection.burst)
+        }
+    };
+    row("requests", &rate, text);
+    row("content type", &connection.content_type, text);
+    if !connection.accept_content_types.is_empty() {
+        row("accepted types", &connection.accept_content_types, text);
+    }
+}
+
+fn notes(settings: &Settings, known: &[PluginInfo], text: &mut String) {
+    let points = settings.profiles.iter().flat_map(|profile| &profile.points);
+    let used: Vec<&str> = points.flat_map(|(_, choices)| choices).map(|each| each.name).collect();
+    let missing = known.iter().filter(|info| !info.is_built && used.contains(&info.name));
+    let missing: Vec<&str> = missing.map(|info| info.name).collect();
+    if !missing.is_empty() {
+        text.push_str("\n* not built yet\n");
+        row("plugins", &missing.join(", "), text);
+        let meaning = "a pod that needs one of them waits, and its status says why; it is never \
+                       placed as if it had not asked";
+        row("meaning", meaning, text);
+    }
+    if missing.contains(&"DefaultPreemption") {
+        row("", "no pod is evicted to make room for another one", text);
+    }
+    if settings.percentage_of_nodes_to_score.is_some() {
+        text.push_str("\naccepted without effect\n");
+        row("percentageOfNodesToScore", "every node is scored", text);
+    }
+}
+
+fn is_built(name: &str, known: &[PluginInfo]) -> bool {
+    known.iter().any(|info| info.name == name && info.is_built)
+}
+
+/// A duration as a configuration writes it.
+fn span(span: Millis) -> String {
+    match (span.0 / 1000, span.0 % 1000) {
+        (seconds, 0) => format!("{seconds}s"),
+        _ => format!("{}ms", span.0),
+    }
+}
+
+/// A line of two columns, the second one wrapped.
+fn row(name: &str, value: &str, text: &mut String) {
+    let _ = write!(text, "  {name:0$}", COLUMN - 2);
+    let mut column = (name.chars().count() + 2).max(COLUMN);
+    for (at, word) in value.split(' ').enumerate() {
+        let length = word.chars().count();
+        if column + 1 + length > WIDTH {
+            let _ = write!(text, "\n{:COLUMN$}", "");
+            column = COLUMN;
+        } else if at > 0 || column > COLUMN {
+            text.push(' ');
+            column += 1;
+        }
+        text.push_str(word);
+        column += length;
+    }
+    text.push('\n');
+}

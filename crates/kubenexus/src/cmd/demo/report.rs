@@ -1,0 +1,135 @@
+//! The result of a demo as tables.
+
+use sim::{KindReport, PodCounts, Report, Share};
+
+use super::table::Align::{Left, Right, Wrap};
+use super::table::{Table, grouped, percent, percent_bar, span};
+
+/// The whole result, as it is printed.
+pub(super) fn text(report: &Report) -> String {
+    let head = format!(
+        "{} nodes, {} virtual minutes, seed {}: {} decisions, hash {}",
+        grouped(report.nodes.into()),
+        grouped(report.minutes.into()),
+        report.seed,
+        grouped(report.bindings + report.waits),
+        report.decision_hash,
+    );
+    let sections = [
+        head + "\n",
+        section("Pods", &pods(report)),
+        section("Time to placement, in virtual time", &placement(report)),
+        section(
+            "Utilisation: requested of allocatable, at the end and as a mean over time",
+            &groups(report),
+        ),
+        waiting(report),
+    ];
+    sections.join("\n")
+}
+
+fn section(title: &str, table: &Table) -> String {
+    format!("{title}\n{}", table.text())
+}
+
+fn pods(report: &Report) -> Table {
+    let mut table = Table::new(&[
+        ("kind", Left),
+        ("created", Right),
+        ("placed", Right),
+        ("running", Right),
+        ("finished", Right),
+        ("evicted", Right),
+        ("binding", Right),
+        ("waiting", Right),
+        ("placed of created", Left),
+    ]);
+    let mut row = |name: &str, pods: &PodCounts| {
+        let counts = [
+            pods.created,
+            pods.placed,
+            pods.running,
+            pods.finished,
+            pods.evicted,
+            pods.binding,
+            pods.waiting,
+        ];
+        let mut cells = vec![name.to_owned()];
+        cells.extend(counts.map(grouped));
+        cells.push(percent_bar(permille(pods.placed, pods.created)));
+        table.row(cells);
+    };
+    for KindReport { kind, pods, .. } in &report.kinds {
+        row(kind, pods);
+    }
+    row("all", &report.pods);
+    table.last_is_total();
+    table
+}
+
+fn permille(part: u64, whole: u64) -> u32 {
+    let permille = (part * 1000).checked_div(whole).unwrap_or(0);
+    u32::try_from(permille).expect("a part is not larger than the whole")
+}
+
+fn placement(report: &Report) -> Table {
+    let mut table = Table::new(&[
+        ("kind", Left),
+        ("placed", Right),
+        ("p50", Right),
+        ("p99", Right),
+        ("longest", Right),
+    ]);
+    for kind in &report.kinds {
+        let times = [kind.placement_p50_ms, kind.placement_p99_ms, kind.placement_max_ms];
+        let mut cells = vec![kind.kind.to_owned(), grouped(kind.pods.placed)];
+        cells.extend(times.map(|ms| if kind.pods.placed > 0 { span(ms) } else { "-".to_owned() }));
+        table.row(cells);
+    }
+    table
+}
+
+fn groups(report: &Report) -> Table {
+    let mut table = Table::new(&[
+        ("node group", Left),
+        ("nodes", Right),
+        ("cpu", Left),
+        ("mean", Right),
+        ("memory", Left),
+        ("mean", Right),
+        ("gpu", Left),
+        ("mean", Right),
+    ]);
+    for group in &report.groups {
+        let mut cells = vec![group.group.to_owned(), grouped(group.nodes)];
+        for share in [Some(group.cpu), Some(group.memory), group.gpu] {
+            cells.extend(share_cells(share));
+        }
+        table.row(cells);
+    }
+    table
+}
+
+fn share_cells(share: Option<Share>) -> [String; 2] {
+    match share {
+        Some(share) => [percent_bar(share.end_permille), percent(share.mean_permille)],
+        None => ["-".to_owned(), "-".to_owned()],
+    }
+}
+
+fn waiting(report: &Report) -> String {
+    if report.waiting.is_empty() {
+        return "Waiting\n  nothing waits\n".to_owned();
+    }
+    let mut table =
+        Table::new(&[("pods", Right), ("kind", Left), ("longest", Right), ("why", Wrap)]);
+    for group in &report.waiting {
+        table.row([
+            grouped(group.pods),
+            group.kind.to_owned(),
+            span(group.longest_ms),
+            group.message.clone(),
+        ]);
+    }
+    section("Waiting, and why: what the pod that waits longest was told", &table)
+}

@@ -1,0 +1,206 @@
+//! A cluster in memory that behaves like an API server with nodes behind it.
+//!
+//! It holds the truth: which nodes and pods there are, and which pod is on which node. What
+//! happens is told as events; what the scheduler decides comes back as [`World::bind`] and
+//! [`World::explain`]. The world knows nothing of the engine, and decides nothing for it.
+
+mod agenda;
+mod happenings;
+mod records;
+
+use std::sync::Arc;
+
+use model::{Attempt, Diagnosis, Event, Map, Millis, PodFacts, PodKey, Time};
+
+use crate::cluster::{Fate, NodePlan};
+use crate::dice::{Dice, Stream};
+use crate::meter::Meter;
+use crate::workload::Job;
+use agenda::{Agenda, Happening};
+pub(crate) use records::{JobAt, NodeAt, NodeRecord, Phase, PodAt, PodRecord};
+
+/// How long the API takes to carry out a binding, at least and at most.
+const BINDING_MS: (u64, u64) = (4, 40);
+/// How many of a hundred bindings are refused.
+const REFUSED_PERCENT: u64 = 1;
+/// How long after a node is closed its pods are evicted, and how long after that it is gone.
+const DRAIN: Millis = Millis::seconds(30);
+
+/// The cluster.
+pub(crate) struct World {
+    now: Time,
+    dice: Dice,
+    agenda: Agenda,
+    nodes: Vec<NodeRecord>,
+    pods: Vec<PodRecord>,
+    jobs: Vec<Job>,
+    node_by_name: Map<String, NodeAt>,
+    pod_by_uid: Map<Box<str>, PodAt>,
+    meter: Meter,
+    refusals: u64,
+    placed: u64,
+    /// Pods that have no node and are not on their way to one.
+    waiting: u64,
+}
+
+impl World {
+    /// A world in which nothing has happened yet.
+    pub(crate) fn new(seed: u64, nodes: Vec<NodePlan>, jobs: Vec<Job>) -> Self {
+        let mut world = Self {
+            now: Time::default(),
+            dice: Dice::new(seed, Stream::World),
+            agenda: Agenda::default(),
+            nodes: Vec::new(),
+            pods: Vec::new(),
+            jobs,
+            node_by_name: Map::default(),
+            pod_by_uid: Map::default(),
+            meter: Meter::default(),
+            refusals: 0,
+            placed: 0,
+            waiting: 0,
+        };
+        nodes.into_iter().for_each(|plan| world.expect_node(plan));
+        for (at, job) in world.jobs.iter().enumerate() {
+            world.agenda.add(job.at, Happening::JobArrives(JobAt(at)));
+        }
+        world
+    }
+
+    fn expect_node(&mut self, plan: NodePlan) {
+        let at = NodeAt(self.nodes.len());
+        let joins = if let Fate::Joins(time) = plan.fate { time } else { Time::default() };
+        self.agenda.add(joins, Happening::NodeJoins(at));
+        match plan.fate {
+            Fate::Stays | Fate::Joins(_) => {}
+            Fate::Closes { from, until } => {
+                self.agenda.add(from, Happening::NodeCloses(at));
+                self.agenda.add(until, Happening::NodeOpens(at));
+            }
+            Fate::Leaves(from) => {
+                self.agenda.add(from, Happening::NodeCloses(at));
+                self.agenda.add(from + DRAIN, Happening::NodeDrained(at));
+                self.agenda.add(from + DRAIN + DRAIN, Happening::NodeGone(at));
+            }
+        }
+        self.node_by_name.insert(plan.facts.name.clone(), at);
+        self.nodes.push(NodeRecord::new(plan.group, plan.facts));
+    }
+
+    /// When something happens next.
+    pub(crate) fn next_at(&self) -> Option<Time> {
+        self.agenda.next_at()
+    }
+
+    /// Lets time pass until `to`, and tells what happened.
+    pub(crate) fn advance(&mut self, to: Time, events: &mut Vec<Event>) {
+        while let Some((at, happening)) = self.agenda.take_until(to) {
+            self.pass(at);
+            self.happen(happening, events);
+        }
+        self.pass(to);
+    }
+
+    fn pass(&mut self, to: Time) {
+        assert!(self.now <= to, "time does not go backwards");
+        self.meter.pass(Millis(to.0 - self.now.0));
+        self.now = to;
+    }
+
+    /// Takes an order to bind a pod; how it went is told later.
+    pub(crate) fn bind(&mut self, pod: PodAt, node: NodeAt, attempt: Attempt) {
+        let (low, high) = BINDING_MS;
+        let at = self.now + Millis(self.dice.between(low, high));
+        let is_refused = self.dice.percent(REFUSED_PERCENT);
+        self.nodes[node.0].pods.insert(pod);
+        self.pods[pod.0].phase = Phase::Ordered(node);
+        self.waiting -= 1;
+        self.agenda.add(at, Happening::BindingAnswered { pod, node, attempt, is_refused });
+    }
+
+    /// Takes note of why a pod has to wait.
+    pub(crate) fn explain(&mut self, pod: PodAt, why: Arc<Diagnosis>) {
+        self.pods[pod.0].condition = Some(why);
+    }
+
+    /// The API object of a pod that is there.
+    fn facts(&self, pod: PodAt, is_finished: bool) -> Box<PodFacts> {
+        let record = &self.pods[pod.0];
+        let job = self.job(record.job);
+        let node = record.phase.node().map(|node| self.nodes[node.0].facts.name.clone());
+        Box::new(PodFacts {
+            key: record.key.clone(),
+            spec: job.spec.clone(),
+            priority: job.priority,
+            gates: record.gates().unwrap_or_default(),
+            node,
+            is_finished,
+            is_terminating: false,
+        })
+    }
+
+    /// Makes a pod of a job.
+    fn create(&mut self, job: JobAt, is_gated: bool) -> PodAt {
+        let at = PodAt(self.pods.len());
+        let Job { name, spec, .. } = &self.jobs[job.0];
+        let key = PodKey {
+            uid: format!("{name}.{}", at.0).into(),
+            namespace: spec.namespace.as_str().into(),
+            name: format!("{name}-{:05}", at.0).into(),
+        };
+        self.pod_by_uid.insert(key.uid.clone(), at);
+        self.pods.push(PodRecord::new(job, key, is_gated, self.now));
+        self.waiting += 1;
+        at
+    }
+}
+
+// === What can be read ===
+
+impl World {
+    pub(crate) fn now(&self) -> Time {
+        self.now
+    }
+
+    pub(crate) fn nodes(&self) -> &[NodeRecord] {
+        &self.nodes
+    }
+
+    pub(crate) fn node(&self, at: NodeAt) -> &NodeRecord {
+        &self.nodes[at.0]
+    }
+
+    pub(crate) fn pods(&self) -> &[PodRecord] {
+        &self.pods
+    }
+
+    pub(crate) fn pod(&self, at: PodAt) -> &PodRecord {
+        &self.pods[at.0]
+    }
+
+    pub(crate) fn job(&self, at: JobAt) -> &Job {
+        &self.jobs[at.0]
+    }
+
+    pub(crate) fn find_node(&self, name: &str) -> Option<NodeAt> {
+        self.node_by_name.get(name).copied()
+    }
+
+    pub(crate) fn find_pod(&self, uid: &str) -> Option<PodAt> {
+        self.pod_by_uid.get(uid).copied()
+    }
+
+    pub(crate) fn meter(&self) -> &Meter {
+        &self.meter
+    }
+
+    /// How many bindings were refused.
+    pub(crate) fn refusals(&self) -> u64 {
+        self.refusals
+    }
+
+    /// How many pods were ever placed, and how many wait now.
+    pub(crate) fn placed_and_waiting(&self) -> (u64, u64) {
+        (self.placed, self.waiting)
+    }
+}

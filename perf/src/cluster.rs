@@ -1,0 +1,82 @@
+//! Clusters and pods to measure on, as the objects an API server would serve. The same objects go
+//! to us and to the peer.
+
+use serde_json::{Value, json};
+
+const GIB: u64 = 1 << 30;
+
+/// A node: three sizes, eight zones, a few images; every tenth asks to be avoided.
+pub(crate) fn node(at: usize) -> Value {
+    let (cpu, memory) = [(32, 128), (64, 256), (96, 384)][at % 3];
+    let taints = if at.is_multiple_of(10) {
+        json!([{"key": "spot", "value": "true", "effect": "PreferNoSchedule"}])
+    } else {
+        json!([])
+    };
+    json!({
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": format!("node-{at:05}"), "uid": format!("node-uid-{at}"), "labels": {
+            "kubernetes.io/hostname": format!("node-{at:05}"),
+            "kubernetes.io/os": "linux",
+            "topology.kubernetes.io/zone": format!("zone-{}", at % 8),
+            "disk": if at.is_multiple_of(2) { "ssd" } else { "hdd" },
+        }},
+        "spec": {"taints": taints},
+        "status": {
+            "allocatable": {
+                "cpu": cpu.to_string(),
+                "memory": (memory * GIB).to_string(),
+                "ephemeral-storage": (200 * GIB).to_string(),
+                "pods": "110",
+            },
+            "images": [
+                {"names": ["registry/base:1"], "sizeBytes": 80_000_000},
+                {"names": [format!("registry/app-{}:1", at % 5)], "sizeBytes": 900_000_000},
+            ],
+        },
+    })
+}
+
+/// A pod that differs from other shapes in what it asks for, and in nothing else.
+pub(crate) fn plain_pod(at: usize, shape: usize) -> Value {
+    pod(at, shape, json!({}))
+}
+
+/// A pod of one of the shapes of a mixed cluster: some select zones, some prefer disks, some
+/// tolerate taints.
+pub(crate) fn mixed_pod(at: usize, shape: usize) -> Value {
+    let extra = match shape % 5 {
+        0 => json!({"nodeSelector": {"topology.kubernetes.io/zone": format!("zone-{}", shape % 8)}}),
+        1 => json!({"tolerations": [{"key": "spot", "operator": "Exists"}]}),
+        2 => json!({"affinity": {"nodeAffinity": {
+            "preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 10, "preference":
+                {"matchExpressions": [{"key": "disk", "operator": "In", "values": ["ssd"]}]}}]}}}),
+        3 => json!({"affinity": {"nodeAffinity": {
+            "requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [
+                {"matchExpressions": [{"key": "disk", "operator": "NotIn", "values": ["tape"]}]}]}}}}),
+        _ => json!({}),
+    };
+    pod(at, shape, extra)
+}
+
+fn pod(at: usize, shape: usize, mut spec: Value) -> Value {
+    let image = format!("registry/app-{}:1", shape % 7);
+    let requests = json!({
+        "cpu": format!("{}m", 100 + 10 * shape),
+        "memory": format!("{}Mi", 128 + 16 * shape),
+    });
+    spec["schedulerName"] = json!("default-scheduler");
+    spec["containers"] =
+        json!([{"name": "main", "image": image, "resources": {"requests": requests}}]);
+    json!({
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {
+            "name": format!("pod-{at:07}"),
+            "namespace": "default",
+            "uid": format!("{at:08x}-0000-4000-8000-{at:012x}"),
+        },
+        "spec": spec,
+    })
+}
