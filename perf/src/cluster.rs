@@ -47,7 +47,9 @@ pub(crate) fn plain_pod(at: usize, shape: usize) -> Value {
 /// tolerate taints.
 pub(crate) fn mixed_pod(at: usize, shape: usize) -> Value {
     let extra = match shape % 5 {
-        0 => json!({"nodeSelector": {"topology.kubernetes.io/zone": format!("zone-{}", shape % 8)}}),
+        0 => {
+            json!({"nodeSelector": {"topology.kubernetes.io/zone": format!("zone-{}", shape % 8)}})
+        }
         1 => json!({"tolerations": [{"key": "spot", "operator": "Exists"}]}),
         2 => json!({"affinity": {"nodeAffinity": {
             "preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 10, "preference":

@@ -27,6 +27,15 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Part {
+    /// Runs one size by itself, for a profiler
+    Rate {
+        /// How many nodes
+        nodes: usize,
+        /// How many pods
+        pods: usize,
+        /// How many interleaved shapes
+        shapes: usize,
+    },
     /// Fills a scheduler and prints the memory it holds (started by the benchmark itself)
     Memory {
         /// How many nodes
@@ -43,8 +52,13 @@ const SIZES: [(usize, usize); 3] = [(1_000, 20_000), (5_000, 50_000), (20_000, 1
 
 fn main() -> Result<()> {
     let cli = Cli::parse();
-    if let Some(Part::Memory { nodes, pods }) = cli.part {
-        return memory::fill(nodes, pods);
+    match cli.part {
+        None => {}
+        Some(Part::Memory { nodes, pods }) => return memory::fill(nodes, pods),
+        Some(Part::Rate { nodes, pods, shapes }) => {
+            println!("{:.0} pods/s", run::rate(nodes, pods, shapes, plain_pod)?);
+            return Ok(());
+        }
     }
     let mut figures = Vec::new();
     println!("Engine: apply, step, bindings written out; one core; every node scored;");

@@ -14,7 +14,7 @@ use crate::peaks::{Peaks, UNFIT};
 use crate::screen::{Named, Screen, screen};
 
 /// Marks a total that is being worked out, so that a node touched twice is looked at once.
-const STALE: i64 = UNFIT + 1;
+const STALE: i32 = UNFIT + 1;
 /// Totals kept over all boards; beyond it the board unused for longest is given up.
 const TOTALS_MAX: usize = 4 << 20;
 
@@ -29,7 +29,7 @@ pub(crate) struct Board {
     node_revision: u64,
     revision: u64,
     /// The part of the total that follows from facts alone; unfit if facts rule the node out.
-    fixed: Vec<i64>,
+    fixed: Vec<i32>,
     columns: Vec<Column>,
     peaks: Peaks,
     is_broken: bool,
@@ -40,33 +40,33 @@ pub(crate) struct Board {
     nodes: Vec<NodeId>,
     was_fit: Vec<bool>,
     fitting: Vec<NodeId>,
-    scores: Vec<i64>,
+    scores: Vec<i32>,
 }
 
 /// A ranking prepared for the class.
 pub(crate) struct Prepared {
     pub(crate) plugin: &'static str,
-    pub(crate) weight: i64,
+    pub(crate) weight: i32,
     pub(crate) scores: Box<dyn Scores>,
 }
 
 /// Raw scores from facts that are normalised by the highest among the nodes that fit.
 struct Column {
-    weight: i64,
+    weight: i32,
     normalize: Normalize,
-    raw: Vec<i64>,
+    raw: Vec<i32>,
     /// How many nodes that fit have each raw score, in no order: there are few scores.
-    counts: Vec<(i64, usize)>,
+    counts: Vec<(i32, usize)>,
     /// The highest raw score that totals were worked out with.
-    highest: i64,
+    highest: i32,
 }
 
 impl Column {
-    fn score(&self, node: usize) -> i64 {
+    fn score(&self, node: usize) -> i32 {
         self.weight * self.normalize.score(self.raw[node], self.highest)
     }
 
-    fn current_highest(&self) -> i64 {
+    fn current_highest(&self) -> i32 {
         self.counts.iter().map(|(raw, _)| *raw).max().unwrap_or(0)
     }
 
@@ -220,20 +220,19 @@ impl Board {
         for (_, filter) in self.filters.iter().filter(|(_, f)| f.reach() == Reach::Load) {
             filter.narrow(view, &mut self.fitting);
         }
-        let totals = self.peaks.totals_mut();
         for node in self.fitting.iter().map(|node| node.index()) {
-            totals[node] = self.fixed[node];
+            *self.peaks.total_mut(node) = self.fixed[node];
         }
         self.scores.resize(self.fitting.len(), 0);
         for prepared in self.rankings.iter().filter(|r| r.scores.reach() == Reach::Load) {
             assert_eq!(prepared.scores.normalize(), Normalize::Ready, "loads are not normalised");
             prepared.scores.scores(view, &self.fitting, &mut self.scores);
             for (node, score) in self.fitting.iter().zip(&self.scores) {
-                totals[node.index()] += prepared.weight * score;
+                *self.peaks.total_mut(node.index()) += prepared.weight * score;
             }
         }
         for (node, was_fit) in self.nodes.iter().zip(&self.was_fit) {
-            let is_fit = totals[node.index()] != UNFIT;
+            let is_fit = self.peaks.total(node.index()) != UNFIT;
             if is_fit != *was_fit {
                 self.columns.iter_mut().for_each(|column| column.count(node.index(), is_fit));
             }
@@ -247,22 +246,20 @@ impl Board {
 
     /// Makes the nodes at hand unfit, keeps each of them at hand once, and notes which fitted.
     fn take_totals(&mut self) {
-        let totals = self.peaks.totals_mut();
         self.was_fit.clear();
         self.nodes.retain(|node| {
-            let total = std::mem::replace(&mut totals[node.index()], STALE);
+            let total = std::mem::replace(self.peaks.total_mut(node.index()), STALE);
             if total != STALE {
                 self.was_fit.push(total != UNFIT);
             }
             total != STALE
         });
-        self.nodes.iter().for_each(|node| totals[node.index()] = UNFIT);
+        self.nodes.iter().for_each(|node| *self.peaks.total_mut(node.index()) = UNFIT);
     }
 
     /// Works totals out anew where the highest raw score among the nodes that fit is another one.
     fn renormalize(&mut self) -> bool {
         let mut is_changed = false;
-        let totals = self.peaks.totals_mut();
         for column in &mut self.columns {
             let before = column.highest;
             let highest = column.current_highest();
@@ -276,8 +273,9 @@ impl Board {
                 column.highest = highest;
                 let change = column.score(node) - old;
                 *fixed += change;
-                if totals[node] != UNFIT {
-                    totals[node] += change;
+                let total = self.peaks.total_mut(node);
+                if *total != UNFIT {
+                    *total += change;
                 }
             }
             column.highest = highest;
@@ -318,7 +316,12 @@ pub(crate) struct Boards {
 
 impl Boards {
     /// The board of a class, made if there is none.
-    pub(crate) fn of(&mut self, class: ClassId, profile: &Profile, catalog: &Catalog) -> &mut Board {
+    pub(crate) fn of(
+        &mut self,
+        class: ClassId,
+        profile: &Profile,
+        catalog: &Catalog,
+    ) -> &mut Board {
         if self.boards.len() <= class.index() {
             self.boards.resize_with(class.index() + 1, || None);
         }

@@ -25,7 +25,7 @@ pub struct Judgement {
 #[derive(Debug, PartialEq, Eq)]
 pub enum NodeJudgement {
     /// The pod fits; weighted scores by plugin.
-    Fits(Vec<(&'static str, i64)>),
+    Fits(Vec<(&'static str, i32)>),
     /// The pod does not fit: who says so first, and all it says.
     Unfit(&'static str, Vec<Reason>),
 }
@@ -79,7 +79,8 @@ fn score(board: &Board, view: View<'_>, nodes: &mut [(NodeId, NodeJudgement)]) {
         let mut raws = vec![0; fit.len()];
         prepared.scores.scores(view, &fit, &mut raws);
         let highest = raws.iter().copied().max().unwrap_or(0);
-        let mut scores = raws.into_iter().map(|raw| prepared.scores.normalize().score(raw, highest));
+        let mut scores =
+            raws.into_iter().map(|raw| prepared.scores.normalize().score(raw, highest));
         for (_, verdict) in nodes.iter_mut() {
             if let NodeJudgement::Fits(parts) = verdict {
                 let score = scores.next().expect("one score for every node that fits");

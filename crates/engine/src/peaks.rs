@@ -1,54 +1,78 @@
 //! Totals of nodes with the best of every sixteen beside them, level upon level.
 //!
-//! Changing one total and finding the best both look at sixteen values per level, whatever the
-//! number of nodes.
+//! Changing one total and finding the best both look at sixteen values per level, which are one
+//! cache line, whatever the number of nodes.
 
 /// The total of a node that does not fit.
-pub(crate) const UNFIT: i64 = i64::MIN;
-/// Values per block: two cache lines.
+pub(crate) const UNFIT: i32 = i32::MIN;
+/// Values per block.
 const FAN: usize = 16;
 
-/// A tree of maxima. The lowest level holds the totals themselves.
+/// One cache line of totals or of maxima.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(align(64))]
+struct Block([i32; FAN]);
+
+impl Block {
+    fn best(&self) -> i32 {
+        self.0.iter().fold(UNFIT, |best, value| best.max(*value))
+    }
+
+    /// The place of one of the values that equal `best`, by hash.
+    fn draw(&self, best: i32, seed: u64) -> Option<usize> {
+        let ties = self.0.iter().enumerate().filter(|(_, value)| **value == best);
+        ties.max_by_key(|(at, _)| mix(seed ^ *at as u64)).map(|(at, _)| at)
+    }
+}
+
+/// A tree of maxima. The lowest level holds the totals themselves, the highest is one block.
 #[derive(Default)]
 pub(crate) struct Peaks {
-    levels: Vec<Vec<i64>>,
+    levels: Vec<Vec<Block>>,
 }
 
 impl Peaks {
     /// A tree over `count` nodes of which none fits.
     pub(crate) fn new(count: usize) -> Self {
-        let mut levels = vec![vec![UNFIT; count]];
-        let mut width = count;
-        while width > FAN {
+        let mut width = count.div_ceil(FAN);
+        let mut levels = vec![vec![Block([UNFIT; FAN]); width]];
+        while width > 1 {
             width = width.div_ceil(FAN);
-            levels.push(vec![UNFIT; width]);
+            levels.push(vec![Block([UNFIT; FAN]); width]);
         }
         Self { levels }
     }
 
-    /// The totals, to be changed: call [`Peaks::lift`] or [`Peaks::lift_all`] afterwards.
-    pub(crate) fn totals_mut(&mut self) -> &mut [i64] {
-        self.levels.first_mut().map_or(&mut [], Vec::as_mut_slice)
+    /// The total of a node.
+    pub(crate) fn total(&self, at: usize) -> i32 {
+        self.levels[0][at / FAN].0[at % FAN]
+    }
+
+    /// The total of a node, to be changed: [`Peaks::lift`] or [`Peaks::lift_all`] must follow.
+    pub(crate) fn total_mut(&mut self, at: usize) -> &mut i32 {
+        &mut self.levels[0][at / FAN].0[at % FAN]
     }
 
     /// Brings the levels above one total up to date.
     // Hot: once per touched node.
     pub(crate) fn lift(&mut self, mut at: usize) {
         for level in 1..self.levels.len() {
-            let best = best_of(block(&self.levels[level - 1], at / FAN));
             at /= FAN;
-            if self.levels[level][at] == best {
+            let best = self.levels[level - 1][at].best();
+            let above = &mut self.levels[level][at / FAN].0[at % FAN];
+            if *above == best {
                 return;
             }
-            self.levels[level][at] = best;
+            *above = best;
         }
     }
 
     /// Brings all levels up to date.
     pub(crate) fn lift_all(&mut self) {
         for level in 1..self.levels.len() {
-            for at in 0..self.levels[level].len() {
-                self.levels[level][at] = best_of(block(&self.levels[level - 1], at));
+            for at in 0..self.levels[level - 1].len() {
+                let best = self.levels[level - 1][at].best();
+                self.levels[level][at / FAN].0[at % FAN] = best;
             }
         }
     }
@@ -57,32 +81,17 @@ impl Peaks {
     /// `seed` and the place decides: first between blocks, then inside the block.
     // Hot: once per pod.
     pub(crate) fn best(&self, mut seed: u64) -> Option<usize> {
-        let top = self.levels.last()?;
-        let best = best_of(top);
+        let best = self.levels.last()?.first()?.best();
         if best == UNFIT {
             return None;
         }
-        let mut at = draw(top, best, seed)?;
-        for level in self.levels.iter().rev().skip(1) {
+        let mut at = 0;
+        for level in self.levels.iter().rev() {
             seed = mix(seed);
-            at = at * FAN + draw(block(level, at), best, seed)?;
+            at = at * FAN + level[at].draw(best, seed)?;
         }
         Some(at)
     }
-}
-
-fn block(level: &[i64], at: usize) -> &[i64] {
-    &level[at * FAN..level.len().min((at + 1) * FAN)]
-}
-
-fn best_of(values: &[i64]) -> i64 {
-    values.iter().fold(UNFIT, |best, value| best.max(*value))
-}
-
-/// The place of one of the values that equal `best`, by hash.
-fn draw(values: &[i64], best: i64, seed: u64) -> Option<usize> {
-    let ties = values.iter().enumerate().filter(|(_, value)| **value == best);
-    ties.max_by_key(|(at, _)| mix(seed ^ *at as u64)).map(|(at, _)| at)
 }
 
 /// Spreads the bits of a number over all others.
@@ -104,11 +113,11 @@ mod tests {
             assert_eq!(peaks.best(7), None);
             for step in 0..2000u64.min(count as u64 * 8) {
                 let at = usize::try_from(mix(step) % count as u64).expect("a place");
-                let total = i64::try_from(mix(step ^ 77) % 50).expect("a total");
-                peaks.totals_mut()[at] = if total == 0 { UNFIT } else { total };
+                let total = i32::try_from(mix(step ^ 77) % 50).expect("a total");
+                *peaks.total_mut(at) = if total == 0 { UNFIT } else { total };
                 peaks.lift(at);
-                let best = peaks.levels[0].iter().max().copied().filter(|best| *best != UNFIT);
-                assert_eq!(peaks.best(step).map(|at| peaks.levels[0][at]), best);
+                let best = (0..count).map(|at| peaks.total(at)).max().filter(|best| *best != UNFIT);
+                assert_eq!(peaks.best(step).map(|at| peaks.total(at)), best);
             }
             let before = peaks.levels.clone();
             peaks.lift_all();
@@ -119,7 +128,7 @@ mod tests {
     #[test]
     fn ties_are_spread_over_all_nodes() {
         let mut peaks = Peaks::new(300);
-        peaks.totals_mut().fill(1);
+        (0..300).for_each(|at| *peaks.total_mut(at) = 1);
         peaks.lift_all();
         let drawn: std::collections::BTreeSet<_> =
             (0..20_000).filter_map(|seed| peaks.best(mix(seed))).collect();

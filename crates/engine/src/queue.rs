@@ -217,7 +217,8 @@ impl Queue {
                 break;
             }
             self.backing_off.pop();
-            let ends = |unit: &Unit| unit.place == Place::Backoff && self.backoff_end(unit) == until;
+            let ends =
+                |unit: &Unit| unit.place == Place::Backoff && self.backoff_end(unit) == until;
             if self.units[id.index()].as_ref().is_some_and(ends) {
                 self.leave(id);
                 self.activate(id, now);

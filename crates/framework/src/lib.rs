@@ -16,12 +16,14 @@ mod settings;
 mod wake;
 
 pub use admit::Admit;
-pub use args::{Args, BalancedArgs, FitArgs, NodeAffinityArgs, ResourceWeight, ShapePoint, Strategy};
+pub use args::{
+    Args, BalancedArgs, FitArgs, NodeAffinityArgs, ResourceWeight, ShapePoint, Strategy,
+};
 pub use feasible::{Feasible, Narrow, Reach, Verdict, View};
 pub use order::{Order, OrderKey};
 pub use plugin::Plugin;
 pub use point::{Point, Points};
 pub use profile::{Filter, Profile, Ranking};
-pub use rank::{MAX_SCORE, Normalize, Rank, Scores};
+pub use rank::{MAX_SCORE, Normalize, Rank, Scores, WEIGHTS_MAX};
 pub use settings::{PluginChoice, PluginInfo, ProfileSettings};
 pub use wake::cures;

@@ -31,5 +31,5 @@ pub struct Ranking {
     /// The plugin.
     pub plugin: Arc<dyn Rank>,
     /// How much its score counts; 0 if it only prepares scores that nobody asks for.
-    pub weight: i64,
+    pub weight: i32,
 }

@@ -6,7 +6,10 @@ use crate::feasible::{Reach, View};
 use crate::plugin::Plugin;
 
 /// The best score a plugin can give, before its weight.
-pub const MAX_SCORE: i64 = 100;
+pub const MAX_SCORE: i32 = 100;
+
+/// What the weights of a profile may add up to: totals of scores must fit 32 bits with room.
+pub const WEIGHTS_MAX: i64 = 1_000_000;
 
 /// How raw scores become scores from 0 to 100.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,15 +25,21 @@ pub enum Normalize {
 impl Normalize {
     /// The score of a raw score when `highest` is the highest among all nodes that fit.
     #[must_use]
-    pub fn score(self, raw: i64, highest: i64) -> i64 {
+    pub fn score(self, raw: i32, highest: i32) -> i32 {
         match self {
             Self::Ready => raw,
             Self::Highest if highest == 0 => raw,
-            Self::Highest => MAX_SCORE * raw / highest,
+            Self::Highest => share(raw, highest),
             Self::HighestIsWorst if highest == 0 => MAX_SCORE,
-            Self::HighestIsWorst => MAX_SCORE - MAX_SCORE * raw / highest,
+            Self::HighestIsWorst => MAX_SCORE - share(raw, highest),
         }
     }
+}
+
+/// A raw score as a share of the highest; raw scores can be too large for a product.
+fn share(raw: i32, highest: i32) -> i32 {
+    let share = i64::from(MAX_SCORE) * i64::from(raw) / i64::from(highest);
+    i32::try_from(share).expect("a raw score is no more than the highest")
 }
 
 /// A plugin that can tell better nodes from worse.
@@ -60,7 +69,7 @@ pub trait Scores: Send + Sync {
     }
 
     /// Hot: raw scores of the nodes, in their order.
-    fn scores(&self, view: View<'_>, nodes: &[NodeId], out: &mut [i64]);
+    fn scores(&self, view: View<'_>, nodes: &[NodeId], out: &mut [i32]);
 }
 
 #[cfg(test)]

@@ -26,7 +26,11 @@ impl<R> Amounts<R> {
             cpu: self.cpu,
             memory: self.memory,
             ephemeral: self.ephemeral,
-            scalars: self.scalars.iter().map(|(resource, amount)| (name(resource), *amount)).collect(),
+            scalars: self
+                .scalars
+                .iter()
+                .map(|(resource, amount)| (name(resource), *amount))
+                .collect(),
         }
     }
 }
@@ -70,11 +74,7 @@ pub struct Requests<R> {
 
 impl<R> Default for Requests<R> {
     fn default() -> Self {
-        Self {
-            fit: Amounts::default(),
-            charge: Charge::default(),
-            fullness: Amounts::default(),
-        }
+        Self { fit: Amounts::default(), charge: Charge::default(), fullness: Amounts::default() }
     }
 }
 

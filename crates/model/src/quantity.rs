@@ -60,7 +60,11 @@ impl Quantity {
 
 impl fmt::Display for QuantityError {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(out, "{:?} is not a quantity (expected a number such as 500m, 2, 1.5Gi or 1e3)", self.0)
+        write!(
+            out,
+            "{:?} is not a quantity (expected a number such as 500m, 2, 1.5Gi or 1e3)",
+            self.0
+        )
     }
 }
 
@@ -201,7 +205,9 @@ mod tests {
 
     #[test]
     fn what_is_no_quantity_is_refused() {
-        for text in ["", "-", ".", "1.2.3", "one", "1 ", "1e", "1e+", "1kk", "Ki", "0x10", "1.e.2", "١"] {
+        for text in
+            ["", "-", ".", "1.2.3", "one", "1 ", "1e", "1e+", "1kk", "Ki", "0x10", "1.e.2", "١"]
+        {
             assert!(Quantity::parse(text).is_err(), "{text:?}");
         }
     }

@@ -65,7 +65,11 @@ impl Reason {
         match self {
             Self::HostPort | Self::TooManyPods => Code::Unschedulable,
             Self::Insufficient { is_beyond_node, .. } => {
-                if *is_beyond_node { Code::Unresolvable } else { Code::Unschedulable }
+                if *is_beyond_node {
+                    Code::Unresolvable
+                } else {
+                    Code::Unschedulable
+                }
             }
             Self::NoNodes
             | Self::Gated(_)

@@ -75,11 +75,10 @@ pub fn is_extended_resource(name: &str) -> bool {
 fn is_qualified_name(name: &str, extra: usize) -> bool {
     let Some((prefix, last)) = name.split_once('/') else { return false };
     let is_prefix = prefix.len() + extra <= 253
-        && prefix.split('.').all(|label| {
-            is_shaped(label, |b| b.is_ascii_lowercase() || b.is_ascii_digit(), b"-")
-        });
-    let is_last =
-        last.len() <= 63 && is_shaped(last, |b| b.is_ascii_alphanumeric(), b"-_.");
+        && prefix
+            .split('.')
+            .all(|label| is_shaped(label, |b| b.is_ascii_lowercase() || b.is_ascii_digit(), b"-"));
+    let is_last = last.len() <= 63 && is_shaped(last, |b| b.is_ascii_alphanumeric(), b"-_.");
     is_prefix && is_last
 }
 
@@ -96,10 +95,14 @@ mod tests {
 
     #[test]
     fn scalar_names() {
-        for name in ["nvidia.com/gpu", "hugepages-2Mi", "kubernetes.io/batch-cpu", "a.kubernetes.io/b"] {
+        for name in
+            ["nvidia.com/gpu", "hugepages-2Mi", "kubernetes.io/batch-cpu", "a.kubernetes.io/b"]
+        {
             assert!(is_scalar_resource(name), "{name}");
         }
-        for name in ["pods", "storage", "foo", "requests.example.com/a", "Upper.com/x", "a.com/", "/x"] {
+        for name in
+            ["pods", "storage", "foo", "requests.example.com/a", "Upper.com/x", "a.com/", "/x"]
+        {
             assert!(!is_scalar_resource(name), "{name}");
         }
         assert!(is_scalar_resource("attachable-volumes-aws-ebs"));

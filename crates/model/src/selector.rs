@@ -92,9 +92,8 @@ impl Term {
     #[must_use]
     pub fn matches(&self, node: &Node, symbols: &Symbols) -> bool {
         let Self::All(term) = self else { return false };
-        let is_named = |&(is_equal, name): &(bool, Option<Symbol>)| {
-            (name == Some(node.name)) == is_equal
-        };
+        let is_named =
+            |&(is_equal, name): &(bool, Option<Symbol>)| (name == Some(node.name)) == is_equal;
         term.labels.iter().all(|requirement| requirement.matches(node, symbols))
             && term.names.iter().all(is_named)
     }

@@ -145,7 +145,8 @@ mod tests {
 
     #[test]
     fn ports_conflict_by_table() {
-        let port = |address: Option<&'static str>, protocol, port| HostPort { address, protocol, port };
+        let port =
+            |address: Option<&'static str>, protocol, port| HostPort { address, protocol, port };
         let web = port(None, Protocol::Tcp, 80);
         // (port, conflicts with 80/TCP on all addresses)
         let table = [

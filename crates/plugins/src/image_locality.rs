@@ -27,12 +27,12 @@ impl Rank for ImageLocality {
 }
 
 /// The score of a node on which images of a summed, spread-weighted size are present.
-fn score(present: i64, images: usize) -> i64 {
+fn score(present: i64, images: usize) -> i32 {
     let most = MOST_PER_IMAGE.saturating_mul(i64::try_from(images).unwrap_or(i64::MAX));
     // As kube-scheduler clamps: the lower bound is looked at first, even when it is the higher.
     let present = if present < LEAST { LEAST } else { present.min(most) };
     let share = i128::from(MAX_SCORE) * i128::from(present - LEAST) / i128::from(most - LEAST);
-    i64::try_from(share).expect("a share of the best score")
+    i32::try_from(share).expect("a share of the best score")
 }
 
 /// What an image of `size` counts when `nodes` of `all` nodes have it.
@@ -56,7 +56,7 @@ impl Scores for Prepared {
         revisions.max().unwrap_or(0)
     }
 
-    fn scores(&self, view: View<'_>, nodes: &[NodeId], out: &mut [i64]) {
+    fn scores(&self, view: View<'_>, nodes: &[NodeId], out: &mut [i32]) {
         let all = view.catalog.nodes().len();
         for (node, out) in nodes.iter().zip(out) {
             let node = view.catalog.node(*node);

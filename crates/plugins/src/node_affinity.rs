@@ -132,12 +132,14 @@ impl Scores for Preferred {
         self.terms.iter().any(|weighted| matches!(weighted.term, Term::Broken))
     }
 
-    fn scores(&self, view: View<'_>, nodes: &[NodeId], out: &mut [i64]) {
+    fn scores(&self, view: View<'_>, nodes: &[NodeId], out: &mut [i32]) {
         let symbols = view.catalog.symbols();
         for (node, score) in nodes.iter().zip(out) {
             let node = view.catalog.node(*node);
-            let matching = self.terms.iter().filter(|weighted| weighted.term.matches(node, symbols));
-            *score = matching.map(|weighted| weighted.weight).sum();
+            let matching =
+                self.terms.iter().filter(|weighted| weighted.term.matches(node, symbols));
+            let sum: i64 = matching.map(|weighted| weighted.weight).sum();
+            *score = i32::try_from(sum).unwrap_or(i32::MAX);
         }
     }
 }

@@ -66,9 +66,6 @@ fn level(view: View<'_>, node: NodeId, resource: ResourceId, counting: Counting)
             Level { offered: offer.memory, taken }
         }
         ResourceId::EPHEMERAL => Level { offered: offer.ephemeral, taken: load.ephemeral },
-        _ => Level {
-            offered: offer.scalar(&resource).unwrap_or(0),
-            taken: load.scalar(resource),
-        },
+        _ => Level { offered: offer.scalar(&resource).unwrap_or(0), taken: load.scalar(resource) },
     }
 }

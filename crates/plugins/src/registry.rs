@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use framework::{
     Admit, Args, BalancedArgs, Feasible, FitArgs, NodeAffinityArgs, PluginChoice, PluginInfo,
-    Point, Points, Profile, ProfileSettings, Rank, Ranking,
+    Point, Points, Profile, ProfileSettings, Rank, Ranking, WEIGHTS_MAX,
 };
 use model::Catalog;
 
@@ -51,7 +51,7 @@ pub fn known() -> &'static [PluginInfo] {
         built("TaintToleration", ALL),
         built("NodeAffinity", ALL),
         built("NodePorts", FILTER),
-        built("NodeResourcesFit", ALL),
+        built("NodeResourcesFit", &[PreFilter, Filter, PreScore, Score, PlacementScore]),
         built("NodeResourcesBalancedAllocation", &[PreScore, Score]),
         built("ImageLocality", &[Score]),
         built("NodeDeclaredFeatures", FILTER),
@@ -65,9 +65,18 @@ pub fn known() -> &'static [PluginInfo] {
         planned(
             "DynamicResources",
             &[],
-            &[PreEnqueue, PreFilter, Filter, PostFilter, PodGroupPostFilter, Score, Reserve, PreBind],
+            &[
+                PreEnqueue,
+                PreFilter,
+                Filter,
+                PostFilter,
+                PodGroupPostFilter,
+                Score,
+                Reserve,
+                PreBind,
+            ],
         ),
-        planned("DefaultPreemption", &[], &[PreEnqueue, PostFilter]),
+        planned("DefaultPreemption", &[], &[PreEnqueue, PostFilter, PodGroupPostFilter]),
         planned("GangScheduling", &[], &[PreEnqueue, Permit]),
         planned("DeferredPodScheduling", &[], &[PreFilter, Filter, Permit]),
         planned("TopologyPlacementGenerator", &[], &[PlacementGenerate]),
@@ -107,6 +116,13 @@ pub enum BuildError {
         /// How many there are.
         count: usize,
     },
+    /// The weights of the plugins add up to more than scores can be counted in.
+    Weights {
+        /// The profile.
+        scheduler: String,
+        /// What they add up to.
+        sum: i64,
+    },
     /// A plugin of this name is not known, or cannot be asked at this point.
     Unknown {
         /// The profile.
@@ -123,6 +139,9 @@ impl fmt::Display for BuildError {
         match self {
             Self::QueueSort { scheduler, count } => {
                 write!(out, "profile {scheduler:?} has {count} queueSort plugins, expected one")
+            }
+            Self::Weights { scheduler, sum } => {
+                write!(out, "profile {scheduler:?}: weights add up to {sum}, at most {WEIGHTS_MAX}")
             }
             Self::Unknown { scheduler, plugin, point } => {
                 write!(out, "profile {scheduler:?}: plugin {plugin:?} cannot be asked at {point}")
@@ -157,12 +176,17 @@ pub fn build(settings: &ProfileSettings, catalog: &mut Catalog) -> Result<Profil
     }
     let before = make_all_feasible(settings, PreFilter, catalog)?;
     let filters = make_all_feasible(settings, Filter, catalog)?;
+    let sum = settings.at(Score).iter().map(|choice| choice.weight.saturating_abs()).sum();
+    if sum > WEIGHTS_MAX {
+        return Err(BuildError::Weights { scheduler: settings.scheduler.clone(), sum });
+    }
     let mut rankings = Vec::new();
     let is_scored = |name: &str| settings.at(Score).iter().any(|choice| choice.name == name);
     let prepared_only = settings.at(PreScore).iter().filter(|choice| !is_scored(choice.name));
     let scored = settings.at(Score).iter().map(|choice| (choice, choice.weight));
     for (choice, weight) in scored.chain(prepared_only.map(|choice| (choice, 0))) {
         if let Some(plugin) = make_rank(settings, choice, catalog)? {
+            let weight = i32::try_from(weight).expect("weights were checked");
             rankings.push(Ranking { plugin, weight });
         }
     }

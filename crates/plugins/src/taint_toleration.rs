@@ -37,11 +37,11 @@ fn has_untolerated(taints: &[Taint<Symbol>], tolerations: &[Toleration<Symbol>])
 }
 
 /// How many taints that ask to be avoided are not tolerated.
-fn avoided(taints: &[Taint<Symbol>], tolerations: &[Toleration<Symbol>]) -> i64 {
+fn avoided(taints: &[Taint<Symbol>], tolerations: &[Toleration<Symbol>]) -> i32 {
     let asks = |taint: &&Taint<Symbol>| taint.effect == Effect::PreferNoSchedule;
     let is_tolerated = |taint: &Taint<Symbol>| tolerations.iter().any(|t| t.tolerates(taint));
     let count = taints.iter().filter(asks).filter(|taint| !is_tolerated(taint)).count();
-    i64::try_from(count).expect("a node has fewer taints than that")
+    i32::try_from(count).expect("a node has fewer taints than that")
 }
 
 struct Tolerated {
@@ -75,7 +75,7 @@ impl Scores for Avoided {
         Normalize::HighestIsWorst
     }
 
-    fn scores(&self, view: View<'_>, nodes: &[NodeId], out: &mut [i64]) {
+    fn scores(&self, view: View<'_>, nodes: &[NodeId], out: &mut [i32]) {
         for (node, score) in nodes.iter().zip(out) {
             *score = avoided(&view.catalog.node(*node).taints, &self.tolerations);
         }

@@ -18,4 +18,4 @@ mod world;
 
 pub use checkers::Violation;
 pub use demo::{Demo, Options, Progress};
-pub use report::{GroupReport, KindReport, PodCounts, Report, Share, WaitingReport};
+pub use report::{GroupReport, KindReport, Placement, PodCounts, Report, Share, WaitingReport};

@@ -78,13 +78,19 @@ pub struct KindReport {
     pub kind: &'static str,
     /// Its pods.
     pub pods: PodCounts,
-    /// Virtual milliseconds from the moment a pod may be scheduled to its accepted binding: half
-    /// of the placed pods waited no longer.
-    pub placement_p50_ms: u64,
+    /// How long it took, if any of them was placed.
+    pub placement: Option<Placement>,
+}
+
+/// Virtual time from the moment a pod may be scheduled to its accepted binding.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Placement {
+    /// Half of the placed pods waited no longer, in milliseconds.
+    pub p50_ms: u64,
     /// 99 of a hundred waited no longer.
-    pub placement_p99_ms: u64,
+    pub p99_ms: u64,
     /// None waited longer.
-    pub placement_max_ms: u64,
+    pub max_ms: u64,
 }
 
 /// How full a node group was.
@@ -152,19 +158,18 @@ fn kind_report(world: &World, kind: Kind) -> KindReport {
         waits_ms.extend(pod.placed.map(|placed| placed.0 - pod.since.0));
     }
     waits_ms.sort_unstable();
-    KindReport {
-        kind: kind.name(),
-        pods,
-        placement_p50_ms: percentile(&waits_ms, 50),
-        placement_p99_ms: percentile(&waits_ms, 99),
-        placement_max_ms: percentile(&waits_ms, 100),
-    }
+    let placement = || Placement {
+        p50_ms: percentile(&waits_ms, 50),
+        p99_ms: percentile(&waits_ms, 99),
+        max_ms: percentile(&waits_ms, 100),
+    };
+    let placement = (!waits_ms.is_empty()).then(placement);
+    KindReport { kind: kind.name(), pods, placement }
 }
 
-/// The smallest of `sorted` that `percent` of a hundred are not above; 0 if there is none.
+/// The smallest of `sorted`, which is not empty, that `percent` of a hundred are not above.
 fn percentile(sorted: &[u64], percent: usize) -> u64 {
-    let rank = (sorted.len() * percent).div_ceil(100);
-    sorted.get(rank.saturating_sub(1)).copied().unwrap_or(0)
+    sorted[(sorted.len() * percent).div_ceil(100) - 1]
 }
 
 /// Nothing for a group without nodes.
@@ -235,4 +240,34 @@ fn why(pod: &PodRecord, catalog: &Catalog) -> (Vec<String>, String) {
     reasons.sort_unstable();
     reasons.dedup();
     (reasons, k8s::render::message(diagnosis, catalog))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn percentiles_by_table() {
+        let hundred: Vec<u64> = (1..=100).collect();
+        // (values, percent, expected)
+        let table: [(&[u64], usize, u64); 6] = [
+            (&hundred, 50, 50),
+            (&hundred, 99, 99),
+            (&hundred, 100, 100),
+            (&[7], 50, 7),
+            (&[7], 99, 7),
+            (&[1, 2, 3], 50, 2),
+        ];
+        for (values, percent, expected) in table {
+            assert_eq!(percentile(values, percent), expected, "{percent} of {values:?}");
+        }
+    }
+
+    #[test]
+    fn shares_are_rounded_and_nothing_of_nothing_is_none() {
+        assert_eq!(
+            [permille(1, 3), permille(2, 3), permille(5, 5), permille(0, 0)],
+            [333, 667, 1000, 0]
+        );
+    }
 }

@@ -9,7 +9,7 @@
 //!
 //! A point whose section disables `*` has its own section only.
 
-use framework::{MAX_SCORE, PluginChoice, PluginInfo, Point};
+use framework::{PluginChoice, PluginInfo, Point, WEIGHTS_MAX};
 
 use super::error::{Place, Problems};
 
@@ -137,12 +137,14 @@ impl PluginSets {
                 continue;
             }
             let weight = if entry.weight == 0 { 1 } else { entry.weight };
-            // The subtraction wraps as kube-scheduler's does, which refuses a plugin whose
-            // predecessors' weights add up to less than zero.
-            if weight * MAX_SCORE > i64::MAX.wrapping_sub(total) {
+            // kube-scheduler refuses a plugin whose predecessors add up to less than zero as well.
+            let reason = match total {
+                i64::MIN..0 => Some("less than zero".to_owned()),
+                _ if total + weight.abs() > WEIGHTS_MAX => Some(format!("more than {WEIGHTS_MAX}")),
+                _ => None,
+            };
+            if let Some(reason) = reason {
                 let place = entry.place.as_ref().unwrap_or(&self.place);
-                let reason =
-                    if total < 0 { "less than zero" } else { "more than a score can hold" };
                 let message = format!(
                     "with plugin {name:?}, the weights of {} add up to {reason}",
                     point.word()
@@ -150,7 +152,7 @@ impl PluginSets {
                 problems.report(place, message);
                 break;
             }
-            total += weight * MAX_SCORE;
+            total += weight;
             weights.push((name, weight));
         }
         weights

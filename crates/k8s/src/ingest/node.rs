@@ -2,7 +2,7 @@
 
 use model::{Effect, Event, Features, NodeFacts, Taint};
 
-use super::quantity::{amounts, List};
+use super::quantity::{List, amounts};
 use super::view::{NodeView, TaintView};
 use super::{IngestError, read};
 
@@ -12,9 +12,11 @@ use super::{IngestError, read};
 /// When the object does not have the shape of a Node.
 pub fn node(object: &serde_json::Value) -> Result<Event, IngestError> {
     let view: NodeView = read("Node", object)?;
-    let images = view.status.images.iter().flat_map(|image| {
-        image.names.iter().map(|name| (name.clone(), image.size_bytes))
-    });
+    let images = view
+        .status
+        .images
+        .iter()
+        .flat_map(|image| image.names.iter().map(|name| (name.clone(), image.size_bytes)));
     Ok(Event::NodeApplied(Box::new(NodeFacts {
         name: view.metadata.name,
         labels: view.metadata.labels.into_iter().collect(),

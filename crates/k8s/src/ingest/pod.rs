@@ -148,10 +148,7 @@ fn features(spec: &PodSpecView) -> Features {
             spec.host_network && spec.host_users == Some(false),
             Features::USER_NAMESPACE_HOST_NETWORK,
         ),
-        (
-            own().chain(&spec.ephemeral_containers).any(has_options),
-            Features::BIND_MOUNT_OPTIONS,
-        ),
+        (own().chain(&spec.ephemeral_containers).any(has_options), Features::BIND_MOUNT_OPTIONS),
     ];
     let needed = facts.into_iter().filter(|(is_needed, _)| *is_needed);
     needed.fold(Features::default(), |all, (_, feature)| all.with(feature))

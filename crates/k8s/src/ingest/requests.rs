@@ -53,10 +53,7 @@ fn with_status(pod: &PodView, defaults: &List) -> List {
     let used_by_pod = status.resources.as_ref().and_then(|resources| resources.requests.as_ref());
     let (granted, used) = match (&status.allocated_resources, used_by_pod) {
         (Some(granted), Some(used)) => (granted.clone(), used.clone()),
-        _ => (
-            containers(pod, Stage::Granted, defaults),
-            containers(pod, Stage::Used, defaults),
-        ),
+        _ => (containers(pod, Stage::Granted, defaults), containers(pod, Stage::Used, defaults)),
     };
     let mut list = used;
     raise(&mut list, &granted);

@@ -64,10 +64,8 @@ mod tests {
     #[test]
     fn the_message_reads_as_users_know_it() {
         let catalog = Catalog::default();
-        let short = |is_beyond_node| Reason::Insufficient {
-            resource: ResourceId::CPU,
-            is_beyond_node,
-        };
+        let short =
+            |is_beyond_node| Reason::Insufficient { resource: ResourceId::CPU, is_beyond_node };
         let counts = vec![(Reason::TooManyPods, 10), (short(false), 2), (short(true), 1)];
         let diagnosis = Diagnosis { nodes: 13, rejection: None, counts };
         let condition = condition(&diagnosis, &catalog);

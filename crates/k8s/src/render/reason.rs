@@ -19,10 +19,7 @@ pub fn reason_text(reason: &Reason, catalog: &Catalog) -> String {
         }
         Reason::NoneNamed(plugins) => match &**plugins {
             [plugin] => format!("node(s) didn't satisfy plugin {plugin}"),
-            _ => format!(
-                "node(s) didn't satisfy plugin(s) [{}] simultaneously",
-                plugins.join(" ")
-            ),
+            _ => format!("node(s) didn't satisfy plugin(s) [{}] simultaneously", plugins.join(" ")),
         },
         Reason::HostPort => "node(s) didn't have free ports for the requested pod ports".into(),
         Reason::TooManyPods => "Too many pods".into(),

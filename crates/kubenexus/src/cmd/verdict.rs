@@ -9,8 +9,8 @@ use anyhow::{Context, Result, anyhow, bail};
 use engine::{Judgement, NodeJudgement, Options, Scheduler};
 use framework::ProfileSettings;
 use k8s::config::{self, Settings};
-use k8s::render::{code_word, reason_text};
 use k8s::ingest;
+use k8s::render::{code_word, reason_text};
 use model::{Catalog, Code, Reason, Time};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -19,7 +19,8 @@ use serde_json::Value;
 pub(crate) fn run(file: Option<&Path>) -> Result<()> {
     let input: Box<dyn BufRead> = match file {
         Some(path) => {
-            let file = File::open(path).with_context(|| format!("cannot open {}", path.display()))?;
+            let file =
+                File::open(path).with_context(|| format!("cannot open {}", path.display()))?;
             Box::new(BufReader::new(file))
         }
         None => Box::new(io::stdin().lock()),
@@ -73,8 +74,8 @@ struct Refusal {
 enum NodeAnswer {
     Fits {
         feasible: bool,
-        scores: BTreeMap<&'static str, i64>,
-        total: i64,
+        scores: BTreeMap<&'static str, i32>,
+        total: i32,
     },
     Unfit {
         feasible: bool,
@@ -132,7 +133,13 @@ fn profile(config: Option<&Value>, scheduler: &str) -> Result<ProfileSettings> {
 const IGNORED: &[(&str, &[&str])] = &[
     (
         "",
-        &["Namespace", "Service", "ReplicationController", "PersistentVolumeClaim", "PersistentVolume"],
+        &[
+            "Namespace",
+            "Service",
+            "ReplicationController",
+            "PersistentVolumeClaim",
+            "PersistentVolume",
+        ],
     ),
     ("apps", &["ReplicaSet", "StatefulSet"]),
     (
@@ -143,7 +150,13 @@ const IGNORED: &[(&str, &[&str])] = &[
     ("scheduling.k8s.io", &["PriorityClass"]),
     (
         "resource.k8s.io",
-        &["ResourceSlice", "ResourceClaim", "ResourceClaimTemplate", "DeviceClass", "DeviceTaintRule"],
+        &[
+            "ResourceSlice",
+            "ResourceClaim",
+            "ResourceClaimTemplate",
+            "DeviceClass",
+            "DeviceTaintRule",
+        ],
     ),
     ("scheduling.kubenexus.io", &["ResourceReservation"]),
 ];
@@ -187,9 +200,8 @@ fn render(judgement: &Judgement, catalog: &Catalog) -> Result<Answer> {
     };
     let prefilter = judgement.refusal.as_ref();
     Ok(Answer {
-        prefilter: prefilter.map(|(plugin, reason)| {
-            refusal(plugin, std::slice::from_ref(reason), catalog)
-        }),
+        prefilter: prefilter
+            .map(|(plugin, reason)| refusal(plugin, std::slice::from_ref(reason), catalog)),
         nodes: Some(judgement.nodes.iter().map(node).collect()),
         ..Answer::default()
     })

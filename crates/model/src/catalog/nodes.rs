@@ -43,9 +43,8 @@ impl Offer {
 
     fn is_more_than(&self, before: &Self) -> bool {
         let (own, old) = (&self.amounts, &before.amounts);
-        let has_more = |(resource, amount): &(ResourceId, i64)| {
-            *amount > old.scalar(resource).unwrap_or(0)
-        };
+        let has_more =
+            |(resource, amount): &(ResourceId, i64)| *amount > old.scalar(resource).unwrap_or(0);
         self.pods_max > before.pods_max
             || own.cpu > old.cpu
             || own.memory > old.memory

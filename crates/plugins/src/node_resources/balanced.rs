@@ -14,7 +14,8 @@ pub(crate) struct NodeResourcesBalancedAllocation {
 
 impl NodeResourcesBalancedAllocation {
     pub(crate) fn new(args: &BalancedArgs, catalog: &mut Catalog) -> Self {
-        let resource = |spec: &framework::ResourceWeight| (catalog.resource(&spec.name), spec.weight);
+        let resource =
+            |spec: &framework::ResourceWeight| (catalog.resource(&spec.name), spec.weight);
         Self { resources: args.resources.iter().map(resource).collect() }
     }
 }
@@ -41,7 +42,7 @@ struct Prepared {
 
 impl Prepared {
     // Hot: once per touched node.
-    fn score(&self, view: View<'_>, node: NodeId) -> i64 {
+    fn score(&self, view: View<'_>, node: NodeId) -> i32 {
         let shares = |is_with_pod: bool| {
             self.resources.iter().filter_map(move |scored| {
                 let level = level(view, node, scored.resource, Counting::Plain);
@@ -59,7 +60,7 @@ impl Scores for Prepared {
         Reach::Load
     }
 
-    fn scores(&self, view: View<'_>, nodes: &[NodeId], out: &mut [i64]) {
+    fn scores(&self, view: View<'_>, nodes: &[NodeId], out: &mut [i32]) {
         for (node, score) in nodes.iter().zip(out) {
             *score = self.score(view, *node);
         }
@@ -76,7 +77,7 @@ fn share(taken: i64, offered: i64) -> f64 {
 /// 100 less the standard deviation of shares. The order of the operations is upstream's: floats
 /// are not associative, and another order would round some scores to the next integer.
 #[expect(clippy::cast_possible_truncation, reason = "the result is in 0..=100")]
-fn evenness(shares: impl Iterator<Item = f64> + Clone) -> i64 {
+fn evenness(shares: impl Iterator<Item = f64> + Clone) -> i32 {
     let (mut count, mut sum, mut difference) = (0.0, 0.0, 0.0);
     for share in shares.clone() {
         difference = if count == 0.0 { share } else { difference - share };
@@ -92,7 +93,7 @@ fn evenness(shares: impl Iterator<Item = f64> + Clone) -> i64 {
         let squares = shares.fold(0.0, |sum, share| sum + (share - mean) * (share - mean));
         (squares / count).sqrt()
     };
-    ((1.0 - deviation) * 100.0) as i64
+    ((1.0 - deviation) * 100.0) as i32
 }
 
 #[cfg(test)]
@@ -101,7 +102,7 @@ mod tests {
 
     #[test]
     fn evenness_by_table() {
-        let table: &[(&[(i64, i64)], i64)] = &[
+        let table: &[(&[(i64, i64)], i32)] = &[
             (&[], 100),
             (&[(1, 2)], 100),
             (&[(1, 2), (1, 2)], 100),

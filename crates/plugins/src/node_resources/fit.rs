@@ -3,7 +3,9 @@
 //! Cost per call: a handful of comparisons per node; nothing is allocated while narrowing.
 
 use framework::{Feasible, FitArgs, Narrow, Plugin, Rank, Reach, Scores, Strategy, View};
-use model::{Amounts, Catalog, Class, Load, NodeId, Offer, Reason, ResourceId, is_extended_resource};
+use model::{
+    Amounts, Catalog, Class, Load, NodeId, Offer, Reason, ResourceId, is_extended_resource,
+};
 
 use super::fullness::Fullness;
 use super::scored_resources;
@@ -15,7 +17,8 @@ pub(crate) struct NodeResourcesFit {
 
 impl NodeResourcesFit {
     pub(crate) fn new(args: FitArgs, catalog: &mut Catalog) -> Self {
-        let resource = |spec: &framework::ResourceWeight| (catalog.resource(&spec.name), spec.weight);
+        let resource =
+            |spec: &framework::ResourceWeight| (catalog.resource(&spec.name), spec.weight);
         Self { scored: args.resources.iter().map(resource).collect(), args }
     }
 
@@ -51,7 +54,9 @@ impl Rank for NodeResourcesFit {
         Some(match &self.args.strategy {
             Strategy::LeastAllocated => Box::new(Fullness::least(resources)),
             Strategy::MostAllocated => Box::new(Fullness::most(resources)),
-            Strategy::RequestedToCapacityRatio(shape) => Box::new(Fullness::ratio(resources, shape)),
+            Strategy::RequestedToCapacityRatio(shape) => {
+                Box::new(Fullness::ratio(resources, shape))
+            }
         })
     }
 }
@@ -66,9 +71,7 @@ impl Narrow for Prepared {
     }
 
     fn narrow(&self, view: View<'_>, nodes: &mut Vec<NodeId>) {
-        nodes.retain(|node| {
-            fits(&self.request, view.catalog.offer(*node), view.usage.load(*node))
-        });
+        nodes.retain(|node| fits(&self.request, view.catalog.offer(*node), view.usage.load(*node)));
     }
 
     fn why_not(&self, view: View<'_>, node: NodeId) -> Vec<Reason> {

@@ -1,6 +1,6 @@
 //! How full a node would be: emptier is better, fuller is better, or by a line through points.
 
-use framework::{MAX_SCORE, Reach, Scores, ShapePoint, View};
+use framework::{Reach, Scores, ShapePoint, View};
 use model::NodeId;
 
 use super::{Counting, Scored, level};
@@ -33,7 +33,7 @@ impl Fullness {
     }
 
     // Hot: once per touched node.
-    fn score(&self, view: View<'_>, node: NodeId) -> i64 {
+    fn score(&self, view: View<'_>, node: NodeId) -> i32 {
         let (mut sum, mut weights) = (0, 0);
         for scored in &self.resources {
             let level = level(view, node, scored.resource, Counting::Defaulted);
@@ -53,11 +53,12 @@ impl Fullness {
             sum += score * scored.weight;
             weights += scored.weight;
         }
-        match (&self.strategy, weights) {
+        let mean = match (&self.strategy, weights) {
             (_, 0) => 0,
             (Kind::Least | Kind::Most, weights) => sum / weights,
             (Kind::Ratio(_), weights) => rounded(sum, weights),
-        }
+        };
+        i32::try_from(mean).expect("a mean of scores is a score")
     }
 }
 
@@ -66,7 +67,7 @@ impl Scores for Fullness {
         Reach::Load
     }
 
-    fn scores(&self, view: View<'_>, nodes: &[NodeId], out: &mut [i64]) {
+    fn scores(&self, view: View<'_>, nodes: &[NodeId], out: &mut [i32]) {
         for (node, score) in nodes.iter().zip(out) {
             *score = self.score(view, *node);
         }
@@ -81,9 +82,9 @@ const FLOAT_MAX: i64 = 1 << 45;
 #[expect(clippy::cast_precision_loss, clippy::cast_possible_truncation, reason = "see FLOAT_MAX")]
 fn percent(part: i64, whole: i64) -> i64 {
     if whole < FLOAT_MAX && part >= 0 {
-        return (part as f64 * MAX_SCORE as f64 / whole as f64) as i64;
+        return (part as f64 * 100.0 / whole as f64) as i64;
     }
-    let share = i128::from(part) * i128::from(MAX_SCORE) / i128::from(whole);
+    let share = i128::from(part) * 100 / i128::from(whole);
     i64::try_from(share).expect("a part is no more than its whole")
 }
 

@@ -81,9 +81,12 @@ fn placement(report: &Report) -> Table {
         ("longest", Right),
     ]);
     for kind in &report.kinds {
-        let times = [kind.placement_p50_ms, kind.placement_p99_ms, kind.placement_max_ms];
+        let times = match kind.placement {
+            Some(times) => [times.p50_ms, times.p99_ms, times.max_ms].map(span),
+            None => ["-"; 3].map(str::to_owned),
+        };
         let mut cells = vec![kind.kind.to_owned(), grouped(kind.pods.placed)];
-        cells.extend(times.map(|ms| if kind.pods.placed > 0 { span(ms) } else { "-".to_owned() }));
+        cells.extend(times);
         table.row(cells);
     }
     table
@@ -132,4 +135,23 @@ fn waiting(report: &Report) -> String {
         ]);
     }
     section("Waiting, and why: what the pod that waits longest was told", &table)
+}
+
+#[cfg(test)]
+mod tests {
+    use sim::{Demo, Options};
+
+    use super::*;
+
+    #[test]
+    fn the_result_fits_a_terminal_and_has_all_tables() {
+        for nodes in [1, 10, 50] {
+            let report = Demo::new(Options { seed: 42, nodes, minutes: 3 }).finish().unwrap();
+            let text = text(&report);
+            assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
+            for part in ["Pods\n", "Time to placement", "Utilisation", "Waiting, and why", "0/"] {
+                assert!(text.contains(part), "{part}: {text}");
+            }
+        }
+    }
 }
