@@ -2,7 +2,8 @@
 
 use model::{Attempt, Change, ClassId, Event, NodeId, PodFacts, PodId, PodState, Time, Txn};
 
-use crate::Scheduler;
+use crate::board::view;
+use crate::{Scheduler, profile_of};
 
 impl Scheduler {
     /// Takes in one event.
@@ -13,9 +14,9 @@ impl Scheduler {
                 self.usage.grow(self.catalog.node_places());
                 self.usage.touch_facts(node);
                 match aspects {
-                    None => self.queue.wake(Change::NodeAdded(node), now),
+                    None => self.wake(Change::NodeAdded(node), node, now),
                     Some(aspects) if aspects.is_empty() => {}
-                    Some(aspects) => self.queue.wake(Change::NodeChanged(node, aspects), now),
+                    Some(aspects) => self.wake(Change::NodeChanged(node, aspects), node, now),
                 }
             }
             Event::NodeDeleted(name) => {
@@ -48,7 +49,7 @@ impl Scheduler {
         if let Some(name) = &facts.node {
             let pod = self.catalog.add_pod(facts);
             self.bind(pod, name);
-        } else if self.profile_named(&facts.spec.scheduler).is_some() && !facts.is_terminating {
+        } else if self.schedules(&facts.spec.scheduler) && !facts.is_terminating {
             let pod = self.catalog.add_pod(facts);
             let (rank, is_gated) = self.standing(pod);
             self.queue.add(pod, rank, now, is_gated);
@@ -113,7 +114,7 @@ impl Scheduler {
         self.catalog.update_pod(pod, facts);
         self.catalog.release_class(class);
         if class != before {
-            self.queue.wake(Change::Freed(node), now);
+            self.wake(Change::Freed(node), node, now);
         }
     }
 
@@ -161,8 +162,21 @@ impl Scheduler {
         let class: ClassId = self.catalog.pod(pod).class;
         self.change(|txn| txn.evict(class, node));
         self.catalog.set_pod_state(pod, PodState::Waiting);
+        self.wake(Change::Freed(node), node, now);
         self.release_if_empty(node);
-        self.queue.wake(Change::Freed(node), now);
+    }
+
+    /// Wakes the units that a change of one node could help. A pod that fitted nowhere before the
+    /// change can only fit on that node after it.
+    fn wake(&mut self, change: Change, node: NodeId, now: Time) {
+        if self.catalog.nodes().binary_search(&node).is_err() {
+            return;
+        }
+        let view = view(&self.catalog, &self.usage);
+        self.queue.wake(change, now, |class| {
+            let profile = profile_of(&self.profiles, &self.catalog, class);
+            self.boards.of(class, profile, &self.catalog).fits(view, node)
+        });
     }
 
     fn change(&mut self, change: impl FnOnce(&mut Txn<'_>)) {
@@ -182,7 +196,7 @@ impl Scheduler {
     /// The rank of a waiting pod, and whether it is kept out.
     fn standing(&self, pod: PodId) -> (i64, bool) {
         let pod = self.catalog.pod(pod);
-        let profile = self.profile_of(pod.class);
+        let profile = profile_of(&self.profiles, &self.catalog, pod.class);
         let is_gated = profile.admit.iter().any(|plugin| plugin.refuses(pod).is_some());
         (profile.order.rank(pod.priority), is_gated)
     }

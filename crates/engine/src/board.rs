@@ -38,7 +38,7 @@ pub(crate) struct Board {
     diagnosis: Option<(u64, Arc<Diagnosis>)>,
     /// Nodes that are being looked at, and their scores: kept so that a pod allocates nothing.
     nodes: Vec<NodeId>,
-    was_fit: Vec<bool>,
+    totals_before: Vec<i32>,
     fitting: Vec<NodeId>,
     scores: Vec<i32>,
 }
@@ -117,10 +117,15 @@ impl Board {
             last_used: 0,
             diagnosis: None,
             nodes: Vec::new(),
-            was_fit: Vec::new(),
+            totals_before: Vec::new(),
             fitting: Vec::new(),
             scores: Vec::new(),
         }
+    }
+
+    /// Whether a node fits, asked of the plugins and not of the kept results.
+    pub(crate) fn fits(&self, view: View<'_>, node: NodeId) -> bool {
+        self.filters.iter().all(|(_, filter)| filter.why_not(view, node).is_empty())
     }
 
     /// Whether nodes cannot be ranked for this class at all.
@@ -180,8 +185,10 @@ impl Board {
     fn refresh_facts(&mut self, view: View<'_>) {
         // Raw scores change: nodes are counted anew when their loads are looked at.
         self.take_totals();
-        for (node, _) in self.nodes.iter().zip(&self.was_fit).filter(|(_, was_fit)| **was_fit) {
-            self.columns.iter_mut().for_each(|column| column.count(node.index(), false));
+        for (node, before) in self.nodes.iter().zip(&self.totals_before) {
+            if *before != UNFIT {
+                self.columns.iter_mut().for_each(|column| column.count(node.index(), false));
+            }
         }
         self.nodes.iter().for_each(|node| self.fixed[node.index()] = UNFIT);
         let mut nodes = self.nodes.clone();
@@ -231,26 +238,28 @@ impl Board {
                 *self.peaks.total_mut(node.index()) += prepared.weight * score;
             }
         }
-        for (node, was_fit) in self.nodes.iter().zip(&self.was_fit) {
+        for (node, before) in self.nodes.iter().zip(&self.totals_before) {
             let is_fit = self.peaks.total(node.index()) != UNFIT;
-            if is_fit != *was_fit {
+            if is_fit != (*before != UNFIT) {
                 self.columns.iter_mut().for_each(|column| column.count(node.index(), is_fit));
             }
         }
         if self.renormalize() || self.nodes.len() > self.fixed.len() / 16 {
             self.peaks.lift_all();
         } else {
-            self.nodes.iter().for_each(|node| self.peaks.lift(node.index()));
+            for (node, before) in self.nodes.iter().zip(&self.totals_before) {
+                self.peaks.lift(node.index(), *before);
+            }
         }
     }
 
-    /// Makes the nodes at hand unfit, keeps each of them at hand once, and notes which fitted.
+    /// Makes the nodes at hand unfit, keeps each of them at hand once, and notes their totals.
     fn take_totals(&mut self) {
-        self.was_fit.clear();
+        self.totals_before.clear();
         self.nodes.retain(|node| {
             let total = std::mem::replace(self.peaks.total_mut(node.index()), STALE);
             if total != STALE {
-                self.was_fit.push(total != UNFIT);
+                self.totals_before.push(total);
             }
             total != STALE
         });

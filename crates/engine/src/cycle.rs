@@ -8,10 +8,10 @@ use model::{
     UnitId, Waiting, hash_of,
 };
 
-use crate::Scheduler;
 use crate::board::{Boards, view};
 use crate::explain;
 use crate::screen::{Screen, screen};
+use crate::{Scheduler, profile_of};
 
 impl Scheduler {
     /// Tries to place a unit; says what came of it.
@@ -27,8 +27,8 @@ impl Scheduler {
                     decisions.push(Decision::Bind { pod: *pod, node, attempt });
                 }
             }
-            Err(diagnosis) => {
-                self.queue.park(unit, now, diagnosis.clone());
+            Err((class, diagnosis)) => {
+                self.queue.park(unit, now, class, diagnosis.clone());
                 let waiting = |pod: &PodId| Waiting { pod: *pod, diagnosis: diagnosis.clone() };
                 decisions.extend(pods.iter().map(|pod| Decision::Wait(waiting(pod))));
             }
@@ -36,17 +36,16 @@ impl Scheduler {
     }
 
     /// Nodes for all pods, taken at once; or why one of them fits nowhere, with nothing taken.
-    fn place(&mut self, pods: &[PodId]) -> Result<Vec<NodeId>, Arc<Diagnosis>> {
+    fn place(&mut self, pods: &[PodId]) -> Result<Vec<NodeId>, (ClassId, Arc<Diagnosis>)> {
         let mut nodes = Vec::with_capacity(pods.len());
         let mut txn = Txn::begin(&self.catalog, &mut self.usage);
         for pod in pods {
             let pod = self.catalog.pod(*pod);
-            let scheduler = &self.catalog.class(pod.class).spec.scheduler;
-            let profile = self.profiles.iter().find(|profile| profile.scheduler == *scheduler);
-            let profile = profile.expect("only pods of our profiles wait");
+            let profile = profile_of(&self.profiles, &self.catalog, pod.class);
             let seed = self.seed ^ hash_of(&*pod.key.uid);
             // Leaving early drops the transaction, which takes back every placement.
-            let node = pick(&mut self.boards, profile, &self.catalog, &txn, pod.class, seed)?;
+            let node = pick(&mut self.boards, profile, &self.catalog, &txn, pod.class, seed)
+                .map_err(|diagnosis| (pod.class, diagnosis))?;
             txn.place(pod.class, node);
             nodes.push(node);
         }

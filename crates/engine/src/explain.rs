@@ -6,9 +6,9 @@ use std::collections::BTreeMap;
 use framework::View;
 use model::{Diagnosis, NodeId, PodSpec, Reason};
 
-use crate::Scheduler;
 use crate::board::{Board, view};
 use crate::screen::{Screen, plugins_of, screen};
+use crate::{Scheduler, profile_of};
 
 /// What the scheduler thinks of a pod on every node.
 #[derive(Debug, PartialEq, Eq)]
@@ -35,9 +35,12 @@ impl Scheduler {
     ///
     /// Returns nothing if no profile has the name the pod asks for.
     pub fn judge(&mut self, spec: &PodSpec) -> Option<Judgement> {
-        self.profile_named(&spec.scheduler)?;
+        if !self.schedules(&spec.scheduler) {
+            return None;
+        }
         let class = self.catalog.class_of(spec);
-        let board = Board::new(self.profile_of(class), &self.catalog, self.catalog.class(class));
+        let profile = profile_of(&self.profiles, &self.catalog, class);
+        let board = Board::new(profile, &self.catalog, self.catalog.class(class));
         let judgement = judge(&board, view(&self.catalog, &self.usage));
         self.catalog.release_class(class);
         Some(judgement)

@@ -56,7 +56,8 @@ impl Scheduler {
         }
     }
 
-    /// Decides about at most `budget` units whose turn it is, most important first.
+    /// Decides about at most `budget` units whose turn it is, most important first. The ids in the
+    /// decisions hold until the next event is applied.
     pub fn step(&mut self, now: Time, budget: usize, decisions: &mut Vec<Decision>) {
         self.queue.advance(now);
         for _ in 0..budget {
@@ -65,7 +66,8 @@ impl Scheduler {
         }
     }
 
-    /// When a step can next do something, if nothing happens before.
+    /// When a step can next do something, if nothing happens before. A time that has passed means
+    /// that it can do something now.
     #[must_use]
     pub fn next_wakeup(&self) -> Option<Time> {
         self.queue.next_wakeup()
@@ -89,15 +91,15 @@ impl Scheduler {
         self.queue.counts()
     }
 
-    /// The profile of a scheduler name.
-    fn profile_named(&self, scheduler: &str) -> Option<usize> {
-        self.profiles.iter().position(|profile| profile.scheduler == scheduler)
+    /// Whether a profile has this name.
+    fn schedules(&self, scheduler: &str) -> bool {
+        self.profiles.iter().any(|profile| profile.scheduler == scheduler)
     }
+}
 
-    /// The profile that schedules pods of a class.
-    fn profile_of(&self, class: ClassId) -> &Profile {
-        let scheduler = &self.catalog.class(class).spec.scheduler;
-        let at = self.profile_named(scheduler);
-        &self.profiles[at.expect("only pods of our profiles wait")]
-    }
+/// The profile that schedules pods of a class.
+fn profile_of<'a>(profiles: &'a [Profile], catalog: &Catalog, class: ClassId) -> &'a Profile {
+    let scheduler = &catalog.class(class).spec.scheduler;
+    let profile = profiles.iter().find(|profile| profile.scheduler == *scheduler);
+    profile.expect("only pods of our profiles wait")
 }

@@ -53,17 +53,23 @@ impl Peaks {
         &mut self.levels[0][at / FAN].0[at % FAN]
     }
 
-    /// Brings the levels above one total up to date.
+    /// Brings the levels above one total up to date, which was `before`.
     // Hot: once per touched node.
-    pub(crate) fn lift(&mut self, mut at: usize) {
+    pub(crate) fn lift(&mut self, mut at: usize, mut before: i32) {
+        let mut value = self.total(at);
         for level in 1..self.levels.len() {
             at /= FAN;
-            let best = self.levels[level - 1][at].best();
-            let above = &mut self.levels[level][at / FAN].0[at % FAN];
-            if *above == best {
+            let above = self.levels[level][at / FAN].0[at % FAN];
+            // Only a best that got worse makes it necessary to look at the others.
+            let best = match before == above && value < above {
+                true => self.levels[level - 1][at].best(),
+                false => above.max(value),
+            };
+            if above == best {
                 return;
             }
-            *above = best;
+            self.levels[level][at / FAN].0[at % FAN] = best;
+            (before, value) = (above, best);
         }
     }
 
@@ -114,8 +120,9 @@ mod tests {
             for step in 0..2000u64.min(count as u64 * 8) {
                 let at = usize::try_from(mix(step) % count as u64).expect("a place");
                 let total = i32::try_from(mix(step ^ 77) % 50).expect("a total");
-                *peaks.total_mut(at) = if total == 0 { UNFIT } else { total };
-                peaks.lift(at);
+                let total = if total == 0 { UNFIT } else { total };
+                let before = std::mem::replace(peaks.total_mut(at), total);
+                peaks.lift(at, before);
                 let best = (0..count).map(|at| peaks.total(at)).max().filter(|best| *best != UNFIT);
                 assert_eq!(peaks.best(step).map(|at| peaks.total(at)), best);
             }

@@ -13,9 +13,10 @@
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
+use std::sync::Arc;
 
 use framework::{OrderKey, cures};
-use model::{Change, Diagnosis, Map, Millis, PodId, Reason, Time, UnitId};
+use model::{Change, ClassId, Diagnosis, Map, Millis, PodId, Reason, Time, UnitId};
 
 /// How long units wait after failures.
 #[derive(Clone, Copy, Debug)]
@@ -75,8 +76,12 @@ struct Unit {
     failures: u32,
     last_failure: Time,
     place: Place,
-    diagnosis: Option<std::sync::Arc<Diagnosis>>,
+    /// Under which reasons and class a parked unit is listed.
+    parked: Option<(Arc<Diagnosis>, ClassId)>,
 }
+
+/// Parked units by the class that found no node.
+type ByClass = BTreeMap<ClassId, BTreeSet<UnitId>>;
 
 /// All waiting units.
 pub(crate) struct Queue {
@@ -89,7 +94,7 @@ pub(crate) struct Queue {
     active: BinaryHeap<Reverse<(OrderKey, UnitId)>>,
     backing_off: BinaryHeap<Reverse<(Time, UnitId)>>,
     parked: BTreeSet<(Time, UnitId)>,
-    parked_by_reason: BTreeMap<Reason, BTreeSet<UnitId>>,
+    parked_by_reason: BTreeMap<Reason, ByClass>,
     counts: QueueCounts,
 }
 
@@ -120,7 +125,7 @@ impl Queue {
             failures: 0,
             last_failure: now,
             place: Place::Tried,
-            diagnosis: None,
+            parked: None,
         };
         let id = self.free.pop().unwrap_or_else(|| {
             self.units.push(None);
@@ -170,16 +175,21 @@ impl Queue {
         None
     }
 
-    /// Puts a tried unit aside until one of the reasons could be cured.
-    pub(crate) fn park(&mut self, id: UnitId, now: Time, diagnosis: std::sync::Arc<Diagnosis>) {
+    /// Puts a tried unit aside until something could help its class, which found no node.
+    pub(crate) fn park(
+        &mut self,
+        id: UnitId,
+        now: Time,
+        class: ClassId,
+        diagnosis: Arc<Diagnosis>,
+    ) {
         for reason in diagnosis.reasons() {
             // The map is small; most units that wait wait for the same few reasons.
-            match self.parked_by_reason.get_mut(reason) {
-                Some(units) => units.insert(id),
-                None => {
-                    self.parked_by_reason.insert(reason.clone(), BTreeSet::from([id])).is_none()
-                }
-            };
+            if !self.parked_by_reason.contains_key(reason) {
+                self.parked_by_reason.insert(reason.clone(), ByClass::new());
+            }
+            let by_class = self.parked_by_reason.get_mut(reason).expect("it was just made");
+            by_class.entry(class).or_default().insert(id);
         }
         self.parked.insert((now, id));
         self.counts.parked += 1;
@@ -187,7 +197,7 @@ impl Queue {
         unit.failures = unit.failures.saturating_add(1);
         unit.last_failure = now;
         unit.place = Place::Parked(now);
-        unit.diagnosis = Some(diagnosis);
+        unit.parked = Some((diagnosis, class));
     }
 
     /// Tries a unit again after its backoff.
@@ -199,12 +209,26 @@ impl Queue {
         self.back_off(id, now);
     }
 
-    /// Wakes the parked units that a change could help.
-    pub(crate) fn wake(&mut self, change: Change, now: Time) {
+    /// Wakes the parked units that a change could help: it could cure a reason they wait for, and
+    /// `is_open` says that the class may find a node now.
+    pub(crate) fn wake(
+        &mut self,
+        change: Change,
+        now: Time,
+        mut is_open: impl FnMut(ClassId) -> bool,
+    ) {
         let mut woken = BTreeSet::new();
-        for (reason, units) in &self.parked_by_reason {
-            if cures(reason, change) {
-                woken.extend(units);
+        let mut asked: BTreeMap<ClassId, bool> = BTreeMap::new();
+        for (reason, by_class) in &self.parked_by_reason {
+            if !cures(reason, change) {
+                continue;
+            }
+            for (class, units) in by_class {
+                // A pod on one node can keep pods away from all others.
+                let is_anywhere = *reason == Reason::Repelled;
+                if is_anywhere || *asked.entry(*class).or_insert_with(|| is_open(*class)) {
+                    woken.extend(units);
+                }
             }
         }
         woken.into_iter().for_each(|id| self.unpark(id, now));
@@ -296,18 +320,24 @@ impl Queue {
             Place::Gated => self.counts.gated -= 1,
             Place::Tried => {}
             Place::Parked(since) => {
-                let diagnosis = unit.diagnosis.take().expect("a parked unit has reasons");
+                let (diagnosis, class) = unit.parked.take().expect("a parked unit is listed");
                 self.parked.remove(&(since, id));
                 self.counts.parked -= 1;
-                for reason in diagnosis.reasons() {
-                    let units = self.parked_by_reason.get_mut(reason);
-                    let units = units.expect("a parked unit is listed under its reasons");
-                    units.remove(&id);
-                    if units.is_empty() {
-                        self.parked_by_reason.remove(reason);
-                    }
-                }
+                diagnosis.reasons().for_each(|reason| self.unlist(reason, class, id));
             }
+        }
+    }
+
+    fn unlist(&mut self, reason: &Reason, class: ClassId, id: UnitId) {
+        let by_class = self.parked_by_reason.get_mut(reason);
+        let by_class = by_class.expect("a parked unit is listed under its reasons");
+        let units = by_class.get_mut(&class).expect("a parked unit is listed under its class");
+        units.remove(&id);
+        if units.is_empty() {
+            by_class.remove(&class);
+        }
+        if by_class.is_empty() {
+            self.parked_by_reason.remove(reason);
         }
     }
 }

@@ -57,10 +57,12 @@ fn is_about_nodes(reason: &Reason) -> bool {
 /// Reasons that a pod which leaves a node could end.
 fn is_about_load(reason: &Reason) -> bool {
     match reason {
-        Reason::HostPort | Reason::TooManyPods | Reason::Insufficient { .. } | Reason::Repelled => {
-            true
-        }
-        Reason::NoNodes
+        Reason::HostPort
+        | Reason::TooManyPods
+        | Reason::Insufficient { is_beyond_node: false, .. }
+        | Reason::Repelled => true,
+        Reason::Insufficient { is_beyond_node: true, .. }
+        | Reason::NoNodes
         | Reason::Gated(_)
         | Reason::OtherNode
         | Reason::Closed

@@ -43,6 +43,15 @@ struct Prepared {
 impl Prepared {
     // Hot: once per touched node.
     fn score(&self, view: View<'_>, node: NodeId) -> i32 {
+        let gain = match &self.resources[..] {
+            [one, other] => pair_gain(view, node, *one, *other),
+            _ => self.gain(view, node),
+        };
+        MAX_SCORE / 2 + (MAX_SCORE / 2 + gain) / 2
+    }
+
+    /// How much more even the node would be with the pod.
+    fn gain(&self, view: View<'_>, node: NodeId) -> i32 {
         let shares = |is_with_pod: bool| {
             self.resources.iter().filter_map(move |scored| {
                 let level = level(view, node, scored.resource, Counting::Plain);
@@ -50,8 +59,7 @@ impl Prepared {
                 (level.offered != 0).then(|| share(level.taken.wrapping_add(added), level.offered))
             })
         };
-        let gain = evenness(shares(true)) - evenness(shares(false));
-        MAX_SCORE / 2 + (MAX_SCORE / 2 + gain) / 2
+        evenness(shares(true)) - evenness(shares(false))
     }
 }
 
@@ -67,6 +75,29 @@ impl Scores for Prepared {
     }
 }
 
+/// The same for two resources, which is nearly always.
+// Hot: once per touched node.
+fn pair_gain(view: View<'_>, node: NodeId, one: Scored, other: Scored) -> i32 {
+    let a = level(view, node, one.resource, Counting::Plain);
+    let b = level(view, node, other.resource, Counting::Plain);
+    // A resource that the node does not have leaves one, and one is always even.
+    if a.offered == 0 || b.offered == 0 {
+        return 0;
+    }
+    let pair = |a: f64, b: f64| percent_even(((a - b) / 2.0).abs());
+    let with = pair(
+        share(a.taken.wrapping_add(one.request), a.offered),
+        share(b.taken.wrapping_add(other.request), b.offered),
+    );
+    with - pair(share(a.taken, a.offered), share(b.taken, b.offered))
+}
+
+/// 100 less a deviation.
+#[expect(clippy::cast_possible_truncation, reason = "the result is in 0..=100")]
+fn percent_even(deviation: f64) -> i32 {
+    ((1.0 - deviation) * 100.0) as i32
+}
+
 /// The share of a resource that is taken, at most 1.
 #[expect(clippy::cast_precision_loss, reason = "the same rounding as upstream's")]
 fn share(taken: i64, offered: i64) -> f64 {
@@ -76,7 +107,6 @@ fn share(taken: i64, offered: i64) -> f64 {
 
 /// 100 less the standard deviation of shares. The order of the operations is upstream's: floats
 /// are not associative, and another order would round some scores to the next integer.
-#[expect(clippy::cast_possible_truncation, reason = "the result is in 0..=100")]
 fn evenness(shares: impl Iterator<Item = f64> + Clone) -> i32 {
     let (mut count, mut sum, mut difference) = (0.0, 0.0, 0.0);
     for share in shares.clone() {
@@ -93,7 +123,7 @@ fn evenness(shares: impl Iterator<Item = f64> + Clone) -> i32 {
         let squares = shares.fold(0.0, |sum, share| sum + (share - mean) * (share - mean));
         (squares / count).sqrt()
     };
-    ((1.0 - deviation) * 100.0) as i32
+    percent_even(deviation)
 }
 
 #[cfg(test)]
