@@ -51,15 +51,24 @@ pub(crate) fn mixed_pod(at: usize, shape: usize) -> Value {
             json!({"nodeSelector": {"topology.kubernetes.io/zone": format!("zone-{}", shape % 8)}})
         }
         1 => json!({"tolerations": [{"key": "spot", "operator": "Exists"}]}),
-        2 => json!({"affinity": {"nodeAffinity": {
-            "preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 10, "preference":
-                {"matchExpressions": [{"key": "disk", "operator": "In", "values": ["ssd"]}]}}]}}}),
-        3 => json!({"affinity": {"nodeAffinity": {
-            "requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [
-                {"matchExpressions": [{"key": "disk", "operator": "NotIn", "values": ["tape"]}]}]}}}}),
+        2 => {
+            let term = json!({"matchExpressions": [disk("In", "ssd")]});
+            json!({"affinity": {"nodeAffinity": {
+                "preferredDuringSchedulingIgnoredDuringExecution":
+                    [{"weight": 10, "preference": term}]}}})
+        }
+        3 => {
+            let term = json!({"matchExpressions": [disk("NotIn", "tape")]});
+            json!({"affinity": {"nodeAffinity": {
+                "requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}}})
+        }
         _ => json!({}),
     };
     pod(at, shape, extra)
+}
+
+fn disk(operator: &str, value: &str) -> Value {
+    json!({"key": "disk", "operator": operator, "values": [value]})
 }
 
 fn pod(at: usize, shape: usize, mut spec: Value) -> Value {

@@ -326,13 +326,9 @@ mod tests {
     }
 
     #[test]
-    fn weights_that_could_overflow_are_refused() {
-        // Beyond what a file can say: its weights have 32 bits.
-        let large = i64::MAX / MAX_SCORE / 2 + 1;
-        let found = merged(&format!("Fit:{large} Zone:{large}"), "", "");
-        assert!(
-            found.ends_with("the weights of score add up to more than a score can hold"),
-            "{found}"
-        );
+    fn weights_that_totals_cannot_hold_are_refused() {
+        let expected =
+            "multiPoint[1]: with plugin \"Zone\", the weights of score add up to more than 1000000";
+        assert_eq!(merged("Fit:600000 Zone:600000", "", ""), expected);
     }
 }

@@ -1,3 +1,5 @@
+//! Every kind of difference is seen, and only differences are.
+
 use serde_json::{Value, json};
 
 use super::differences;

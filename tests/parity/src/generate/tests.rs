@@ -1,3 +1,5 @@
+//! The generator repeats itself by seed and uses every field it should.
+
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
