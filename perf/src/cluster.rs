@@ -67,6 +67,21 @@ pub(crate) fn mixed_pod(at: usize, shape: usize) -> Value {
     pod(at, shape, extra)
 }
 
+/// Every second pod asks for a device that no node has.
+pub(crate) fn half_waiting_pod(at: usize, shape: usize) -> Value {
+    let mut pod = mixed_pod(at, shape);
+    if shape.is_multiple_of(2) {
+        pod["spec"]["containers"][0]["resources"]["requests"]["example.com/device"] = json!("1");
+    }
+    pod
+}
+
+/// Whether a pod asks for what no node has.
+pub(crate) fn fits_nowhere(pod: &Value) -> bool {
+    let requests = &pod["spec"]["containers"][0]["resources"]["requests"];
+    requests.get("example.com/device").is_some()
+}
+
 fn disk(operator: &str, value: &str) -> Value {
     json!({"key": "disk", "operator": operator, "values": [value]})
 }

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use anyhow::Result;
 use clap::{Parser, Subcommand};
 
-use cluster::{mixed_pod, plain_pod};
+use cluster::{half_waiting_pod, mixed_pod, plain_pod};
 
 /// Measures the engine, and kube-scheduler's own algorithm beside it.
 #[derive(Parser)]
@@ -72,6 +72,13 @@ fn main() -> Result<()> {
         figures.push((format!("engine_us_per_pod_{nodes}_nodes"), 1e6 / rate));
         ours.push(rate);
     }
+    let (nodes, pods) = SIZES[1];
+    let rate = run::rate(nodes, pods, SHAPES, half_waiting_pod)?;
+    println!(
+        "{nodes:>8} {pods:>9} {rate:>12.0} {:>10.2}  every second pod fits nowhere",
+        1e6 / rate
+    );
+    figures.push((format!("engine_decisions_per_second_half_waiting_{nodes}_nodes"), rate));
     shapes(&mut figures)?;
     memory::measure(&mut figures)?;
     match &cli.oracle {

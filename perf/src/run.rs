@@ -33,8 +33,8 @@ pub(crate) fn events(
     (0..pods).map(|at| Ok(ingest::pod(&pod(at, at % shapes))?)).collect()
 }
 
-/// Schedules all pods and tells how long it took. Every pod must find a node.
-pub(crate) fn schedule(scheduler: &mut Scheduler, events: &[Event]) -> Result<Duration> {
+/// Schedules all pods and tells how long it took; how many must find a node is known before.
+fn schedule(scheduler: &mut Scheduler, events: &[Event], fitting: usize) -> Result<Duration> {
     let mut decisions = Vec::new();
     let mut body = Vec::new();
     let (mut bound, mut written) = (0, 0);
@@ -45,17 +45,24 @@ pub(crate) fn schedule(scheduler: &mut Scheduler, events: &[Event]) -> Result<Du
         }
         scheduler.step(Time::default(), BURST, &mut decisions);
         for decision in decisions.drain(..) {
-            if let Decision::Bind { pod, node, .. } = decision {
-                body.clear();
-                serde_json::to_writer(&mut body, &render::binding(scheduler.catalog(), pod, node))?;
-                bound += 1;
-                written += body.len();
+            body.clear();
+            let catalog = scheduler.catalog();
+            match decision {
+                Decision::Bind { pod, node, .. } => {
+                    serde_json::to_writer(&mut body, &render::binding(catalog, pod, node))?;
+                    bound += 1;
+                }
+                Decision::Wait(waiting) => {
+                    let condition = render::condition(&waiting.diagnosis, catalog);
+                    serde_json::to_writer(&mut body, &condition)?;
+                }
             }
+            written += body.len();
         }
     }
     let taken = start.elapsed();
-    ensure!(bound == events.len(), "only {bound} of {} pods found a node", events.len());
-    ensure!(written > 100 * bound, "bindings were written out");
+    ensure!(bound == fitting, "{bound} of {} pods found a node, not {fitting}", events.len());
+    ensure!(written > 100 * events.len(), "every decision was written out");
     Ok(taken)
 }
 
@@ -66,10 +73,12 @@ pub(crate) fn rate(
     shapes: usize,
     pod: fn(usize, usize) -> Value,
 ) -> Result<f64> {
+    let fitting = (0..pods).filter(|at| !crate::cluster::fits_nowhere(&pod(*at, *at % shapes)));
+    let fitting = fitting.count();
     let events = events(pods, shapes, pod)?;
     let mut rates = Vec::new();
     for _ in 0..5 {
-        let taken = schedule(&mut scheduler(nodes)?, &events)?;
+        let taken = schedule(&mut scheduler(nodes)?, &events, fitting)?;
         rates.push(pods as f64 / taken.as_secs_f64());
     }
     rates.sort_by(f64::total_cmp);

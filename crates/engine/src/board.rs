@@ -12,6 +12,7 @@ use model::{Catalog, Class, ClassId, Diagnosis, NodeId, Usage};
 
 use crate::peaks::{Peaks, UNFIT};
 use crate::screen::{Named, Screen, screen};
+use crate::tally::Tally;
 
 /// Marks a total that is being worked out, so that a node touched twice is looked at once.
 const STALE: i32 = UNFIT + 1;
@@ -34,8 +35,7 @@ pub(crate) struct Board {
     peaks: Peaks,
     is_broken: bool,
     last_used: u64,
-    /// Why nothing fits, as of a mark of the log.
-    diagnosis: Option<(u64, Arc<Diagnosis>)>,
+    tally: Tally,
     /// Nodes that are being looked at, and their scores: kept so that a pod allocates nothing.
     nodes: Vec<NodeId>,
     totals_before: Vec<i32>,
@@ -115,7 +115,7 @@ impl Board {
             columns: Vec::new(),
             peaks: Peaks::default(),
             last_used: 0,
-            diagnosis: None,
+            tally: Tally::default(),
             nodes: Vec::new(),
             totals_before: Vec::new(),
             fitting: Vec::new(),
@@ -297,21 +297,12 @@ impl Board {
         self.peaks.best(seed).map(NodeId::at)
     }
 
-    /// Why nothing fits, kept until something is touched.
-    pub(crate) fn diagnosis(
-        &mut self,
-        view: View<'_>,
-        diagnose: impl FnOnce(&Self) -> Diagnosis,
-    ) -> Arc<Diagnosis> {
-        let mark = view.usage.mark();
-        match &self.diagnosis {
-            Some((at, diagnosis)) if *at == mark => diagnosis.clone(),
-            _ => {
-                let diagnosis = Arc::new(diagnose(self));
-                self.diagnosis = Some((mark, diagnosis.clone()));
-                diagnosis
-            }
-        }
+    /// Why nothing fits.
+    pub(crate) fn diagnosis(&mut self, view: View<'_>) -> Arc<Diagnosis> {
+        let mut tally = std::mem::take(&mut self.tally);
+        let diagnosis = tally.refresh(self, view);
+        self.tally = tally;
+        diagnosis
     }
 }
 

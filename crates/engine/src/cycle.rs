@@ -9,7 +9,6 @@ use model::{
 };
 
 use crate::board::{Boards, view};
-use crate::explain;
 use crate::screen::{Screen, screen};
 use crate::{Scheduler, profile_of};
 
@@ -81,6 +80,6 @@ fn pick(
     match board.best(seed) {
         Some(_) if board.is_broken() => rejected(Reason::BrokenPreference),
         Some(node) => Ok(node),
-        None => Err(board.diagnosis(view, |board| explain::diagnose(board, view))),
+        None => Err(board.diagnosis(view)),
     }
 }

@@ -1,10 +1,8 @@
 //! Why not: the cold path that asks about every node by itself, and shares nothing with the kept
 //! results but the plugins.
 
-use std::collections::BTreeMap;
-
 use framework::View;
-use model::{Diagnosis, NodeId, PodSpec, Reason};
+use model::{NodeId, PodSpec, Reason};
 
 use crate::board::{Board, view};
 use crate::screen::{Screen, plugins_of, screen};
@@ -94,7 +92,7 @@ fn score(board: &Board, view: View<'_>, nodes: &mut [(NodeId, NodeJudgement)]) {
 }
 
 /// Who turns a node down first, and why; nothing if the node fits.
-fn why_not(
+pub(crate) fn why_not(
     board: &Board,
     screen: &Screen,
     view: View<'_>,
@@ -109,16 +107,4 @@ fn why_not(
     }
     let mut answers = board.filters.iter().map(|(plugin, f)| (*plugin, f.why_not(view, node)));
     answers.find(|(_, reasons)| !reasons.is_empty())
-}
-
-/// How many nodes turn a pod down for which reason.
-pub(crate) fn diagnose(board: &Board, view: View<'_>) -> Diagnosis {
-    let screen = screen(&board.before, view);
-    let mut counts: BTreeMap<Reason, usize> = BTreeMap::new();
-    let nodes = view.catalog.nodes();
-    for node in nodes {
-        let (_, reasons) = why_not(board, &screen, view, *node).unwrap_or_default();
-        reasons.into_iter().for_each(|reason| *counts.entry(reason).or_default() += 1);
-    }
-    Diagnosis { nodes: nodes.len(), rejection: None, counts: counts.into_iter().collect() }
 }

@@ -11,6 +11,7 @@ mod explain;
 mod peaks;
 mod queue;
 mod screen;
+mod tally;
 
 pub use explain::{Judgement, NodeJudgement};
 pub use queue::{Backoff, QueueCounts};

@@ -15,9 +15,10 @@ use serde::de::DeserializeOwned;
 
 /// An object that does not have the shape its kind promises.
 #[derive(Debug, thiserror::Error)]
-#[error("{kind}: {path}: {message}")]
+#[error("{kind}: {path}{message}")]
 pub struct IngestError {
     kind: &'static str,
+    /// With a colon behind it; empty when it is the object as a whole.
     path: String,
     message: String,
 }
@@ -27,9 +28,39 @@ fn read<T: DeserializeOwned>(
     kind: &'static str,
     object: &serde_json::Value,
 ) -> Result<T, IngestError> {
-    serde_path_to_error::deserialize(object).map_err(|error| IngestError {
-        kind,
-        path: error.path().to_string(),
-        message: error.inner().to_string(),
+    serde_path_to_error::deserialize(object).map_err(|error| {
+        let path = error.path().to_string();
+        let path = if path == "." { String::new() } else { format!("{}: ", cut(&path)) };
+        IngestError { kind, path, message: message(&error.inner().to_string()) }
     })
+}
+
+/// `expected X, found Y`, which is how a configuration's problems are told as well.
+fn message(text: &str) -> String {
+    let Some((found, expected)) = text.rsplit_once(", expected ") else { return cut(text) };
+    let found = ["invalid type: ", "invalid value: "].iter().find_map(|p| found.strip_prefix(p));
+    let Some(found) = found else { return cut(text) };
+    let expected = match expected {
+        "i32" => "an integer of 32 bits",
+        "i64" => "an integer of 64 bits",
+        "a sequence" => "a list",
+        "a map" => "an object",
+        _ => expected,
+    };
+    let found = match found {
+        "sequence" => "a list".into(),
+        "map" => "an object".into(),
+        _ => cut(found),
+    };
+    format!("expected {expected}, found {found}")
+}
+
+/// The longest value that is worth repeating to its author.
+const SHOWN_MAX: usize = 200;
+
+fn cut(text: &str) -> String {
+    match text.char_indices().nth(SHOWN_MAX) {
+        Some((end, _)) => format!("{}...", &text[..end]),
+        None => text.into(),
+    }
 }

@@ -1,1 +1,26 @@
-//! Fixture text to events, for tests
+//! Fixture text to events, and scripts whose commands are followed by what they must answer.
+//!
+//! ```
+//! testkit::check(
+//!     "
+//!     node a1 cpu=4 memory=8Gi pods=10 zone=x taint=spot:PreferNoSchedule
+//!     pod web cpu=500m memory=1Gi select=zone:x tolerate=spot priority=5
+//!     pod big cpu=64
+//!     step
+//!     > web -> a1
+//!     > big waits: 0/1 nodes are available: 1 Insufficient cpu.
+//!     ",
+//! );
+//! ```
+//!
+//! Words of nodes and pods are listed in `facts`, commands in `script`. A fixture that makes no
+//! sense panics with its line: it is a mistake in the test.
+
+mod facts;
+mod profile;
+mod script;
+mod terms;
+
+pub use facts::{node, pod};
+pub use profile::{configured, default_profile, only, with_args};
+pub use script::{Script, check, check_with};

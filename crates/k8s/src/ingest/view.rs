@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Deserializer};
+use serde::de::{Deserialize, Deserializer, Visitor};
 
 use super::quantity::List;
 
@@ -15,8 +15,8 @@ fn lenient<'de, D: Deserializer<'de>, T: Deserialize<'de> + Default>(d: D) -> Re
 macro_rules! views {
     ($($(#[$doc:meta])* $name:ident { $($(#[$attr:meta])* $field:ident: $type:ty,)* })*) => {$(
         $(#[$doc])*
-        #[derive(Default, Deserialize)]
-        #[serde(rename_all = "camelCase", default)]
+        #[derive(Default, serde::Deserialize)]
+        #[serde(rename_all = "camelCase", default, remote = "Self", expecting = "an object")]
         pub(super) struct $name {
             $(
                 #[serde(deserialize_with = "lenient")]
@@ -24,7 +24,31 @@ macro_rules! views {
                 pub(super) $field: $type,
             )*
         }
+
+        impl<'de> Deserialize<'de> for $name {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                Self::deserialize(ObjectOnly(deserializer))
+            }
+        }
     )*};
+}
+
+/// Reads structs from objects alone. Derived code would take a list for a struct as well, its
+/// items for fields in the order of their declaration.
+struct ObjectOnly<D>(D);
+
+impl<'de, D: Deserializer<'de>> Deserializer<'de> for ObjectOnly<D> {
+    type Error = D::Error;
+
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, D::Error> {
+        self.0.deserialize_map(visitor)
+    }
+
+    serde::forward_to_deserialize_any! {
+        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf option
+        unit unit_struct newtype_struct seq tuple tuple_struct map struct enum identifier
+        ignored_any
+    }
 }
 
 views! {

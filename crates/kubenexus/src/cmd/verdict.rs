@@ -12,8 +12,8 @@ use k8s::config::{self, Settings};
 use k8s::ingest;
 use k8s::render::{code_word, reason_text};
 use model::{Catalog, Code, Reason, Time};
-use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde::Serialize;
+use serde_json::{Map, Value};
 
 /// Reads cases from a file or standard input until its end.
 pub(crate) fn run(file: Option<&Path>) -> Result<()> {
@@ -39,16 +39,29 @@ pub(crate) fn run(file: Option<&Path>) -> Result<()> {
     Ok(())
 }
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
+/// A case whose parts are there; what is in them is judged later.
 struct Case {
-    #[serde(default)]
-    id: Value,
-    #[serde(default)]
     config: Option<Value>,
-    #[serde(default)]
     objects: Vec<Value>,
     pod: Value,
+}
+
+impl Case {
+    fn read(mut fields: Map<String, Value>) -> Result<Self> {
+        let mut take = |key: &str| fields.remove(key).filter(|value| !value.is_null());
+        let (config, objects, pod) = (take("config"), take("objects"), take("pod"));
+        if let Some((key, _)) = fields.into_iter().next() {
+            let key = shown(&Value::String(key));
+            bail!("unknown field {key}; expected id, config, objects and pod");
+        }
+        let objects = match objects {
+            None => Vec::new(),
+            Some(Value::Array(objects)) => objects,
+            Some(other) => bail!("objects: expected a list, found {}", shown(&other)),
+        };
+        let pod = pod.ok_or_else(|| anyhow!("pod: required, but missing"))?;
+        Ok(Self { config, objects, pod })
+    }
 }
 
 /// The answer to a case. Preemption and device allocation are not built yet and stay null.
@@ -85,23 +98,29 @@ enum NodeAnswer {
 }
 
 fn answer(line: &[u8]) -> Answer {
-    let case: Case = match serde_json::from_slice(line) {
-        Ok(case) => case,
-        Err(error) => {
-            // A case that cannot be read may still say which one it is.
-            let value: Value = serde_json::from_slice(line).unwrap_or_default();
-            let id = value.get("id").cloned().unwrap_or_default();
-            return Answer { id, error: Some(format!("not a case: {error}")), ..Answer::default() };
+    let (id, result) = match serde_json::from_slice(line) {
+        // A case that cannot be judged still says which one it is.
+        Ok(Value::Object(mut fields)) => {
+            let id = fields.remove("id").unwrap_or_default();
+            (id, Case::read(fields).and_then(|case| judge(&case)))
         }
+        Ok(other) => {
+            let found = shown(&other);
+            (Value::Null, Err(anyhow!("a case: expected an object with a pod, found {found}")))
+        }
+        Err(error) => (Value::Null, Err(anyhow!("a case: expected one line of JSON: {error}"))),
     };
-    let id = case.id.clone();
-    match judge(&case) {
+    match result {
         Ok(answer) => Answer { id, ..answer },
         Err(error) => Answer { id, error: Some(format!("{error:#}")), ..Answer::default() },
     }
 }
 
 fn judge(case: &Case) -> Result<Answer> {
+    let kind = word(&case.pod, "kind").context("pod")?;
+    if !matches!(kind, "" | "Pod") {
+        bail!("pod: kind: expected \"Pod\", found {}", shown(&Value::String(kind.into())));
+    }
     let spec = ingest::pod_to_judge(&case.pod).context("pod")?;
     let settings = profile(case.config.as_ref(), &spec.scheduler)?;
     let mut catalog = Catalog::default();
@@ -125,7 +144,8 @@ fn profile(config: Option<&Value>, scheduler: &str) -> Result<ProfileSettings> {
     let names: Vec<_> = settings.profiles.iter().map(|p| p.scheduler.clone()).collect();
     let found = settings.profiles.into_iter().find(|profile| profile.scheduler == name);
     found.ok_or_else(|| {
-        anyhow!("pod.spec.schedulerName: no profile is named {name:?}; there are {names:?}")
+        let name = shown(&Value::String(name.into()));
+        anyhow!("pod.spec.schedulerName: no profile is named {name}; there are {names:?}")
     })
 }
 
@@ -162,14 +182,19 @@ const IGNORED: &[(&str, &[&str])] = &[
 ];
 
 fn take_in(scheduler: &mut Scheduler, object: &Value) -> Result<()> {
-    let word = |key: &str| object.get(key).and_then(Value::as_str).unwrap_or_default();
-    let (version, kind) = (word("apiVersion"), word("kind"));
+    let (version, kind) = (word(object, "apiVersion")?, word(object, "kind")?);
     let group = version.rsplit_once('/').map_or("", |(group, _)| group);
     let event = match (group, kind) {
         ("", "Node") => ingest::node(object)?,
         ("", "Pod") => ingest::pod(object)?,
         _ if IGNORED.iter().any(|(g, kinds)| *g == group && kinds.contains(&kind)) => return Ok(()),
-        _ => bail!("unknown kind {kind:?} of apiVersion {version:?}"),
+        (_, "") => bail!("kind: required, but missing"),
+        _ => {
+            let [kind, version] = [kind, version].map(|word| shown(&Value::String(word.into())));
+            let others = IGNORED.iter().flat_map(|(_, kinds)| *kinds).copied();
+            let known: Vec<_> = ["Node", "Pod"].into_iter().chain(others).collect();
+            bail!("unknown kind {kind} of apiVersion {version}; known are {}", known.join(", "));
+        }
     };
     // Pods of other profiles that wait are nobody's business here.
     if let model::Event::PodApplied(facts) = &event
@@ -179,6 +204,34 @@ fn take_in(scheduler: &mut Scheduler, object: &Value) -> Result<()> {
     }
     scheduler.apply(&event, Time::default());
     Ok(())
+}
+
+/// A word that every object says about itself; empty if it is left out.
+fn word<'a>(object: &'a Value, key: &str) -> Result<&'a str> {
+    let Value::Object(fields) = object else {
+        bail!("expected an object, found {}", shown(object));
+    };
+    match fields.get(key) {
+        None | Some(Value::Null) => Ok(""),
+        Some(Value::String(word)) => Ok(word),
+        Some(other) => bail!("{key}: expected a string, found {}", shown(other)),
+    }
+}
+
+/// The longest text that is worth repeating to its author.
+const SHOWN_MAX: usize = 64;
+
+/// A value as it is shown in a message.
+fn shown(value: &Value) -> String {
+    match value {
+        Value::Array(_) => "a list".into(),
+        Value::Object(_) => "an object".into(),
+        Value::String(text) if text.chars().count() > SHOWN_MAX => {
+            let start: String = text.chars().take(SHOWN_MAX).collect();
+            format!("{start:?}...")
+        }
+        Value::String(_) | Value::Null | Value::Bool(_) | Value::Number(_) => value.to_string(),
+    }
 }
 
 fn render(judgement: &Judgement, catalog: &Catalog) -> Result<Answer> {

@@ -1,0 +1,92 @@
+//! Why no node takes pods of a class, kept up to date by the nodes that were touched.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use framework::View;
+use model::{Diagnosis, NodeId, Reason};
+
+use crate::board::Board;
+use crate::explain::why_not;
+use crate::screen::{Screen, screen};
+
+/// How many nodes give which reasons.
+#[derive(Default)]
+pub(crate) struct Tally {
+    /// The log's end when the tally was last brought up to date; none before the first time.
+    mark: Option<u64>,
+    node_revision: u64,
+    /// By node, where its answer is among the answers; none for nodes that are not there.
+    answer_of: Vec<Option<usize>>,
+    /// Distinct answers and how many nodes give them: few, as most nodes are alike.
+    answers: Vec<(Vec<Reason>, usize)>,
+    diagnosis: Arc<Diagnosis>,
+}
+
+impl Tally {
+    /// The diagnosis as of now.
+    pub(crate) fn refresh(&mut self, board: &Board, view: View<'_>) -> Arc<Diagnosis> {
+        let is_current = self.node_revision == view.catalog.node_revision();
+        let touched = self.mark.filter(|_| is_current);
+        let touched = touched.and_then(|mark| view.usage.touched_since(mark));
+        let screen = screen(&board.before, view);
+        let is_changed = match touched {
+            Some(touched) => {
+                let mut is_changed = false;
+                for touch in touched {
+                    is_changed |= self.ask(board, &screen, view, touch.node);
+                }
+                is_changed
+            }
+            None => {
+                self.answers.clear();
+                self.answer_of.clear();
+                self.answer_of.resize(view.catalog.node_places(), None);
+                for node in view.catalog.nodes() {
+                    self.answer_of[node.index()] = Some(self.find(Vec::new()));
+                    self.answers[0].1 += 1;
+                    self.ask(board, &screen, view, *node);
+                }
+                true
+            }
+        };
+        self.mark = Some(view.usage.mark());
+        self.node_revision = view.catalog.node_revision();
+        if is_changed {
+            self.diagnosis = Arc::new(self.diagnose(view.catalog.nodes().len()));
+        }
+        self.diagnosis.clone()
+    }
+
+    /// Asks a node anew; tells whether its answer is another one.
+    fn ask(&mut self, board: &Board, screen: &Screen, view: View<'_>, node: NodeId) -> bool {
+        // Places without a node are touched too, by pods that name it.
+        let Some(Some(before)) = self.answer_of.get(node.index()).copied() else { return false };
+        let (_, reasons) = why_not(board, screen, view, node).unwrap_or_default();
+        if self.answers[before].0 == reasons {
+            return false;
+        }
+        let after = self.find(reasons);
+        self.answers[before].1 -= 1;
+        self.answers[after].1 += 1;
+        self.answer_of[node.index()] = Some(after);
+        true
+    }
+
+    fn find(&mut self, reasons: Vec<Reason>) -> usize {
+        let found = self.answers.iter().position(|(other, _)| *other == reasons);
+        found.unwrap_or_else(|| {
+            self.answers.push((reasons, 0));
+            self.answers.len() - 1
+        })
+    }
+
+    fn diagnose(&self, nodes: usize) -> Diagnosis {
+        let mut counts: BTreeMap<&Reason, usize> = BTreeMap::new();
+        for (reasons, count) in self.answers.iter().filter(|(_, count)| *count > 0) {
+            reasons.iter().for_each(|reason| *counts.entry(reason).or_default() += count);
+        }
+        let counts = counts.into_iter().map(|(reason, count)| (reason.clone(), count)).collect();
+        Diagnosis { nodes, rejection: None, counts }
+    }
+}

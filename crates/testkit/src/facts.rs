@@ -1,0 +1,173 @@
+//! Lines of words to nodes and pods.
+//!
+//! ```text
+//! node NAME cpu=4 memory=8Gi storage=1Gi pods=110 gpu=2 example.com/x=1 LABEL=VALUE closed
+//!           taint=KEY[=VALUE]:EFFECT image=NAME@SIZE feature=NAME
+//! pod  NAME cpu= memory= storage= gpu= example.com/x=1 overhead=100m on=NODE target=NODE
+//!           select=KEY:VALUE require=TERM prefer=WEIGHT:TERM tolerate=TOLERATION
+//!           port=80[/UDP][@ADDRESS] image= feature= need=NEED repel=own|any
+//!           priority=5 gate=NAME namespace= scheduler= uid= finished terminating
+//! ```
+
+use model::{
+    Amounts, Charge, Features, HostPort, Need, NodeFacts, PodFacts, PodKey, PodSpec, Protocol,
+    Quantity, Repels, Requests,
+};
+
+use crate::terms;
+
+/// A node by its words. Without other words it has 4 CPUs, 8 GiB and room for 110 pods.
+///
+/// # Panics
+/// When a word makes no sense.
+#[must_use]
+pub fn node(words: &str) -> NodeFacts {
+    let mut words = words.split_whitespace();
+    let mut amounts = Amounts { cpu: 4000, memory: 8 << 30, ..Amounts::default() };
+    let mut node = NodeFacts {
+        name: words.next().expect("a node has a name").into(),
+        pods_max: 110,
+        ..NodeFacts::default()
+    };
+    let mut features = Vec::new();
+    for word in words {
+        match word.split_once('=') {
+            None if word == "closed" => node.is_closed = true,
+            None => panic!("a node does not know the word {word:?}"),
+            Some((key, value)) if ask(&mut amounts, key, value) => {}
+            Some(("pods", value)) => node.pods_max = number(value),
+            Some(("taint", value)) => node.taints.push(terms::taint(value)),
+            Some(("feature", value)) => features.push(value),
+            Some(("image", value)) => {
+                let (name, size) = value.split_once('@').expect("an image is NAME@SIZE");
+                node.images.push((name.into(), quantity(size).units()));
+            }
+            Some((key, value)) => node.labels.push((key.into(), value.into())),
+        }
+    }
+    node.features = Features::named(features);
+    node.allocatable = amounts;
+    node
+}
+
+/// A pod by its words. Its uid is its name, and it asks for nothing unless it says so.
+///
+/// # Panics
+/// When a word makes no sense.
+#[must_use]
+pub fn pod(words: &str) -> PodFacts {
+    let mut words = words.split_whitespace();
+    let name: Box<str> = words.next().expect("a pod has a name").into();
+    let mut pod = PodFacts {
+        key: PodKey { uid: name.clone(), namespace: "default".into(), name },
+        spec: PodSpec { scheduler: "default-scheduler".into(), ..PodSpec::default() },
+        priority: 0,
+        gates: Box::default(),
+        node: None,
+        is_finished: false,
+        is_terminating: false,
+    };
+    let (mut amounts, mut overhead) = (Amounts::default(), 0);
+    for word in words {
+        match word.split_once('=') {
+            None if word == "finished" => pod.is_finished = true,
+            None if word == "terminating" => pod.is_terminating = true,
+            None => panic!("a pod does not know the word {word:?}"),
+            Some((key, value)) if ask(&mut amounts, key, value) => {}
+            Some(("overhead", value)) => overhead = quantity(value).milli(),
+            Some((key, value)) => set_pod(&mut pod, key, value),
+        }
+    }
+    pod.spec.namespace = pod.key.namespace.to_string();
+    pod.spec.requests = requests(amounts, overhead);
+    pod
+}
+
+fn set_pod(pod: &mut PodFacts, key: &str, value: &str) {
+    let spec = &mut pod.spec;
+    match key {
+        "on" => pod.node = Some(value.into()),
+        "target" => spec.target = Some(value.into()),
+        "select" => spec.node_selector.push(terms::pair(value)),
+        "require" => spec.required.get_or_insert_default().push(terms::term(value)),
+        "prefer" => spec.preferred.push(terms::preference(value)),
+        "tolerate" => spec.tolerations.push(terms::toleration(value)),
+        "port" => spec.ports.push(port(value)),
+        "image" => spec.images.push(value.into()),
+        "feature" => spec.features = spec.features.with(Features::named([value])),
+        "need" => spec.needs.push(need(value)),
+        "repel" => {
+            let is_any = value == "any";
+            spec.repels = Some(if is_any { Repels::AnyNamespace } else { Repels::OwnNamespace });
+        }
+        "priority" => pod.priority = value.parse().expect("a priority is a number"),
+        "gate" => pod.gates = pod.gates.iter().cloned().chain([value.into()]).collect(),
+        "namespace" => pod.key.namespace = value.into(),
+        "scheduler" => spec.scheduler = value.into(),
+        "uid" => pod.key.uid = value.into(),
+        _ => panic!("a pod does not know the word {key}={value}"),
+    }
+}
+
+/// Takes in an amount of a resource, if the key is one.
+fn ask(amounts: &mut Amounts<String>, key: &str, value: &str) -> bool {
+    match key {
+        "cpu" => amounts.cpu = quantity(value).milli(),
+        "memory" => amounts.memory = quantity(value).units(),
+        "storage" => amounts.ephemeral = quantity(value).units(),
+        "gpu" => add_scalar(amounts, "nvidia.com/gpu", number(value)),
+        _ if model::is_scalar_resource(key) => add_scalar(amounts, key, number(value)),
+        _ => return false,
+    }
+    true
+}
+
+fn add_scalar(amounts: &mut Amounts<String>, name: &str, amount: i64) {
+    let mut scalars = std::mem::take(&mut amounts.scalars).into_vec();
+    scalars.push((name.into(), amount));
+    scalars.sort();
+    amounts.scalars = scalars.into();
+}
+
+/// The amounts of a pod of one container.
+fn requests(container: Amounts<String>, overhead: i64) -> Requests<String> {
+    let or = |amount: i64, default: i64| if amount == 0 { default } else { amount };
+    let scored_cpu = or(container.cpu, 100) + overhead;
+    let scored_memory = or(container.memory, 200 << 20);
+    let amounts = Amounts { cpu: container.cpu + overhead, ..container };
+    let fullness = Amounts { cpu: scored_cpu, memory: scored_memory, ..amounts.clone() };
+    let charge = Charge { amounts: amounts.clone(), scored_cpu, scored_memory };
+    Requests { fit: amounts, charge, fullness }
+}
+
+fn port(text: &str) -> HostPort<String> {
+    let (text, address) = match text.split_once('@') {
+        Some((text, address)) => (text, Some(address.to_owned())),
+        None => (text, None),
+    };
+    let (port, protocol) = match text.split_once('/') {
+        None | Some((_, "TCP")) => (text.trim_end_matches("/TCP"), Protocol::Tcp),
+        Some((port, "UDP")) => (port, Protocol::Udp),
+        Some((port, "SCTP")) => (port, Protocol::Sctp),
+        Some((port, other)) => (port, Protocol::Other(other.into())),
+    };
+    HostPort { address, protocol, port: port.parse().expect("a port is a number") }
+}
+
+fn need(text: &str) -> Need {
+    match text {
+        "volumes" => Need::Volumes,
+        "claims" => Need::ResourceClaims,
+        "affinity" => Need::PodAffinity,
+        "spread" => Need::TopologySpread,
+        _ => panic!("there is no need {text:?}"),
+    }
+}
+
+fn quantity(text: &str) -> Quantity {
+    Quantity::parse(text).unwrap_or_else(|error| panic!("{text:?}: {error}"))
+}
+
+fn number(text: &str) -> i64 {
+    text.parse().unwrap_or_else(|error| panic!("{text:?}: {error}"))
+}

@@ -1,0 +1,50 @@
+//! Profiles for fixtures.
+
+use framework::{Args, PluginChoice, Point, ProfileSettings};
+
+/// kube-scheduler's own profile, `default-scheduler`.
+///
+/// # Panics
+/// Never: the defaults have a profile.
+#[must_use]
+pub fn default_profile() -> ProfileSettings {
+    let settings = k8s::config::defaults(plugins::known());
+    settings.profiles.into_iter().next().expect("the defaults have a profile")
+}
+
+/// The same with arguments for one plugin.
+#[must_use]
+pub fn with_args(
+    mut profile: ProfileSettings,
+    plugin: &'static str,
+    args: Args,
+) -> ProfileSettings {
+    profile.args.push((plugin, args));
+    profile
+}
+
+/// A profile of one plugin, at all of its points with weight 1, beside the order of the queue.
+///
+/// # Panics
+/// When no plugin has that name.
+#[must_use]
+pub fn only(plugin: &str) -> ProfileSettings {
+    let info = plugins::known().iter().find(|info| info.name == plugin);
+    let info = info.unwrap_or_else(|| panic!("there is no plugin {plugin:?}"));
+    let choice = |name| PluginChoice { name, weight: 1 };
+    let mut points = vec![(Point::QueueSort, vec![choice("PrioritySort")])];
+    let of_plugin = Point::ALL.iter().filter(|(point, _)| info.points.has(*point));
+    points.extend(of_plugin.map(|(point, _)| (*point, vec![choice(info.name)])));
+    ProfileSettings { scheduler: "default-scheduler".into(), points, args: Vec::new() }
+}
+
+/// The profiles of a `KubeSchedulerConfiguration`, of which only `profiles` is given.
+///
+/// # Panics
+/// When the configuration has a problem.
+#[must_use]
+pub fn configured(profiles: &str) -> Vec<ProfileSettings> {
+    let head = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n";
+    let settings = k8s::config::load(&format!("{head}{profiles}"), plugins::known());
+    settings.unwrap_or_else(|error| panic!("{error}")).profiles
+}

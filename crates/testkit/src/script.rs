@@ -1,0 +1,215 @@
+//! Scripts: a command on each line, and after it what it must answer, on lines that begin with `>`.
+//!
+//! ```text
+//! node WORDS | pod WORDS          there is such a node or pod, or it is different now
+//! gone node NAME | gone pod UID   it is gone
+//! confirm UID [NODE]              the API says that the pod is on its node, or on another
+//! refuse UID [ATTEMPT]            the API refuses the pod's binding, or that of another attempt
+//! after 1s | after 20ms           time passes
+//! step [BUDGET]                   decisions: `web -> a` or `web waits: why`
+//! judge WORDS                     a pod on every node: `a fits PLUGIN=score ..` or why not
+//! queue                           how many units are where
+//! load NODE                       what is taken of a node
+//! next                            when a step can next do something
+//! ```
+
+use std::collections::BTreeMap;
+
+use engine::{NodeJudgement, Options, Scheduler};
+use framework::ProfileSettings;
+use k8s::render::{code_word, message, reason_text};
+use model::{Attempt, Catalog, Code, Decision, Event, Millis, PodFacts, PodState, Reason, Time};
+
+use crate::{default_profile, node, pod};
+
+/// Runs a script with the default profile.
+///
+/// # Panics
+/// When an answer is not the expected one.
+pub fn check(script: &str) {
+    check_with(&[default_profile()], script);
+}
+
+/// Runs a script with the given profiles.
+///
+/// # Panics
+/// When an answer is not the expected one.
+pub fn check_with(profiles: &[ProfileSettings], script: &str) {
+    let mut run = Script::new(profiles, Options::default());
+    let lines = script.lines().map(str::trim).enumerate();
+    let mut lines = lines.filter(|(_, l)| !l.is_empty() && !l.starts_with('#')).peekable();
+    while let Some((at, line)) = lines.next() {
+        let answers = run.command(line);
+        let mut expected = Vec::new();
+        while let Some((_, answer)) = lines.next_if(|(_, line)| line.starts_with('>')) {
+            expected.push(answer[1..].trim().to_owned());
+        }
+        assert_eq!(answers, expected, "line {}: {line} (answered, expected)", at + 1);
+    }
+}
+
+/// A scheduler that takes commands.
+pub struct Script {
+    /// The scheduler.
+    pub scheduler: Scheduler,
+    /// What time it is.
+    pub now: Time,
+    /// Pods as they were last given, by uid.
+    pub pods: BTreeMap<String, PodFacts>,
+}
+
+impl Script {
+    /// A scheduler that knows nothing yet.
+    ///
+    /// # Panics
+    /// When a profile cannot be made.
+    #[must_use]
+    pub fn new(profiles: &[ProfileSettings], options: Options) -> Self {
+        let mut catalog = Catalog::default();
+        let build = |settings| plugins::build(settings, &mut catalog).expect("a valid profile");
+        let profiles = profiles.iter().map(build).collect();
+        let scheduler = Scheduler::new(catalog, profiles, options);
+        Self { scheduler, now: Time::default(), pods: BTreeMap::new() }
+    }
+
+    /// Runs one command and tells what it answers.
+    ///
+    /// # Panics
+    /// When the command makes no sense.
+    pub fn command(&mut self, line: &str) -> Vec<String> {
+        let words: Vec<_> = line.split_whitespace().collect();
+        let rest = line.split_once(' ').map_or("", |(_, rest)| rest);
+        match words[..] {
+            ["node", ..] => self.apply(&Event::NodeApplied(Box::new(node(rest)))),
+            ["pod", ..] => {
+                let facts = pod(rest);
+                self.pods.insert(facts.key.uid.to_string(), facts.clone());
+                self.apply(&Event::PodApplied(Box::new(facts)));
+            }
+            ["gone", "node", name] => self.apply(&Event::NodeDeleted(name.into())),
+            ["gone", "pod", uid] => {
+                self.pods.remove(uid);
+                self.apply(&Event::PodDeleted(uid.into()));
+            }
+            ["confirm", uid] => self.confirm(uid, None),
+            ["confirm", uid, node] => self.confirm(uid, Some(node)),
+            ["refuse", uid] => {
+                let attempt = self.assumed(uid).expect("a pod that is refused was sent").1;
+                self.apply(&Event::BindRefused { uid: uid.into(), attempt });
+            }
+            ["refuse", uid, attempt] => {
+                let attempt = Attempt(attempt.parse().expect("an attempt is a number"));
+                self.apply(&Event::BindRefused { uid: uid.into(), attempt });
+            }
+            ["after", span] => self.now = self.now + millis(span),
+            ["step"] => return self.step(usize::MAX),
+            ["step", budget] => return self.step(budget.parse().expect("a budget is a number")),
+            ["judge", ..] => return self.judge(&pod(rest)),
+            ["queue"] => return vec![self.queue()],
+            ["load", node] => return vec![self.load(node)],
+            ["next"] => return vec![self.next()],
+            _ => panic!("there is no command {line:?}"),
+        }
+        Vec::new()
+    }
+
+    /// Takes in an event now.
+    pub fn apply(&mut self, event: &Event) {
+        self.scheduler.apply(event, self.now);
+    }
+
+    /// The node and attempt of a pod whose binding is not answered yet.
+    #[must_use]
+    pub fn assumed(&self, uid: &str) -> Option<(String, Attempt)> {
+        let catalog = self.scheduler.catalog();
+        match catalog.pod(catalog.find_pod(uid)?).state {
+            PodState::Assumed(node, attempt) => Some((catalog.node_name(node).into(), attempt)),
+            PodState::Waiting | PodState::Bound(_) => None,
+        }
+    }
+
+    fn confirm(&mut self, uid: &str, node: Option<&str>) {
+        let assumed = self.assumed(uid).map(|(node, _)| node);
+        let facts = self.pods.get_mut(uid).expect("a pod that is confirmed was given");
+        facts.node = node.map(Into::into).or(assumed);
+        let event = Event::PodApplied(Box::new(facts.clone()));
+        self.apply(&event);
+    }
+
+    fn step(&mut self, budget: usize) -> Vec<String> {
+        let mut decisions = Vec::new();
+        self.scheduler.step(self.now, budget, &mut decisions);
+        decisions.iter().map(|decision| text(decision, self.scheduler.catalog())).collect()
+    }
+
+    fn judge(&mut self, pod: &PodFacts) -> Vec<String> {
+        let Some(judgement) = self.scheduler.judge(&pod.spec) else {
+            return vec!["no profile".into()];
+        };
+        let catalog = self.scheduler.catalog();
+        let says = |who: &str, reasons: &[Reason]| {
+            let texts: Vec<_> = reasons.iter().map(|r| reason_text(r, catalog)).collect();
+            let code = reasons.iter().map(Reason::code).max().unwrap_or(Code::Error);
+            format!("{who} {}: {}", code_word(code), texts.join(", ")).trim_start().to_owned()
+        };
+        if let Some((plugin, reason)) = judgement.refusal {
+            return vec![format!("refused {}", says(plugin, &[reason]))];
+        }
+        let verdict = |verdict: NodeJudgement| match verdict {
+            NodeJudgement::Unfit(plugin, reasons) => says(plugin, &reasons),
+            NodeJudgement::Fits(scores) => {
+                let parts = scores.iter().map(|(plugin, score)| format!(" {plugin}={score}"));
+                format!("fits{}", parts.collect::<String>())
+            }
+        };
+        let nodes = judgement.nodes.into_iter();
+        let mut lines: Vec<_> =
+            nodes.map(|(node, v)| format!("{} {}", catalog.node_name(node), verdict(v))).collect();
+        lines.extend(judgement.fault.map(|reason| says("fault", &[reason])));
+        lines
+    }
+
+    fn queue(&self) -> String {
+        let counts = self.scheduler.waiting();
+        let places = [
+            ("active", counts.active),
+            ("backoff", counts.backoff),
+            ("parked", counts.parked),
+            ("gated", counts.gated),
+        ];
+        let used = places.iter().filter(|(_, count)| *count > 0);
+        let words: Vec<_> = used.map(|(place, count)| format!("{count} {place}")).collect();
+        if words.is_empty() { "empty".into() } else { words.join(", ") }
+    }
+
+    fn load(&self, node: &str) -> String {
+        let catalog = self.scheduler.catalog();
+        let node = catalog.find_node(node).expect("a node whose load is asked for is there");
+        let load = self.scheduler.usage().load(node);
+        format!("{} pods, {}m cpu, {} memory", load.pods, load.cpu, load.memory)
+    }
+
+    fn next(&self) -> String {
+        self.scheduler.next_wakeup().map_or("never".into(), |time| format!("{}ms", time.0))
+    }
+}
+
+fn text(decision: &Decision, catalog: &Catalog) -> String {
+    match decision {
+        Decision::Bind { pod, node, .. } => {
+            format!("{} -> {}", catalog.pod(*pod).key.uid, catalog.node_name(*node))
+        }
+        Decision::Wait(waiting) => {
+            let uid = &catalog.pod(waiting.pod).key.uid;
+            format!("{uid} waits: {}", message(&waiting.diagnosis, catalog))
+        }
+    }
+}
+
+fn millis(text: &str) -> Millis {
+    let number = |text: &str| text.parse().expect("a span of time is 1s or 20ms");
+    match text.strip_suffix("ms") {
+        Some(text) => Millis(number(text)),
+        None => Millis::seconds(number(text.trim_end_matches('s'))),
+    }
+}
