@@ -166,16 +166,16 @@ impl Scheduler {
         self.release_if_empty(node);
     }
 
-    /// Wakes the units that a change of one node could help. A pod that fitted nowhere before the
-    /// change can only fit on that node after it.
+    /// Wakes the units that a change of one node could help: those that wait for a reason which
+    /// the node does not give any more. It may still give others, and they are noted then.
     fn wake(&mut self, change: Change, node: NodeId, now: Time) {
         if self.catalog.nodes().binary_search(&node).is_err() {
             return;
         }
         let view = view(&self.catalog, &self.usage);
-        self.queue.wake(change, now, |class| {
+        self.queue.wake(change, now, |class, reason| {
             let profile = profile_of(&self.profiles, &self.catalog, class);
-            self.boards.of(class, profile, &self.catalog).fits(view, node)
+            self.boards.of(class, profile, &self.catalog).gives(view, node, reason)
         });
     }
 

@@ -7,8 +7,8 @@
 
 use std::sync::Arc;
 
-use framework::{Filter, Narrow, Normalize, Profile, Ranking, Reach, Scores, View};
-use model::{Catalog, Class, ClassId, Diagnosis, NodeId, Usage};
+use framework::{Feasible, Narrow, Normalize, Profile, Ranking, Reach, Scores, View};
+use model::{Catalog, Class, ClassId, Diagnosis, NodeId, Reason, Usage};
 
 use crate::peaks::{Peaks, UNFIT};
 use crate::screen::{Named, Screen, screen};
@@ -89,9 +89,10 @@ impl Column {
 
 impl Board {
     pub(crate) fn new(profile: &Profile, catalog: &Catalog, class: &Class) -> Self {
-        let prepare = |filters: &[Filter]| -> Vec<Named<dyn Narrow>> {
-            let prepared = |filter: &Filter| Some((filter.name(), filter.prepare(catalog, class)?));
-            filters.iter().filter_map(prepared).collect()
+        let prepare = |plugins: &[Arc<dyn Feasible>]| -> Vec<Named<dyn Narrow>> {
+            let prepared =
+                |plugin: &Arc<dyn Feasible>| Some((plugin.name(), plugin.prepare(catalog, class)?));
+            plugins.iter().filter_map(prepared).collect()
         };
         let ranking = |ranking: &Ranking| {
             let scores = ranking.plugin.prepare(catalog, class)?;
@@ -123,9 +124,9 @@ impl Board {
         }
     }
 
-    /// Whether a node fits, asked of the plugins and not of the kept results.
-    pub(crate) fn fits(&self, view: View<'_>, node: NodeId) -> bool {
-        self.filters.iter().all(|(_, filter)| filter.why_not(view, node).is_empty())
+    /// Whether a plugin turns a node down for this reason, be it the first to speak or not.
+    pub(crate) fn gives(&self, view: View<'_>, node: NodeId, reason: &Reason) -> bool {
+        self.filters.iter().any(|(_, filter)| filter.why_not(view, node).contains(reason))
     }
 
     /// Whether nodes cannot be ranked for this class at all.
@@ -188,6 +189,7 @@ impl Board {
         for (node, before) in self.nodes.iter().zip(&self.totals_before) {
             if *before != UNFIT {
                 self.columns.iter_mut().for_each(|column| column.count(node.index(), false));
+                self.peaks.lift(node.index(), *before);
             }
         }
         self.nodes.iter().for_each(|node| self.fixed[node.index()] = UNFIT);

@@ -19,9 +19,10 @@ impl Block {
     }
 
     /// The place of one of the values that equal `best`, by hash.
-    fn draw(&self, best: i32, seed: u64) -> Option<usize> {
+    fn draw(&self, best: i32, seed: u64) -> usize {
         let ties = self.0.iter().enumerate().filter(|(_, value)| **value == best);
-        ties.max_by_key(|(at, _)| mix(seed ^ *at as u64)).map(|(at, _)| at)
+        let drawn = ties.max_by_key(|(at, _)| mix(seed ^ *at as u64));
+        drawn.expect("the best of a block is in the block").0
     }
 }
 
@@ -94,7 +95,7 @@ impl Peaks {
         let mut at = 0;
         for level in self.levels.iter().rev() {
             seed = mix(seed);
-            at = at * FAN + level[at].draw(best, seed)?;
+            at = at * FAN + level[at].draw(best, seed);
         }
         Some(at)
     }

@@ -209,26 +209,19 @@ impl Queue {
         self.back_off(id, now);
     }
 
-    /// Wakes the parked units that a change could help: it could cure a reason they wait for, and
-    /// `is_open` says that the class may find a node now.
+    /// Wakes the parked units that wait for a reason which a change could cure, and which no longer
+    /// stands, as far as `stands` can tell.
     pub(crate) fn wake(
         &mut self,
         change: Change,
         now: Time,
-        mut is_open: impl FnMut(ClassId) -> bool,
+        mut stands: impl FnMut(ClassId, &Reason) -> bool,
     ) {
         let mut woken = BTreeSet::new();
-        let mut asked: BTreeMap<ClassId, bool> = BTreeMap::new();
         for (reason, by_class) in &self.parked_by_reason {
-            if !cures(reason, change) {
-                continue;
-            }
-            for (class, units) in by_class {
-                // A pod on one node can keep pods away from all others.
-                let is_anywhere = *reason == Reason::Repelled;
-                if is_anywhere || *asked.entry(*class).or_insert_with(|| is_open(*class)) {
-                    woken.extend(units);
-                }
+            if cures(reason, change) {
+                let cured = by_class.iter().filter(|(class, _)| !stands(**class, reason));
+                woken.extend(cured.flat_map(|(_, units)| units));
             }
         }
         woken.into_iter().for_each(|id| self.unpark(id, now));

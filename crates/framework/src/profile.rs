@@ -18,13 +18,10 @@ pub struct Profile {
     /// Who may refuse a pod or name its nodes, in the order they are asked.
     pub before: Vec<Arc<dyn Feasible>>,
     /// Who may rule nodes out, in the order they are asked.
-    pub filters: Vec<Filter>,
+    pub filters: Vec<Arc<dyn Feasible>>,
     /// Who ranks nodes.
     pub rankings: Vec<Ranking>,
 }
-
-/// A plugin that rules nodes out.
-pub type Filter = Arc<dyn Feasible>;
 
 /// A plugin that ranks nodes.
 pub struct Ranking {

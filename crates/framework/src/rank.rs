@@ -28,7 +28,7 @@ impl Normalize {
     pub fn score(self, raw: i32, highest: i32) -> i32 {
         match self {
             Self::Ready => raw,
-            Self::Highest if highest == 0 => raw,
+            Self::Highest if highest == 0 => 0,
             Self::Highest => share(raw, highest),
             Self::HighestIsWorst if highest == 0 => MAX_SCORE,
             Self::HighestIsWorst => MAX_SCORE - share(raw, highest),
@@ -36,10 +36,10 @@ impl Normalize {
     }
 }
 
-/// A raw score as a share of the highest; raw scores can be too large for a product.
+/// A raw score as a share of the highest, at most all of it; the product can exceed 32 bits.
 fn share(raw: i32, highest: i32) -> i32 {
-    let share = i64::from(MAX_SCORE) * i64::from(raw) / i64::from(highest);
-    i32::try_from(share).expect("a raw score is no more than the highest")
+    let share = i64::from(MAX_SCORE) * i64::from(raw.clamp(0, highest)) / i64::from(highest);
+    i32::try_from(share).expect("a share is at most the best score")
 }
 
 /// A plugin that can tell better nodes from worse.
@@ -84,6 +84,7 @@ mod tests {
             (Normalize::Highest, 0, 0, 0),
             (Normalize::Highest, 30, 90, 33),
             (Normalize::Highest, 90, 90, 100),
+            (Normalize::Highest, i32::MAX, 1, 100),
             (Normalize::HighestIsWorst, 0, 0, 100),
             (Normalize::HighestIsWorst, 0, 3, 100),
             (Normalize::HighestIsWorst, 1, 3, 67),
