@@ -1,6 +1,8 @@
 //! Takes in what happened, and wakes whom it could help.
 
-use model::{Attempt, Change, ClassId, Event, NodeId, PodFacts, PodId, PodState, Time, Txn};
+use model::{
+    Attempt, Change, ClassId, Event, NodeId, PodFacts, PodId, PodState, Reason, Time, Txn,
+};
 
 use crate::board::view;
 use crate::{Scheduler, profile_of};
@@ -169,11 +171,13 @@ impl Scheduler {
     /// Wakes the units that a change of one node could help: those that wait for a reason which
     /// the node does not give any more. It may still give others, and they are noted then.
     fn wake(&mut self, change: Change, node: NodeId, now: Time) {
-        if self.catalog.nodes().binary_search(&node).is_err() {
-            return;
-        }
+        let is_there = self.catalog.nodes().binary_search(&node).is_ok();
         let view = view(&self.catalog, &self.usage);
         self.queue.wake(change, now, |class, reason| {
+            // A pod that leaves a node which is gone makes no room, but may have repelled others.
+            if !is_there {
+                return *reason != Reason::Repelled;
+            }
             let profile = profile_of(&self.profiles, &self.catalog, class);
             self.boards.of(class, profile, &self.catalog).gives(view, node, reason)
         });

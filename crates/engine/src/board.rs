@@ -29,8 +29,6 @@ pub(crate) struct Board {
     mark: Option<u64>,
     node_revision: u64,
     revision: u64,
-    /// The part of the total that follows from facts alone; unfit if facts rule the node out.
-    fixed: Vec<i32>,
     columns: Vec<Column>,
     peaks: Peaks,
     is_broken: bool,
@@ -112,7 +110,6 @@ impl Board {
             mark: None,
             node_revision: 0,
             revision: 0,
-            fixed: Vec::new(),
             columns: Vec::new(),
             peaks: Peaks::default(),
             last_used: 0,
@@ -146,7 +143,7 @@ impl Board {
             Some(touched) if is_current && touched.len() <= view.catalog.nodes().len() / 4 => {
                 self.nodes.clear();
                 // Places made since are of nodes that are not there: else all would be rebuilt.
-                let is_known = |node: &NodeId| node.index() < self.fixed.len();
+                let is_known = |node: &NodeId| node.index() < self.peaks.count();
                 self.nodes.extend(touched.iter().map(|touch| touch.node).filter(is_known));
                 if touched.iter().any(|touch| touch.is_facts) {
                     self.refresh_facts(view);
@@ -162,7 +159,6 @@ impl Board {
 
     fn rebuild(&mut self, view: View<'_>) {
         let places = view.catalog.node_places();
-        self.fixed = vec![UNFIT; places];
         self.peaks = Peaks::new(places);
         let is_column = |prepared: &&Prepared| {
             prepared.scores.reach() == Reach::Facts
@@ -192,7 +188,7 @@ impl Board {
                 self.peaks.lift(node.index(), *before);
             }
         }
-        self.nodes.iter().for_each(|node| self.fixed[node.index()] = UNFIT);
+        self.nodes.iter().for_each(|node| *self.peaks.fixed_mut(node.index()) = UNFIT);
         let mut nodes = self.nodes.clone();
         nodes.retain(|node| view.catalog.nodes().binary_search(node).is_ok());
         if let Screen::Only(only) = screen(&self.before, view) {
@@ -202,19 +198,19 @@ impl Board {
         for (_, filter) in self.filters.iter().filter(|(_, f)| f.reach() == Reach::Facts) {
             filter.narrow(view, &mut nodes);
         }
-        nodes.iter().for_each(|node| self.fixed[node.index()] = 0);
+        nodes.iter().for_each(|node| *self.peaks.fixed_mut(node.index()) = 0);
         let mut columns = self.columns.iter_mut();
         self.scores.resize(nodes.len(), 0);
         for prepared in self.rankings.iter().filter(|r| r.scores.reach() == Reach::Facts) {
             prepared.scores.scores(view, &nodes, &mut self.scores);
             let raws = nodes.iter().map(|node| node.index()).zip(&self.scores);
             if prepared.scores.normalize() == Normalize::Ready {
-                raws.for_each(|(node, raw)| self.fixed[node] += prepared.weight * raw);
+                raws.for_each(|(node, raw)| *self.peaks.fixed_mut(node) += prepared.weight * raw);
             } else {
                 let column = columns.next().expect("one column per normalised ranking");
                 for (node, raw) in raws {
                     column.raw[node] = *raw;
-                    self.fixed[node] += column.score(node);
+                    *self.peaks.fixed_mut(node) += column.score(node);
                 }
             }
         }
@@ -225,12 +221,13 @@ impl Board {
     fn refresh_loads(&mut self, view: View<'_>) {
         self.take_totals();
         self.fitting.clear();
-        self.fitting.extend(self.nodes.iter().filter(|node| self.fixed[node.index()] != UNFIT));
+        let is_allowed = |node: &&NodeId| self.peaks.fixed(node.index()) != UNFIT;
+        self.fitting.extend(self.nodes.iter().filter(is_allowed));
         for (_, filter) in self.filters.iter().filter(|(_, f)| f.reach() == Reach::Load) {
             filter.narrow(view, &mut self.fitting);
         }
         for node in self.fitting.iter().map(|node| node.index()) {
-            *self.peaks.total_mut(node) = self.fixed[node];
+            *self.peaks.total_mut(node) = self.peaks.fixed(node);
         }
         self.scores.resize(self.fitting.len(), 0);
         for prepared in self.rankings.iter().filter(|r| r.scores.reach() == Reach::Load) {
@@ -246,7 +243,7 @@ impl Board {
                 self.columns.iter_mut().for_each(|column| column.count(node.index(), is_fit));
             }
         }
-        if self.renormalize() || self.nodes.len() > self.fixed.len() / 16 {
+        if self.renormalize() || self.nodes.len() > self.peaks.count() / 16 {
             self.peaks.lift_all();
         } else {
             for (node, before) in self.nodes.iter().zip(&self.totals_before) {
@@ -278,12 +275,15 @@ impl Board {
                 continue;
             }
             is_changed = true;
-            for (node, fixed) in self.fixed.iter_mut().enumerate().filter(|(_, f)| **f != UNFIT) {
+            for node in 0..self.peaks.count() {
+                if self.peaks.fixed(node) == UNFIT {
+                    continue;
+                }
                 column.highest = before;
                 let old = column.score(node);
                 column.highest = highest;
                 let change = column.score(node) - old;
-                *fixed += change;
+                *self.peaks.fixed_mut(node) += change;
                 let total = self.peaks.total_mut(node);
                 if *total != UNFIT {
                     *total += change;

@@ -1,69 +1,85 @@
-//! Totals of nodes with the best of every sixteen beside them, level upon level.
+//! Totals of nodes with the best of every few beside them, level upon level.
 //!
-//! Changing one total and finding the best both look at sixteen values per level, which are one
-//! cache line, whatever the number of nodes.
+//! Changing one total and finding the best both look at one cache line per level, whatever the
+//! number of nodes.
 
 /// The total of a node that does not fit.
 pub(crate) const UNFIT: i32 = i32::MIN;
-/// Values per block.
+/// Nodes per leaf.
+const LEAF: usize = 8;
+/// Values per block above the leaves.
 const FAN: usize = 16;
 
-/// One cache line of totals or of maxima.
+/// One cache line of nodes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(align(64))]
+struct Leaf {
+    totals: [i32; LEAF],
+    /// The part of each total that follows from facts alone; unfit if facts rule the node out.
+    fixed: [i32; LEAF],
+}
+
+/// One cache line of maxima.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(align(64))]
 struct Block([i32; FAN]);
 
-impl Block {
-    fn best(&self) -> i32 {
-        self.0.iter().fold(UNFIT, |best, value| best.max(*value))
-    }
-
-    /// The place of one of the values that equal `best`, by hash.
-    fn draw(&self, best: i32, seed: u64) -> usize {
-        let ties = self.0.iter().enumerate().filter(|(_, value)| **value == best);
-        let drawn = ties.max_by_key(|(at, _)| mix(seed ^ *at as u64));
-        drawn.expect("the best of a block is in the block").0
-    }
-}
-
-/// A tree of maxima. The lowest level holds the totals themselves, the highest is one block.
+/// A tree of maxima over the nodes; its highest level is one block.
 #[derive(Default)]
 pub(crate) struct Peaks {
+    count: usize,
+    leaves: Vec<Leaf>,
     levels: Vec<Vec<Block>>,
 }
 
 impl Peaks {
     /// A tree over `count` nodes of which none fits.
     pub(crate) fn new(count: usize) -> Self {
-        let mut width = count.div_ceil(FAN);
-        let mut levels = vec![vec![Block([UNFIT; FAN]); width]];
-        while width > 1 {
+        let mut width = count.div_ceil(LEAF);
+        let leaves = vec![Leaf { totals: [UNFIT; LEAF], fixed: [UNFIT; LEAF] }; width];
+        let mut levels = Vec::new();
+        while levels.is_empty() || width > 1 {
             width = width.div_ceil(FAN);
             levels.push(vec![Block([UNFIT; FAN]); width]);
         }
-        Self { levels }
+        Self { count, leaves, levels }
+    }
+
+    /// How many nodes there are.
+    pub(crate) fn count(&self) -> usize {
+        self.count
     }
 
     /// The total of a node.
     pub(crate) fn total(&self, at: usize) -> i32 {
-        self.levels[0][at / FAN].0[at % FAN]
+        self.leaves[at / LEAF].totals[at % LEAF]
     }
 
     /// The total of a node, to be changed: [`Peaks::lift`] or [`Peaks::lift_all`] must follow.
     pub(crate) fn total_mut(&mut self, at: usize) -> &mut i32 {
-        &mut self.levels[0][at / FAN].0[at % FAN]
+        &mut self.leaves[at / LEAF].totals[at % LEAF]
+    }
+
+    /// The part of a node's total that follows from facts.
+    pub(crate) fn fixed(&self, at: usize) -> i32 {
+        self.leaves[at / LEAF].fixed[at % LEAF]
+    }
+
+    /// The part of a node's total that follows from facts, to be changed.
+    pub(crate) fn fixed_mut(&mut self, at: usize) -> &mut i32 {
+        &mut self.leaves[at / LEAF].fixed[at % LEAF]
     }
 
     /// Brings the levels above one total up to date, which was `before`.
     // Hot: once per touched node.
-    pub(crate) fn lift(&mut self, mut at: usize, mut before: i32) {
-        let mut value = self.total(at);
-        for level in 1..self.levels.len() {
-            at /= FAN;
+    pub(crate) fn lift(&mut self, node: usize, mut before: i32) {
+        let mut value = self.total(node);
+        let mut at = node / LEAF;
+        for level in 0..self.levels.len() {
             let above = self.levels[level][at / FAN].0[at % FAN];
             // Only a best that got worse makes it necessary to look at the others.
             let best = match before == above && value < above {
-                true => self.levels[level - 1][at].best(),
+                true => self.best_below(level, at),
                 false => above.max(value),
             };
             if above == best {
@@ -71,16 +87,25 @@ impl Peaks {
             }
             self.levels[level][at / FAN].0[at % FAN] = best;
             (before, value) = (above, best);
+            at /= FAN;
         }
     }
 
     /// Brings all levels up to date.
     pub(crate) fn lift_all(&mut self) {
-        for level in 1..self.levels.len() {
-            for at in 0..self.levels[level - 1].len() {
-                let best = self.levels[level - 1][at].best();
-                self.levels[level][at / FAN].0[at % FAN] = best;
+        for level in 0..self.levels.len() {
+            let below = if level == 0 { self.leaves.len() } else { self.levels[level - 1].len() };
+            for at in 0..below {
+                self.levels[level][at / FAN].0[at % FAN] = self.best_below(level, at);
             }
+        }
+    }
+
+    /// The best of the leaf or block that a value of a level stands for.
+    fn best_below(&self, level: usize, at: usize) -> i32 {
+        match level {
+            0 => best_of(&self.leaves[at].totals),
+            _ => best_of(&self.levels[level - 1][at].0),
         }
     }
 
@@ -88,17 +113,28 @@ impl Peaks {
     /// `seed` and the place decides: first between blocks, then inside the block.
     // Hot: once per pod.
     pub(crate) fn best(&self, mut seed: u64) -> Option<usize> {
-        let best = self.levels.last()?.first()?.best();
+        let best = best_of(&self.levels.last()?.first()?.0);
         if best == UNFIT {
             return None;
         }
         let mut at = 0;
         for level in self.levels.iter().rev() {
             seed = mix(seed);
-            at = at * FAN + level[at].draw(best, seed);
+            at = at * FAN + draw(&level[at].0, best, seed);
         }
-        Some(at)
+        Some(at * LEAF + draw(&self.leaves[at].totals, best, mix(seed)))
     }
+}
+
+fn best_of(values: &[i32]) -> i32 {
+    values.iter().fold(UNFIT, |best, value| best.max(*value))
+}
+
+/// The place of one of the values that equal `best`, by hash.
+fn draw(values: &[i32], best: i32, seed: u64) -> usize {
+    let ties = values.iter().enumerate().filter(|(_, value)| **value == best);
+    let drawn = ties.max_by_key(|(at, _)| mix(seed ^ *at as u64));
+    drawn.expect("the best of a block is in the block").0
 }
 
 /// Spreads the bits of a number over all others.

@@ -117,7 +117,7 @@ pub enum Protocol {
 }
 
 /// A port of the host. `S` is a string in facts, a symbol in the catalog.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct HostPort<S> {
     /// The address it is taken on; none means all addresses.
     pub address: Option<S>,

@@ -29,7 +29,8 @@ pub struct Load {
     rare: Option<Box<Rare>>,
 }
 
-/// What most pods do not take.
+/// What most pods do not take. Sorted, so that what the same pods take compares as equal whatever
+/// the order in which they came.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Rare {
     scalars: Vec<(ResourceId, i64)>,
@@ -74,9 +75,9 @@ impl Load {
         let rare = self.rare.get_or_insert_default();
         for (resource, amount) in scalars {
             let amount = sign.wrapping_mul(*amount);
-            match rare.scalars.iter_mut().find(|(id, _)| id == resource) {
-                Some((_, total)) => *total = total.wrapping_add(amount),
-                None => rare.scalars.push((*resource, amount)),
+            match rare.scalars.binary_search_by_key(resource, |(id, _)| *id) {
+                Ok(at) => rare.scalars[at].1 = rare.scalars[at].1.wrapping_add(amount),
+                Err(at) => rare.scalars.insert(at, (*resource, amount)),
             }
         }
         rare.scalars.retain(|(_, amount)| *amount != 0);
@@ -92,9 +93,9 @@ impl Load {
 
 impl Rare {
     fn add_port(&mut self, port: &HostPort<Symbol>, sign: i64) {
-        match (self.ports.iter().position(|(taken, _)| taken == port), sign > 0) {
-            (Some(at), true) => self.ports[at].1 += 1,
-            (None, true) => self.ports.push((port.clone(), 1)),
+        match (self.ports.binary_search_by(|(taken, _)| taken.cmp(port)), sign > 0) {
+            (Ok(at), true) => self.ports[at].1 += 1,
+            (Err(at), true) => self.ports.insert(at, (port.clone(), 1)),
             (at, false) => {
                 let at = at.expect("a port that a pod gives up was taken");
                 self.ports[at].1 -= 1;

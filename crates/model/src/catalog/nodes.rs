@@ -26,8 +26,10 @@ pub struct Node {
     pub features: Features,
 }
 
-/// What a node offers. Kept apart from its other facts, because every placement looks at it.
+/// What a node offers. Kept apart from its other facts and in a cache line of its own, because
+/// every placement looks at it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[repr(align(64))]
 pub struct Offer {
     /// Resources.
     pub amounts: Amounts<ResourceId>,
