@@ -1,6 +1,6 @@
 //! Fixture text to events, and scripts whose commands are followed by what they must answer.
 //!
-//! ```
+//! ```text
 //! testkit::check(
 //!     "
 //!     node a1 cpu=4 memory=8Gi pods=10 zone=x taint=spot:PreferNoSchedule
@@ -16,11 +16,12 @@
 //! Words of nodes and pods are listed in `facts`, commands in `script`. A fixture that makes no
 //! sense panics with its line: it is a mistake in the test.
 
+pub mod draw;
 mod facts;
 mod profile;
 mod script;
 mod terms;
 
 pub use facts::{node, pod};
-pub use profile::{configured, default_profile, only, with_args};
+pub use profile::{default_profile, only, with_args};
 pub use script::{Script, check, check_with};

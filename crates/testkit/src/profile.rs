@@ -37,14 +37,3 @@ pub fn only(plugin: &str) -> ProfileSettings {
     points.extend(of_plugin.map(|(point, _)| (*point, vec![choice(info.name)])));
     ProfileSettings { scheduler: "default-scheduler".into(), points, args: Vec::new() }
 }
-
-/// The profiles of a `KubeSchedulerConfiguration`, of which only `profiles` is given.
-///
-/// # Panics
-/// When the configuration has a problem.
-#[must_use]
-pub fn configured(profiles: &str) -> Vec<ProfileSettings> {
-    let head = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n";
-    let settings = k8s::config::load(&format!("{head}{profiles}"), plugins::known());
-    settings.unwrap_or_else(|error| panic!("{error}")).profiles
-}

@@ -4,7 +4,7 @@
 //! taint       KEY[=VALUE]:EFFECT
 //! toleration  * | KEY[=VALUE][:EFFECT]     without a value any value will do
 //! term        REQUIREMENT[&REQUIREMENT]..  or empty: a term without requirements
-//! requirement KEY:OPERATOR[:VALUE,..]      in, notin, exists, absent, gt, lt; other words are broken
+//! requirement KEY:OPERATOR[:VALUE,..]      in, notin, exists, absent, gt, lt; others are broken
 //!             @FIELD:OPERATOR:VALUE        on a field, such as @metadata.name
 //! preference  WEIGHT:TERM
 //! ```

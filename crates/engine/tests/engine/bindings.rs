@@ -1,0 +1,237 @@
+//! From a decision to the API's answer, and pods that others place.
+
+use framework::ProfileSettings;
+use testkit::{check, check_with, default_profile};
+
+#[test]
+fn what_was_sent_is_taken_until_the_answer_comes() {
+    check(
+        "
+        node a cpu=1
+        pod p cpu=1
+        pod q cpu=1
+        step
+        > p -> a
+        > q waits: 0/1 nodes are available: 1 Insufficient cpu.
+        confirm p
+        load a
+        > 1 pods, 1000m cpu, 0 memory
+        refuse p 1
+        load a
+        > 1 pods, 1000m cpu, 0 memory
+        ",
+    );
+}
+
+#[test]
+fn late_answers_of_older_attempts_are_ignored() {
+    check(
+        "
+        node a
+        pod p cpu=1
+        step
+        > p -> a
+        refuse p 1
+        after 1s
+        step
+        > p -> a
+        refuse p 1
+        load a
+        > 1 pods, 1000m cpu, 0 memory
+        queue
+        > empty
+        refuse p 2
+        load a
+        > 0 pods, 0m cpu, 0 memory
+        refuse p 2
+        refuse unknown 2
+        queue
+        > 1 backoff
+        ",
+    );
+}
+
+#[test]
+fn a_binding_confirmed_on_another_node_moves_the_pod() {
+    check(
+        "
+        node a cpu=1
+        pod p cpu=1
+        step
+        > p -> a
+        pod q cpu=1
+        step
+        > q waits: 0/1 nodes are available: 1 Insufficient cpu.
+        confirm p b
+        load a
+        > 0 pods, 0m cpu, 0 memory
+        after 1s
+        step
+        > q -> a
+        node b cpu=1
+        load b
+        > 1 pods, 1000m cpu, 0 memory
+        ",
+    );
+}
+
+#[test]
+fn a_waiting_pod_that_somebody_else_places_is_left_alone() {
+    check(
+        "
+        node a cpu=1
+        pod p cpu=2
+        pod q cpu=1
+        step
+        > p waits: 0/1 nodes are available: 1 Insufficient cpu.
+        > q -> a
+        pod r cpu=1
+        pod p cpu=2 on=a
+        pod r cpu=1 on=a
+        queue
+        > empty
+        load a
+        > 3 pods, 4000m cpu, 0 memory
+        after 20s
+        step
+        ",
+    );
+}
+
+#[test]
+fn pods_of_other_schedulers_count_but_are_never_placed() {
+    check(
+        "
+        node a cpu=1
+        pod other scheduler=somebody cpu=1
+        step
+        queue
+        > empty
+        pod other scheduler=somebody cpu=1 on=a
+        pod p cpu=1
+        step
+        > p waits: 0/1 nodes are available: 1 Insufficient cpu.
+        gone pod other
+        after 1s
+        step
+        > p -> a
+        judge p scheduler=somebody
+        > no profile
+        ",
+    );
+}
+
+#[test]
+fn two_profiles_share_one_cluster() {
+    let second = ProfileSettings { scheduler: "second".into(), ..testkit::only("NodeName") };
+    check_with(
+        &[default_profile(), second],
+        "
+        node a cpu=1
+        pod p cpu=1
+        step
+        > p -> a
+        pod q cpu=1
+        pod r cpu=1 scheduler=second
+        step
+        > q waits: 0/1 nodes are available: 1 Insufficient cpu.
+        > r -> a
+        load a
+        > 2 pods, 2000m cpu, 0 memory
+        ",
+    );
+}
+
+#[test]
+fn terminating_pods_keep_their_place_but_get_none() {
+    check(
+        "
+        node a cpu=1
+        pod new cpu=1 terminating
+        queue
+        > empty
+        pod p cpu=1
+        pod p cpu=1 terminating
+        queue
+        > empty
+        pod q cpu=1
+        step
+        > q -> a
+        # Its binding may still succeed.
+        pod q cpu=1 terminating
+        load a
+        > 1 pods, 1000m cpu, 0 memory
+        confirm q
+        load a
+        > 1 pods, 1000m cpu, 0 memory
+        pod q cpu=1 on=a finished
+        load a
+        > 0 pods, 0m cpu, 0 memory
+        ",
+    );
+}
+
+#[test]
+fn a_terminating_pod_whose_binding_is_refused_is_forgotten() {
+    check(
+        "
+        node a cpu=1
+        pod p cpu=1
+        step
+        > p -> a
+        pod p cpu=1 terminating
+        refuse p
+        load a
+        > 0 pods, 0m cpu, 0 memory
+        after 20s
+        step
+        queue
+        > empty
+        ",
+    );
+}
+
+#[test]
+fn a_resize_counts_while_assumed_and_while_bound() {
+    check(
+        "
+        node a cpu=4
+        pod p cpu=1
+        step
+        > p -> a
+        pod p cpu=2
+        load a
+        > 1 pods, 2000m cpu, 0 memory
+        confirm p
+        pod p cpu=3 on=a
+        load a
+        > 1 pods, 3000m cpu, 0 memory
+        # A watch that lags behind takes nothing back.
+        pod p cpu=1
+        load a
+        > 1 pods, 3000m cpu, 0 memory
+        gone pod p
+        load a
+        > 0 pods, 0m cpu, 0 memory
+        ",
+    );
+}
+
+#[test]
+fn a_pod_that_comes_again_with_another_uid_is_another_pod() {
+    check(
+        "
+        node a cpu=1
+        pod web uid=u1 cpu=1
+        step
+        > u1 -> a
+        pod web uid=u2 cpu=1
+        step
+        > u2 waits: 0/1 nodes are available: 1 Insufficient cpu.
+        gone pod u1
+        after 1s
+        step
+        > u2 -> a
+        ",
+    );
+}

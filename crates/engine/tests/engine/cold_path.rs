@@ -1,0 +1,178 @@
+//! What property tests of the engine share: profiles to draw from, and the cold path as a judge.
+
+use std::collections::BTreeMap;
+
+use framework::{Args, FitArgs, ProfileSettings, ResourceWeight, ShapePoint, Strategy};
+use kubenexus_engine::{Backoff, Judgement, NodeJudgement, Options};
+use model::{Decision, Diagnosis, Millis, NodeId, PodId, PodState, Reason, Txn, Usage};
+use proptest::prelude::ProptestConfig;
+use proptest::test_runner::RngSeed;
+use testkit::{Script, default_profile, with_args};
+
+/// The same cases in every run, unless the environment asks for others. `PROPTEST_CASES` says how
+/// many where 256 stands for the usual number.
+pub(super) fn config(cases: u32) -> ProptestConfig {
+    let asked = ProptestConfig::default();
+    let rng_seed = match asked.rng_seed {
+        RngSeed::Random => RngSeed::Fixed(1),
+        RngSeed::Fixed(seed) => RngSeed::Fixed(seed),
+    };
+    let cases = cases * asked.cases / 256;
+    let max_shrink_iters = 4096;
+    ProptestConfig { cases, rng_seed, max_shrink_iters, failure_persistence: None, ..asked }
+}
+
+/// The default profile, and others that rank differently.
+pub(super) fn profiles() -> Vec<ProfileSettings> {
+    let ranked = |strategy| {
+        let resources = [("cpu", 1), ("memory", 3), ("nvidia.com/gpu", 2)];
+        let resource = |(name, weight): (&str, i64)| ResourceWeight { name: name.into(), weight };
+        let resources = resources.map(resource).into();
+        let args = FitArgs { strategy, resources, ..FitArgs::default() };
+        with_args(default_profile(), "NodeResourcesFit", Args::Fit(args))
+    };
+    let shape = [(0, 0), (40, 10), (100, 2)];
+    let shape = shape.map(|(utilization, score)| ShapePoint { utilization, score });
+    let mut heavy = default_profile();
+    for (_, choices) in &mut heavy.points {
+        choices.iter_mut().filter(|c| c.name == "NodeAffinity").for_each(|c| c.weight = 900_000);
+    }
+    vec![
+        default_profile(),
+        ranked(Strategy::MostAllocated),
+        ranked(Strategy::RequestedToCapacityRatio(shape.into())),
+        heavy,
+    ]
+}
+
+/// A scheduler in which parked units wait for a change, however long it takes.
+pub(super) fn patient(profile: &ProfileSettings) -> Script {
+    let backoff = Backoff { flush: Millis::seconds(1 << 40), ..Backoff::default() };
+    Script::new(std::slice::from_ref(profile), Options { backoff, seed: 7 })
+}
+
+/// Runs a drawn line, unless it is an answer to a binding that was not sent.
+pub(super) fn act(run: &mut Script, line: &str) {
+    let words: Vec<_> = line.split_whitespace().collect();
+    let is_answer = matches!(words[0], "confirm" | "refuse");
+    if !is_answer || run.assumed(words[1]).is_some() {
+        run.command(line);
+    }
+}
+
+/// Decides about all units whose turn it is, one by one, and holds every decision against the
+/// cold path, asked just before.
+pub(super) fn step_judged(run: &mut Script) -> Vec<Decision> {
+    let mut all = Vec::new();
+    loop {
+        let judgements: BTreeMap<PodId, Judgement> =
+            waiting(run).into_iter().map(|pod| (pod, judged(run, pod))).collect();
+        let mut decisions = Vec::new();
+        run.scheduler.step(run.now, 1, &mut decisions);
+        let Some(decision) = decisions.pop() else { return all };
+        match &decision {
+            Decision::Bind { pod, node, .. } => check_bound(&judgements[pod], *node),
+            Decision::Wait(waiting) => {
+                check_waits(&judgements[&waiting.pod], &waiting.diagnosis);
+            }
+        }
+        all.push(decision);
+    }
+}
+
+/// Pods on no node.
+pub(super) fn waiting(run: &Script) -> Vec<PodId> {
+    let catalog = run.scheduler.catalog();
+    let known = run.pods.keys().filter_map(|uid| catalog.find_pod(uid));
+    known.filter(|pod| catalog.pod(*pod).state == PodState::Waiting).collect()
+}
+
+/// What the cold path thinks of a pod.
+pub(super) fn judged(run: &mut Script, pod: PodId) -> Judgement {
+    let catalog = run.scheduler.catalog();
+    let spec = catalog.class(catalog.pod(pod).class).spec.clone();
+    run.scheduler.judge(&spec).expect("only pods of our profiles wait")
+}
+
+/// The total of every node that fits.
+pub(super) fn totals(judgement: &Judgement) -> BTreeMap<NodeId, i32> {
+    let total = |(node, verdict): &(NodeId, NodeJudgement)| match verdict {
+        NodeJudgement::Fits(scores) => Some((*node, scores.iter().map(|(_, score)| score).sum())),
+        NodeJudgement::Unfit(..) => None,
+    };
+    judgement.nodes.iter().filter_map(total).collect()
+}
+
+fn check_bound(judgement: &Judgement, node: NodeId) {
+    assert_eq!((&judgement.refusal, &judgement.fault), (&None, &None), "bound although refused");
+    let totals = totals(judgement);
+    let best = totals.values().max();
+    assert_eq!(totals.get(&node), best, "{node:?} is not the best of {totals:?}");
+}
+
+fn check_waits(judgement: &Judgement, diagnosis: &Diagnosis) {
+    let rejection = match (&judgement.refusal, &judgement.fault) {
+        (Some((_, reason)), _) | (None, Some(reason)) => Some(reason),
+        (None, None) => None,
+    };
+    let Some(said) = &diagnosis.rejection else {
+        assert_eq!(rejection, None, "waits for nodes although refused");
+        assert_eq!(totals(judgement), BTreeMap::new(), "waits although nodes fit");
+        assert_eq!(diagnosis.counts, counts(judgement), "reasons of nodes");
+        return assert_eq!(diagnosis.nodes, judgement.nodes.len());
+    };
+    // Without nodes the cold path says nothing; the engine still names what is wrong for good.
+    match diagnosis.nodes {
+        0 => assert!(judgement.nodes.is_empty() && judgement.refusal.is_none()),
+        _ => assert_eq!(Some(said), rejection),
+    }
+}
+
+fn counts(judgement: &Judgement) -> Vec<(Reason, usize)> {
+    let mut counts: BTreeMap<Reason, usize> = BTreeMap::new();
+    for (_, verdict) in &judgement.nodes {
+        match verdict {
+            NodeJudgement::Unfit(_, reasons) => {
+                reasons.iter().for_each(|reason| *counts.entry(reason.clone()).or_default() += 1);
+            }
+            NodeJudgement::Fits(_) => {}
+        }
+    }
+    counts.into_iter().collect()
+}
+
+/// Nobody may sleep while a node has room: asked when no unit backs off.
+pub(super) fn check_none_oversleeps(run: &mut Script) {
+    for pod in waiting(run) {
+        let judgement = judged(run, pod);
+        let is_stuck = judgement.refusal.is_some() || judgement.fault.is_some();
+        let pod = run.scheduler.catalog().pod(pod);
+        let is_rightly_asleep = is_stuck || totals(&judgement).is_empty() || !pod.gates.is_empty();
+        assert!(is_rightly_asleep, "{} sleeps although a node fits", pod.key.uid);
+    }
+}
+
+/// What is taken must be what the pods on nodes take.
+pub(super) fn check_usage(run: &Script) {
+    let catalog = run.scheduler.catalog();
+    let mut rebuilt = Usage::default();
+    rebuilt.grow(catalog.node_places());
+    let mut txn = Txn::begin(catalog, &mut rebuilt);
+    let mut count = 0;
+    for pod in run.pods.keys().filter_map(|uid| catalog.find_pod(uid)) {
+        count += 1;
+        let pod = catalog.pod(pod);
+        if let Some(node) = pod.state.node() {
+            txn.place(pod.class, node);
+        }
+    }
+    txn.commit();
+    assert_eq!(catalog.pod_count(), count, "pods that nobody gave");
+    for node in (0..catalog.node_places()).map(NodeId::at) {
+        assert_eq!(run.scheduler.usage().load(node), rebuilt.load(node), "load of {node:?}");
+    }
+    for namespace in ["default", "shy"].iter().filter_map(|name| catalog.symbols().find(name)) {
+        let kept = run.scheduler.usage().may_be_repelled(namespace);
+        assert_eq!(kept, rebuilt.may_be_repelled(namespace), "repelling pods");
+    }
+}

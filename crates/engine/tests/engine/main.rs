@@ -1,0 +1,10 @@
+//! The engine from outside, with real plugins: scripts by table, and random stories held against
+//! the cold path.
+
+mod bindings;
+mod cold_path;
+mod kept_results;
+mod nodes;
+mod queue;
+mod repeatable;
+mod wake;

@@ -1,0 +1,275 @@
+//! Whose turn it is: order, gates, backoff and flush.
+
+use kubenexus_engine::{Backoff, Options};
+use model::Millis;
+use testkit::{Script, check, default_profile};
+
+#[test]
+fn higher_priority_goes_first_and_earlier_within_a_priority() {
+    check(
+        "
+        node a
+        pod low priority=-5
+        pod first
+        pod high priority=9
+        pod second
+        after 1s
+        pod third
+        pod highest priority=10
+        step 2
+        > highest -> a
+        > high -> a
+        step
+        > first -> a
+        > second -> a
+        > third -> a
+        > low -> a
+        queue
+        > empty
+        ",
+    );
+}
+
+#[test]
+fn a_changed_priority_moves_a_unit() {
+    check(
+        "
+        node a
+        pod x priority=1
+        pod y priority=2
+        pod x priority=3
+        step
+        > x -> a
+        > y -> a
+        ",
+    );
+}
+
+#[test]
+fn a_pod_enters_when_its_last_gate_is_removed() {
+    check(
+        "
+        node a
+        pod p gate=quota gate=image
+        step
+        queue
+        > 1 gated
+        next
+        > never
+        pod p gate=image
+        step
+        queue
+        > 1 gated
+        pod p
+        queue
+        > 1 active
+        step
+        > p -> a
+        ",
+    );
+}
+
+#[test]
+fn a_gated_pod_that_is_deleted_leaves_nothing() {
+    check(
+        "
+        pod p gate=quota
+        gone pod p
+        queue
+        > empty
+        ",
+    );
+}
+
+#[test]
+fn backoff_doubles_up_to_ten_seconds() {
+    let mut run = Script::new(&[default_profile()], Options::default());
+    run.command("node a cpu=1");
+    run.command("pod p cpu=2");
+    for (round, seconds) in [1, 2, 4, 8, 10, 10, 10].into_iter().enumerate() {
+        assert_eq!(run.command("step").len(), 1, "round {round}: it is tried");
+        // A cure at once, which lasts too short to help.
+        run.command("node a cpu=2");
+        run.command("node a cpu=1");
+        assert_eq!(run.command("queue"), ["1 backoff"], "round {round}");
+        let end = run.now + Millis::seconds(seconds);
+        assert_eq!(run.scheduler.next_wakeup(), Some(end), "round {round}");
+        run.now.0 = end.0 - 1;
+        assert_eq!(run.command("step").len(), 0, "round {round}: not before its time");
+        run.now = end;
+    }
+}
+
+#[test]
+fn a_unit_woken_after_its_backoff_is_tried_at_once() {
+    check(
+        "
+        node a cpu=1
+        pod p cpu=2
+        step
+        > p waits: 0/1 nodes are available: 1 Insufficient cpu.
+        after 1s
+        node a cpu=2
+        queue
+        > 1 active
+        step
+        > p -> a
+        ",
+    );
+}
+
+#[test]
+fn a_parked_unit_is_tried_again_after_five_minutes() {
+    check(
+        "
+        node a cpu=1
+        pod p cpu=2
+        step
+        > p waits: 0/1 nodes are available: 1 Insufficient cpu.
+        next
+        > 300000ms
+        after 299999ms
+        step
+        queue
+        > 1 parked
+        after 1ms
+        step
+        > p waits: 0/1 nodes are available: 1 Insufficient cpu.
+        next
+        > 600000ms
+        ",
+    );
+}
+
+#[test]
+fn backoff_and_flush_are_as_configured() {
+    let backoff = Backoff { initial: Millis(50), max: Millis(120), flush: Millis::seconds(7) };
+    let mut run = Script::new(&[default_profile()], Options { backoff, seed: 0 });
+    run.command("pod p");
+    for millis in [50, 100, 120, 120] {
+        run.command("step");
+        assert_eq!(run.scheduler.next_wakeup(), Some(run.now + Millis::seconds(7)));
+        run.command("node a");
+        run.command("gone node a");
+        assert_eq!(run.scheduler.next_wakeup(), Some(run.now + Millis(millis)));
+        run.now = run.now + Millis(millis);
+    }
+}
+
+#[test]
+fn refused_bindings_back_off_and_the_wait_doubles() {
+    check(
+        "
+        node a
+        pod p
+        step
+        > p -> a
+        queue
+        > empty
+        refuse p
+        load a
+        > 0 pods, 0m cpu, 0 memory
+        queue
+        > 1 backoff
+        after 999ms
+        step
+        after 1ms
+        step
+        > p -> a
+        refuse p
+        after 1999ms
+        step
+        after 1ms
+        step
+        > p -> a
+        confirm p
+        queue
+        > empty
+        ",
+    );
+}
+
+#[test]
+fn pods_deleted_wherever_they_wait_leave_nothing() {
+    check(
+        "
+        node a cpu=2
+        # active
+        pod p cpu=1
+        gone pod p
+        queue
+        > empty
+        # parked
+        pod p cpu=3
+        step
+        > p waits: 0/1 nodes are available: 1 Insufficient cpu.
+        gone pod p
+        queue
+        > empty
+        node a cpu=4
+        # backoff
+        pod p cpu=1
+        step
+        > p -> a
+        refuse p
+        queue
+        > 1 backoff
+        gone pod p
+        queue
+        > empty
+        # assumed
+        pod p cpu=1
+        step
+        > p -> a
+        load a
+        > 1 pods, 1000m cpu, 0 memory
+        gone pod p
+        load a
+        > 0 pods, 0m cpu, 0 memory
+        after 20s
+        step
+        queue
+        > empty
+        ",
+    );
+}
+
+#[test]
+fn a_budget_is_a_number_of_units() {
+    check(
+        "
+        node a
+        pod p1
+        pod p2
+        pod p3
+        step 0
+        step 2
+        > p1 -> a
+        > p2 -> a
+        next
+        > 0ms
+        step 9
+        > p3 -> a
+        next
+        > never
+        ",
+    );
+}
+
+#[test]
+fn a_changed_spec_is_tried_at_once_but_failures_are_remembered() {
+    check(
+        "
+        node a cpu=1
+        pod p cpu=3
+        step
+        > p waits: 0/1 nodes are available: 1 Insufficient cpu.
+        pod p cpu=2
+        step
+        > p waits: 0/1 nodes are available: 1 Insufficient cpu.
+        node a cpu=2
+        next
+        > 2000ms
+        ",
+    );
+}

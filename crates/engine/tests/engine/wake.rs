@@ -1,0 +1,259 @@
+//! For every reason: a parked unit is woken by each event that can cure it, and by no other.
+
+use std::mem::discriminant;
+
+use framework::{Args, NodeAffinityArgs, Point, ProfileSettings};
+use model::{Decision, Need, Reason, ResourceId};
+use testkit::{Script, default_profile, pod, with_args};
+
+/// A cluster in which pod `p` waits, what wakes it, and what does not. Several commands are
+/// separated by semicolons.
+struct Case {
+    profile: ProfileSettings,
+    start: &'static str,
+    cures: &'static [&'static str],
+    idle: &'static [&'static str],
+}
+
+impl Case {
+    fn new(
+        start: &'static str,
+        cures: &'static [&'static str],
+        idle: &'static [&'static str],
+    ) -> Self {
+        Self { profile: default_profile(), start, cures, idle }
+    }
+}
+
+/// One example of every reason.
+fn reasons() -> Vec<Reason> {
+    let insufficient =
+        |is_beyond_node| Reason::Insufficient { resource: ResourceId::CPU, is_beyond_node };
+    vec![
+        Reason::NoNodes,
+        Reason::Gated(Box::default()),
+        Reason::OtherNode,
+        Reason::Closed,
+        Reason::UntoleratedTaint,
+        Reason::NodeAffinity,
+        Reason::AddedAffinity,
+        Reason::AffinityConflict,
+        Reason::NotNamed(Box::default()),
+        Reason::NoneNamed(Box::default()),
+        Reason::HostPort,
+        Reason::TooManyPods,
+        insufficient(false),
+        insufficient(true),
+        Reason::MissingFeature,
+        Reason::Repelled,
+        Reason::NotSupported(Need::Volumes),
+        Reason::BrokenPreference,
+    ]
+}
+
+/// What is tried for a reason. A new reason needs a case here, and an example above.
+fn case(reason: &Reason) -> Case {
+    match reason {
+        Reason::NoNodes => Case::new("pod p cpu=1", &["node a"], &["pod q on=a", "gone node a"]),
+        Reason::Gated(_) => Case::new(
+            "node a; pod p gate=quota gate=more",
+            &["pod p", "pod p gate=quota; pod p"],
+            &["pod p gate=more", "node b", "node a cpu=8", "pod q on=a; gone pod q"],
+        ),
+        Reason::Closed => Case::new(
+            "node a closed; pod r on=a cpu=1; pod p",
+            &["node a", "node b", "pod p tolerate=*"],
+            &["node a closed cpu=8", "node a closed zone=x", "node b closed", "gone pod r"],
+        ),
+        Reason::UntoleratedTaint => Case::new(
+            "node a taint=spot:NoSchedule; pod r on=a; pod p",
+            &["node a", "node a taint=spot:PreferNoSchedule", "node b", "pod p tolerate=spot"],
+            &[
+                "node a taint=spot:NoSchedule cpu=8",
+                "node a taint=other:NoExecute",
+                "node b taint=spot:NoSchedule",
+                "gone pod r",
+            ],
+        ),
+        Reason::AffinityConflict => {
+            stuck("node a; pod r on=a; pod p require=@metadata.name:in:a&@metadata.name:in:b")
+        }
+        Reason::NoneNamed(_) => {
+            stuck("node a; pod r on=a; pod p target=a require=@metadata.name:in:b")
+        }
+        Reason::NotSupported(_) => stuck("node a; pod r on=a; pod p need=volumes"),
+        Reason::BrokenPreference => stuck("node a; pod r on=a; pod p prefer=5:zone:what:x"),
+        Reason::OtherNode => named(true),
+        Reason::NotNamed(_) => named(false),
+        Reason::NodeAffinity => labelled(false),
+        Reason::AddedAffinity => labelled(true),
+        Reason::HostPort => Case::new(
+            "node a; pod q on=a port=80; pod r on=a; pod p port=80",
+            &["gone pod q", "pod q on=a port=80 finished", "pod q on=a port=81", "node b"],
+            &["gone pod r", "node a cpu=8", "pod s on=a", "pod q on=a port=80 terminating"],
+        ),
+        Reason::TooManyPods => Case::new(
+            "node a pods=1; pod q on=a; pod p",
+            &["gone pod q", "pod q on=b", "node a pods=2", "node b"],
+            &["node a pods=1 zone=x", "node b pods=0", "pod q on=a cpu=1", "node a pods=0"],
+        ),
+        Reason::Repelled => Case::new(
+            "node a; pod q on=a namespace=shy repel=own; pod p namespace=shy",
+            &["gone pod q", "gone node a; gone pod q", "pod p"],
+            &["node b", "node a cpu=8", "pod s on=a namespace=shy", "gone node a"],
+        ),
+        Reason::Insufficient { is_beyond_node, .. } => short(*is_beyond_node),
+        Reason::MissingFeature => Case::new(
+            "node a; pod r on=a; pod p feature=VolumeBindMountOptions",
+            &["node a feature=VolumeBindMountOptions", "node b feature=VolumeBindMountOptions"],
+            &["node a cpu=8", "node a feature=Other", "node b", "gone pod r"],
+        ),
+    }
+}
+
+/// Reasons that only another spec ends.
+fn stuck(start: &'static str) -> Case {
+    Case::new(start, &["pod p"], &["node b", "node a cpu=8 zone=x", "gone pod r", "gone node a"])
+}
+
+/// The pod names another node, asked before any node is looked at or of every node by itself.
+fn named(is_per_node: bool) -> Case {
+    let mut case = Case::new(
+        "node a; pod r on=a; pod p target=b",
+        &["node b", "pod p target=a"],
+        &["node a cpu=8", "gone pod r"],
+    );
+    if is_per_node {
+        case.idle = &["node a cpu=8", "gone pod r", "node c"];
+        let before = case.profile.points.iter_mut().filter(|(point, _)| *point == Point::PreFilter);
+        before.for_each(|(_, choices)| choices.retain(|choice| choice.name != "NodeName"));
+    }
+    case
+}
+
+fn labelled(is_added: bool) -> Case {
+    let mut case = Case::new(
+        "node a zone=y; pod r on=a; pod p select=zone:x",
+        &["node a zone=x", "node b zone=x", "pod p"],
+        &["node a zone=z", "node a zone=y cpu=8", "node b", "gone pod r"],
+    );
+    if is_added {
+        case.start = "node a zone=y; pod r on=a; pod p";
+        case.cures = &["node a zone=x", "node b zone=x", "pod p cpu=1"];
+        let required = pod("p require=zone:in:x").spec.required;
+        let args = NodeAffinityArgs { required, preferred: Vec::new() };
+        case.profile = with_args(case.profile, "NodeAffinity", Args::NodeAffinity(args));
+    }
+    case
+}
+
+fn short(is_beyond_node: bool) -> Case {
+    if is_beyond_node {
+        return Case::new(
+            "node a cpu=1; pod r on=a; pod p cpu=2",
+            &["node a cpu=2", "node b", "pod p cpu=1"],
+            &["node a cpu=1500m", "node a cpu=1 memory=16Gi", "node b cpu=1", "gone pod r"],
+        );
+    }
+    Case::new(
+        "node a cpu=1; pod q on=a cpu=1; pod r on=a; pod p cpu=1",
+        &["gone pod q", "pod q on=a cpu=0", "node a cpu=2", "node b", "pod p cpu=0"],
+        &["gone pod r", "node a cpu=1 memory=16Gi", "pod s on=a cpu=1", "pod q on=a cpu=2"],
+    )
+}
+
+fn waits(case: &Case, reason: &Reason) -> Script {
+    let mut run = Script::new(std::slice::from_ref(&case.profile), Default::default());
+    case.start.split("; ").for_each(|line| _ = run.command(line));
+    let mut decisions = Vec::new();
+    run.scheduler.step(run.now, usize::MAX, &mut decisions);
+    let is_beyond =
+        |reason: &Reason| matches!(reason, Reason::Insufficient { is_beyond_node: true, .. });
+    let is_same = |other: &Reason| {
+        discriminant(reason) == discriminant(other) && is_beyond(reason) == is_beyond(other)
+    };
+    match &decisions[..] {
+        [] => assert!(matches!(reason, Reason::Gated(_)), "{}: nothing decided", case.start),
+        [Decision::Wait(waiting)] => {
+            let mut reasons = waiting.diagnosis.reasons();
+            assert!(reasons.all(is_same), "{}: {:?}", case.start, waiting.diagnosis);
+        }
+        other => panic!("{}: {other:?}", case.start),
+    }
+    run
+}
+
+#[test]
+fn parked_units_are_woken_by_what_can_cure_them_and_by_nothing_else() {
+    for reason in reasons() {
+        let case = case(&reason);
+        let all = case.cures.iter().map(|event| (event, true));
+        for (event, is_curing) in all.chain(case.idle.iter().map(|event| (event, false))) {
+            let mut run = waits(&case, &reason);
+            event.split("; ").for_each(|line| _ = run.command(line));
+            let counts = run.scheduler.waiting();
+            let is_woken = counts.active + counts.backoff == 1;
+            assert_eq!(is_woken, is_curing, "{reason:?}: {}; {event}: {counts:?}", case.start);
+            assert_eq!(counts.parked + counts.gated, usize::from(!is_curing), "{event}");
+        }
+    }
+}
+
+#[test]
+fn a_reason_that_gives_way_to_another_is_not_the_end() {
+    testkit::check(
+        "
+        node a cpu=1 taint=spot:NoSchedule
+        pod q on=a cpu=1
+        pod p cpu=1
+        step
+        > p waits: 0/1 nodes are available: 1 node(s) had untolerated taint(s).
+        node a cpu=1
+        after 1s
+        step
+        > p waits: 0/1 nodes are available: 1 Insufficient cpu.
+        gone pod q
+        after 2s
+        step
+        > p -> a
+        ",
+    );
+}
+
+#[test]
+fn a_new_node_without_room_is_remembered() {
+    testkit::check(
+        "
+        pod q on=a cpu=4
+        pod p cpu=4
+        step
+        > p waits: no nodes available to schedule pods
+        node a
+        after 1s
+        step
+        > p waits: 0/1 nodes are available: 1 Insufficient cpu.
+        gone pod q
+        after 2s
+        step
+        > p -> a
+        ",
+    );
+}
+
+#[test]
+fn a_repelling_pod_keeps_others_away_from_a_node_that_is_gone() {
+    testkit::check(
+        "
+        node a
+        pod q on=lost namespace=shy repel=any
+        pod p
+        step
+        > p waits: 0/1 nodes are available: a pod on a node has a required anti-affinity that may \
+         keep this pod away, and inter-pod affinity is not supported yet.
+        gone pod q
+        after 1s
+        step
+        > p -> a
+        ",
+    );
+}

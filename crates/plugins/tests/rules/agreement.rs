@@ -1,0 +1,181 @@
+//! What all plugins promise, on random clusters: narrowing and explaining agree, narrowing keeps
+//! the order and is done after one pass, scores stay within range, and what was prepared does not
+//! care about a transaction that was dropped.
+
+use framework::{
+    Args, FitArgs, MAX_SCORE, Profile, ProfileSettings, Reach, ResourceWeight, ShapePoint,
+    Strategy as Ranked, Verdict, View,
+};
+use kubenexus_plugins as plugins;
+use model::{Catalog, ClassId, NodeId, Txn, Usage};
+use proptest::collection::vec;
+use proptest::prelude::*;
+use proptest::test_runner::RngSeed;
+use testkit::{default_profile, draw, with_args};
+
+/// The default profile and others that rank differently.
+fn profiles() -> Vec<ProfileSettings> {
+    let ranked = |strategy| {
+        let names = ["cpu", "memory", "nvidia.com/gpu", "ephemeral-storage"];
+        let resource = |name: &str| ResourceWeight { name: name.into(), weight: 3 };
+        let resources = names.map(resource).into();
+        let args = FitArgs { strategy, resources, ..FitArgs::default() };
+        with_args(default_profile(), "NodeResourcesFit", Args::Fit(args))
+    };
+    let shape = [(10, 10), (50, 0), (90, 7)];
+    let shape = shape.map(|(utilization, score)| ShapePoint { utilization, score });
+    vec![
+        default_profile(),
+        ranked(Ranked::MostAllocated),
+        ranked(Ranked::RequestedToCapacityRatio(shape.into())),
+    ]
+}
+
+/// A cluster and classes to ask about.
+struct Case {
+    catalog: Catalog,
+    usage: Usage,
+    profile: Profile,
+    classes: Vec<ClassId>,
+}
+
+impl Case {
+    fn new(profile: usize, nodes: &[u64], placed: &[(u64, usize)], asked: &[u64]) -> Self {
+        let mut catalog = Catalog::default();
+        let profile = plugins::build(&profiles()[profile], &mut catalog).expect("a profile");
+        for (at, dice) in nodes.iter().enumerate() {
+            let line = draw::node(at, *dice);
+            catalog.apply_node(&testkit::node(line.trim_start_matches("node ")));
+        }
+        let class = |catalog: &mut Catalog, dice: u64| {
+            let line = draw::pod(0, None, dice);
+            catalog.class_of(&testkit::pod(line.trim_start_matches("pod ")).spec)
+        };
+        let placed: Vec<_> =
+            placed.iter().map(|(dice, node)| (class(&mut catalog, *dice), *node)).collect();
+        let classes = asked.iter().map(|dice| class(&mut catalog, *dice)).collect();
+        let mut usage = Usage::default();
+        usage.grow(catalog.node_places());
+        let mut txn = Txn::begin(&catalog, &mut usage);
+        for (class, node) in placed {
+            txn.place(class, NodeId::at(node % nodes.len()));
+        }
+        txn.commit();
+        Self { catalog, usage, profile, classes }
+    }
+
+    fn view(&self) -> View<'_> {
+        View { catalog: &self.catalog, usage: &self.usage }
+    }
+
+    /// Narrowing by every plugin, held against what it says of every node.
+    fn check_narrowing(&self) {
+        let view = self.view();
+        let all = self.catalog.nodes();
+        for class in self.classes.iter().map(|class| self.catalog.class(*class)) {
+            for filter in self.profile.filters.iter().chain(&self.profile.before) {
+                let Some(prepared) = filter.prepare(&self.catalog, class) else { continue };
+                let mut narrowed = all.to_vec();
+                prepared.narrow(view, &mut narrowed);
+                let fits = |node: &&NodeId| prepared.why_not(view, **node).is_empty();
+                let expected: Vec<_> = all.iter().filter(fits).copied().collect();
+                assert_eq!(narrowed, expected, "{} on {:?}", filter.name(), class.spec);
+                prepared.narrow(view, &mut narrowed);
+                assert_eq!(narrowed, expected, "{} narrows twice", filter.name());
+                narrowed.reverse();
+                let backwards = narrowed.clone();
+                prepared.narrow(view, &mut narrowed);
+                assert_eq!(narrowed, backwards, "{} changes the order", filter.name());
+                if let Verdict::Only(names) = prepared.before(view) {
+                    let is_named = |node: &NodeId| names.contains(view.catalog.node_name(*node));
+                    assert!(expected.iter().all(is_named), "{} names too few", filter.name());
+                }
+            }
+        }
+    }
+
+    /// Scores of every plugin on all nodes, after normalisation; the whole must equal its parts.
+    fn scores(&self) -> Vec<Vec<i32>> {
+        let (view, nodes) = (self.view(), self.catalog.nodes());
+        let mut all = Vec::new();
+        for class in self.classes.iter().map(|class| self.catalog.class(*class)) {
+            for ranking in &self.profile.rankings {
+                let Some(prepared) = ranking.plugin.prepare(&self.catalog, class) else { continue };
+                let mut raws = vec![i32::MIN; nodes.len()];
+                prepared.scores(view, nodes, &mut raws);
+                for (node, raw) in nodes.iter().zip(&raws) {
+                    let mut alone = [i32::MIN];
+                    prepared.scores(view, &[*node], &mut alone);
+                    assert_eq!(alone, [*raw], "{}: one node by itself", ranking.plugin.name());
+                }
+                let highest = raws.iter().copied().max().unwrap_or(0);
+                let scores: Vec<_> =
+                    raws.iter().map(|raw| prepared.normalize().score(*raw, highest)).collect();
+                let is_score = |score: &i32| (0..=MAX_SCORE).contains(score);
+                assert!(scores.iter().all(is_score), "{}: {scores:?}", ranking.plugin.name());
+                all.push(scores);
+            }
+        }
+        all
+    }
+
+    /// Answers that depend on facts alone must not change when something is placed.
+    fn check_reach(&mut self) {
+        let answers = |case: &Self| {
+            let mut all = Vec::new();
+            for class in case.classes.iter().map(|class| case.catalog.class(*class)) {
+                let prepared = case.profile.filters.iter();
+                for prepared in prepared.filter_map(|f| f.prepare(&case.catalog, class)) {
+                    if prepared.reach() == Reach::Facts {
+                        let nodes = case.catalog.nodes().iter();
+                        all.extend(nodes.map(|node| prepared.why_not(case.view(), *node)));
+                    }
+                }
+            }
+            all
+        };
+        let before = answers(self);
+        let mut txn = Txn::begin(&self.catalog, &mut self.usage);
+        for class in &self.classes {
+            self.catalog.nodes().iter().for_each(|node| txn.place(*class, *node));
+        }
+        txn.commit();
+        assert_eq!(answers(self), before, "an answer from facts depends on load");
+    }
+
+    /// Places on every node and takes it all back.
+    fn drop_transaction(&mut self) {
+        let mut txn = Txn::begin(&self.catalog, &mut self.usage);
+        for class in &self.classes {
+            self.catalog.nodes().iter().for_each(|node| txn.place(*class, *node));
+        }
+    }
+}
+
+fn config() -> ProptestConfig {
+    let asked = ProptestConfig::default();
+    let rng_seed = match asked.rng_seed {
+        RngSeed::Random => RngSeed::Fixed(2),
+        RngSeed::Fixed(seed) => RngSeed::Fixed(seed),
+    };
+    ProptestConfig { rng_seed, failure_persistence: None, ..asked }
+}
+
+proptest! {
+    #![proptest_config(config())]
+
+    #[test]
+    fn plugins_keep_their_promises(
+        profile in 0usize..3,
+        nodes in vec(any::<u64>(), 1..12),
+        placed in vec((any::<u64>(), any::<usize>()), 0..30),
+        asked in vec(any::<u64>(), 1..6),
+    ) {
+        let mut case = Case::new(profile, &nodes, &placed, &asked);
+        case.check_narrowing();
+        let scores = case.scores();
+        case.drop_transaction();
+        assert_eq!(case.scores(), scores, "a dropped transaction changed scores");
+        case.check_reach();
+    }
+}

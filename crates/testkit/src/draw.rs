@@ -1,0 +1,120 @@
+//! Lines of random clusters: a number becomes the words of a node, a pod or an event.
+//!
+//! Drawn so that conflicts, ties and full nodes are frequent. A smaller number says less, so that
+//! property tests shrink towards plain lines.
+
+/// A number that is used up choice by choice.
+struct Dice(u64);
+
+impl Dice {
+    fn below(&mut self, count: usize) -> usize {
+        let count = count as u64;
+        let drawn = self.0 % count;
+        self.0 /= count;
+        usize::try_from(drawn).expect("a drawn number is small")
+    }
+
+    fn pick(&mut self, words: &[&'static str]) -> &'static str {
+        words[self.below(words.len())]
+    }
+}
+
+const TAINTS: [&str; 7] = [
+    "",
+    "taint=spot:PreferNoSchedule",
+    "",
+    "taint=spot:PreferNoSchedule taint=old:PreferNoSchedule",
+    "taint=spot:NoSchedule",
+    "",
+    "taint=gpu=a100:NoExecute",
+];
+
+const IMAGES: [&str; 4] = ["", "image=web@900Mi", "image=web@300Mi image=db@500Mi", "image=db@2Gi"];
+
+/// What pods ask for beside cpu and memory.
+const SHAPES: [&str; 22] = [
+    "",
+    "tolerate=spot",
+    "prefer=10:zone:in:x prefer=3:disk:in:ssd",
+    "gpu=1",
+    "port=80",
+    "select=zone:x",
+    "image=web image=db",
+    "prefer=1:zone:in:y tolerate=spot",
+    "prefer=100:disk:exists prefer=1:zone:in:x,y",
+    "require=zone:in:x,y&disk:exists require=cores:gt:8",
+    "port=80@10.0.0.1 port=53/UDP",
+    "tolerate=* image=web",
+    "gpu=2 example.com/nic=1",
+    "feature=VolumeBindMountOptions",
+    "require=@metadata.name:in:n1&zone:in:x require=@metadata.name:in:n2",
+    "namespace=shy",
+    "namespace=shy repel=own",
+    "target=n3",
+    "need=volumes",
+    "prefer=5:zone:what:x",
+    "require=@metadata.name:in:n1&@metadata.name:in:n2",
+    "target=n1 require=@metadata.name:in:n2",
+];
+
+/// A line for the node with this number.
+#[must_use]
+pub fn node(at: usize, dice: u64) -> String {
+    let mut dice = Dice(dice);
+    let words = [
+        dice.pick(&["cpu=4", "cpu=2", "cpu=1", "cpu=16"]),
+        dice.pick(&["memory=8Gi", "memory=4Gi", "memory=2Gi"]),
+        dice.pick(&["pods=110", "pods=2", "pods=1", "pods=4"]),
+        dice.pick(&["zone=x", "zone=y", ""]),
+        dice.pick(&TAINTS),
+        dice.pick(&["", "disk=ssd", "disk=hdd", "cores=16"]),
+        dice.pick(&["", "gpu=2", "gpu=1 example.com/nic=1"]),
+        dice.pick(&IMAGES),
+        dice.pick(&["", "", "", "closed"]),
+        dice.pick(&["", "feature=VolumeBindMountOptions"]),
+    ];
+    said(format!("node n{at}"), &words)
+}
+
+/// A line for the pod with this number, waiting or on `node`.
+#[must_use]
+pub fn pod(at: usize, node: Option<usize>, dice: u64) -> String {
+    let mut dice = Dice(dice);
+    let words = [
+        // Few amounts and many plain pods, so that classes have several pods.
+        dice.pick(&["cpu=500m memory=1Gi", "cpu=1", "cpu=2 memory=3Gi", ""]),
+        if dice.below(2) == 0 { "" } else { dice.pick(&SHAPES) },
+        dice.pick(&["", "", "priority=5", "priority=-1"]),
+        dice.pick(&["", "", "", "", "", "", "gate=quota", "terminating", "finished"]),
+    ];
+    let on = node.map_or(String::new(), |node| format!(" on=n{node}"));
+    said(format!("pod p{at}{on}"), &words)
+}
+
+/// An event in a cluster of `nodes` nodes and up to `pods` pods. Confirmations and refusals are of
+/// any pod, also of one that was not sent anywhere.
+#[must_use]
+pub fn event(nodes: usize, pods: usize, dice: u64) -> String {
+    let mut dice = Dice(dice);
+    let kind = dice.below(18);
+    // One more than there are: a node that pods name and that is not there, or a new one.
+    let (at, to) = (dice.below(pods), dice.below(nodes + 1));
+    match kind {
+        0..=4 => pod(at, None, dice.0),
+        5..=6 => pod(at, Some(to), dice.0),
+        7..=9 => format!("gone pod p{at}"),
+        10..=12 => node(to, dice.0),
+        13 => format!("gone node n{to}"),
+        14..=15 => format!("confirm p{at}"),
+        16 => format!("refuse p{at}"),
+        _ => format!("confirm p{at} n{to}"),
+    }
+}
+
+fn said(mut line: String, words: &[&str]) -> String {
+    for word in words.iter().filter(|word| !word.is_empty()) {
+        line.push(' ');
+        line.push_str(word);
+    }
+    line
+}
