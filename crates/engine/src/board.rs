@@ -16,8 +16,6 @@ use crate::tally::Tally;
 
 /// Marks a total that is being worked out, so that a node touched twice is looked at once.
 const STALE: i32 = UNFIT + 1;
-/// Totals kept over all boards; beyond it the board unused for longest is given up.
-const TOTALS_MAX: usize = 4 << 20;
 
 /// What was worked out for a class, and the results for every node.
 pub(crate) struct Board {
@@ -309,14 +307,18 @@ impl Board {
 }
 
 /// The boards of all classes in use.
-#[derive(Default)]
 pub(crate) struct Boards {
     boards: Vec<Option<Box<Board>>>,
     kept: usize,
     uses: u64,
+    totals_max: usize,
 }
 
 impl Boards {
+    pub(crate) fn new(totals_max: usize) -> Self {
+        Self { boards: Vec::new(), kept: 0, uses: 0, totals_max }
+    }
+
     /// The board of a class, made if there is none.
     pub(crate) fn of(
         &mut self,
@@ -343,8 +345,7 @@ impl Boards {
     }
 
     fn make_room(&mut self, places: usize) {
-        let boards_max = (TOTALS_MAX / places.max(1)).max(16);
-        if self.kept < boards_max {
+        if self.kept < (self.totals_max / places.max(1)).max(1) {
             return;
         }
         let used = |board: &Option<Box<Board>>| board.as_ref().map_or(u64::MAX, |b| b.last_used);

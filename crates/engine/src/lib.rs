@@ -23,12 +23,21 @@ use board::Boards;
 use queue::Queue;
 
 /// Choices that hold for all profiles.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub struct Options {
     /// How long units wait after failures.
     pub backoff: Backoff,
     /// Decides between nodes that are equally good, together with the pod's uid.
     pub seed: u64,
+    /// How many totals of nodes are kept over all classes, at twelve bytes each. Classes beyond it
+    /// are worked out anew whenever their turn comes.
+    pub totals_max: usize,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { backoff: Backoff::default(), seed: 0, totals_max: 4 << 20 }
+    }
 }
 
 /// A scheduler for any number of profiles that share one cluster.
@@ -51,7 +60,7 @@ impl Scheduler {
             usage: Usage::default(),
             profiles,
             queue: Queue::new(options.backoff),
-            boards: Boards::default(),
+            boards: Boards::new(options.totals_max),
             attempt: Attempt::default(),
             seed: options.seed,
         }

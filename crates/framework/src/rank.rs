@@ -26,6 +26,7 @@ impl Normalize {
     /// The score of a raw score when `highest` is the highest among all nodes that fit.
     #[must_use]
     pub fn score(self, raw: i32, highest: i32) -> i32 {
+        let highest = highest.max(0);
         match self {
             Self::Ready => raw,
             Self::Highest if highest == 0 => 0,
@@ -85,6 +86,7 @@ mod tests {
             (Normalize::Highest, 30, 90, 33),
             (Normalize::Highest, 90, 90, 100),
             (Normalize::Highest, i32::MAX, 1, 100),
+            (Normalize::Highest, -5, -5, 0),
             (Normalize::HighestIsWorst, 0, 0, 100),
             (Normalize::HighestIsWorst, 0, 3, 100),
             (Normalize::HighestIsWorst, 1, 3, 67),

@@ -9,7 +9,7 @@ use clap::{Parser, Subcommand};
 
 /// A Kubernetes scheduler for clusters that run everything at once.
 #[derive(Parser)]
-#[command(name = "kubenexus", version, about, max_term_width = 100)]
+#[command(name = "kubenexus", version, max_term_width = 100)]
 struct Cli {
     #[command(subcommand)]
     command: Command,

@@ -54,10 +54,7 @@ impl Load {
 
     fn add(&mut self, charge: &Charge<ResourceId>, sign: i64) {
         let amounts = &charge.amounts;
-        // Absurd requests wrap around, as they do in kube-scheduler, and come back when undone.
-        let add = |total: &mut i64, amount: i64| {
-            *total = total.wrapping_add(sign.wrapping_mul(amount));
-        };
+        let add = |total: &mut i64, amount: i64| add_capped(total, amount, sign);
         add(&mut self.cpu, amounts.cpu);
         add(&mut self.memory, amounts.memory);
         add(&mut self.ephemeral, amounts.ephemeral);
@@ -74,11 +71,12 @@ impl Load {
         }
         let rare = self.rare.get_or_insert_default();
         for (resource, amount) in scalars {
-            let amount = sign.wrapping_mul(*amount);
-            match rare.scalars.binary_search_by_key(resource, |(id, _)| *id) {
-                Ok(at) => rare.scalars[at].1 = rare.scalars[at].1.wrapping_add(amount),
-                Err(at) => rare.scalars.insert(at, (*resource, amount)),
-            }
+            let at = rare.scalars.binary_search_by_key(resource, |(id, _)| *id);
+            let at = at.unwrap_or_else(|at| {
+                rare.scalars.insert(at, (*resource, 0));
+                at
+            });
+            add_capped(&mut rare.scalars[at].1, *amount, sign);
         }
         rare.scalars.retain(|(_, amount)| *amount != 0);
         for port in &class.ports {
@@ -105,6 +103,14 @@ impl Rare {
             }
         }
     }
+}
+
+/// What one pod counts with at most, of anything: a petabyte, or a billion CPUs. Thousands of
+/// pods that ask for more than exists must not overflow a sum and make a full node look empty.
+const CHARGE_MAX: i64 = 1 << 50;
+
+fn add_capped(total: &mut i64, amount: i64, sign: i64) {
+    *total = total.wrapping_add(sign * amount.clamp(0, CHARGE_MAX));
 }
 
 /// A node that is not what it was.

@@ -64,7 +64,8 @@ impl Scores for Prepared {
                 let size = node.image_size(*image)?;
                 Some(weighted(size, view.catalog.image(*image).nodes, all))
             };
-            *out = score(self.images.iter().filter_map(count).sum(), self.images.len());
+            let present = self.images.iter().filter_map(count).fold(0, i64::saturating_add);
+            *out = score(present, self.images.len());
         }
     }
 }

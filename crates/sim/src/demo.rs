@@ -197,5 +197,5 @@ fn scheduler(seed: u64) -> Scheduler {
         max: settings.max_backoff,
         ..Backoff::default()
     };
-    Scheduler::new(catalog, profiles, engine::Options { backoff, seed })
+    Scheduler::new(catalog, profiles, engine::Options { backoff, seed, ..Default::default() })
 }

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use testkit::{Script, draw};
 
 use crate::cold_path::{
-    act, check_none_oversleeps, check_usage, config, patient, profiles, step_judged,
+    act, check_none_oversleeps, check_usage, config, forgetful, patient, profiles, step_judged,
 };
 
 /// How a sequence begins and goes on.
@@ -32,8 +32,7 @@ fn story(nodes: impl Strategy<Value = usize>) -> impl Strategy<Value = Story> {
 
 /// Every decision is one that the cold path would make, nobody sleeps while a node has room, and
 /// what is taken is what the pods on nodes take.
-fn check(story: &Story) {
-    let mut run = patient(&profiles()[story.profile]);
+fn check(story: &Story, mut run: Script) {
     for (at, line) in story.lines.iter().enumerate() {
         act(&mut run, line);
         let is_settling = at % 3 == 2;
@@ -51,7 +50,12 @@ proptest! {
 
     #[test]
     fn small_clusters_keep_what_asking_anew_would_say(story in story(1usize..12)) {
-        check(&story);
+        check(&story, patient(&profiles()[story.profile]));
+    }
+
+    #[test]
+    fn what_was_given_up_is_worked_out_anew(story in story(1usize..12)) {
+        check(&story, forgetful(&profiles()[story.profile]));
     }
 }
 
@@ -61,7 +65,7 @@ proptest! {
     /// With more nodes, boards are brought up to date node by node instead of as a whole.
     #[test]
     fn larger_clusters_keep_what_asking_anew_would_say(story in story(17usize..40)) {
-        check(&story);
+        check(&story, patient(&profiles()[story.profile]));
     }
 }
 

@@ -144,7 +144,7 @@ fn a_parked_unit_is_tried_again_after_five_minutes() {
 #[test]
 fn backoff_and_flush_are_as_configured() {
     let backoff = Backoff { initial: Millis(50), max: Millis(120), flush: Millis::seconds(7) };
-    let mut run = Script::new(&[default_profile()], Options { backoff, seed: 0 });
+    let mut run = Script::new(&[default_profile()], Options { backoff, ..Options::default() });
     run.command("pod p");
     for millis in [50, 100, 120, 120] {
         run.command("step");

@@ -29,11 +29,16 @@ impl Visitor<'_> for AmountVisitor {
     }
 
     fn visit_str<E: Error>(self, text: &str) -> Result<Amount, E> {
-        Quantity::parse(text).map(Amount).map_err(E::custom)
+        let quantity = Quantity::parse(text).map_err(E::custom)?;
+        // No object that the API server takes has one, and nothing below knows what it would mean.
+        if quantity < Quantity::default() {
+            return Err(E::custom(format!("{text:?} is negative (expected 0 or more)")));
+        }
+        Ok(Amount(quantity))
     }
 
     fn visit_i64<E: Error>(self, value: i64) -> Result<Amount, E> {
-        Ok(Amount(Quantity::from_units(value)))
+        self.visit_str(&value.to_string())
     }
 
     fn visit_u64<E: Error>(self, value: u64) -> Result<Amount, E> {

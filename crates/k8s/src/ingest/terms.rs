@@ -12,7 +12,7 @@ pub(super) fn term(view: SelectorTerm) -> NodeTerm {
 }
 
 pub(super) fn preference(view: PreferredTerm) -> Preference {
-    Preference { weight: view.weight, term: term(view.preference) }
+    Preference { weight: view.weight.0, term: term(view.preference) }
 }
 
 fn requirements<O>(views: Vec<Expression>, operator: fn(&str) -> O) -> Vec<RequirementSpec<O>> {

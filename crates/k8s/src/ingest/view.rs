@@ -138,7 +138,7 @@ views! {
         preferred_during_scheduling_ignored_during_execution: Vec<PreferredTerm>,
     }
     NodeSelector { node_selector_terms: Vec<SelectorTerm>, }
-    PreferredTerm { weight: i32, preference: SelectorTerm, }
+    PreferredTerm { weight: Weight, preference: SelectorTerm, }
     SelectorTerm { match_expressions: Vec<Expression>, match_fields: Vec<Expression>, }
     Expression { key: String, operator: String, values: Vec<String>, }
 
@@ -155,6 +155,22 @@ views! {
         name: String,
         allocated_resources: Option<List>,
         resources: Option<Resources>,
+    }
+}
+
+/// The weight of a preference, which is never negative.
+#[derive(Clone, Copy, Default, serde::Deserialize)]
+#[serde(try_from = "i32")]
+pub(super) struct Weight(pub(super) i32);
+
+impl TryFrom<i32> for Weight {
+    type Error = String;
+
+    fn try_from(weight: i32) -> Result<Self, String> {
+        if weight < 0 {
+            return Err(format!("{weight} is negative (expected 0 or more)"));
+        }
+        Ok(Self(weight))
     }
 }
 

@@ -18,7 +18,8 @@ const READ_MAX: u64 = 2 << 20;
 pub(crate) fn run(file: &Path) -> anyhow::Result<()> {
     let reading = || format!("reading {}", file.display());
     let mut bytes = Vec::new();
-    File::open(file).with_context(reading)?.take(READ_MAX).read_to_end(&mut bytes)?;
+    let opened = File::open(file).with_context(reading)?;
+    opened.take(READ_MAX).read_to_end(&mut bytes).with_context(reading)?;
     let text = String::from_utf8(bytes).map_err(|_| anyhow!("not UTF-8 text"));
     let answer = check(file, &text.with_context(reading)?, plugins::known())?;
     io::stdout().write_all(answer.as_bytes()).context("writing the answer")

@@ -141,11 +141,12 @@ fn profile(config: Option<&Value>, scheduler: &str) -> Result<ProfileSettings> {
         None => config::defaults(plugins::known()),
     };
     let name = if scheduler.is_empty() { "default-scheduler" } else { scheduler };
-    let names: Vec<_> = settings.profiles.iter().map(|p| p.scheduler.clone()).collect();
+    let quoted = |name: &str| shown(&Value::String(name.into()));
+    let names: Vec<_> = settings.profiles.iter().map(|p| quoted(&p.scheduler)).collect();
     let found = settings.profiles.into_iter().find(|profile| profile.scheduler == name);
     found.ok_or_else(|| {
-        let name = shown(&Value::String(name.into()));
-        anyhow!("pod.spec.schedulerName: no profile is named {name}; there are {names:?}")
+        let (name, names) = (quoted(name), names.join(", "));
+        anyhow!("pod.spec.schedulerName: no profile is named {name}; there are {names}")
     })
 }
 

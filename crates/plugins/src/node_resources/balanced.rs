@@ -98,11 +98,10 @@ fn percent_even(deviation: f64) -> i32 {
     ((1.0 - deviation) * 100.0) as i32
 }
 
-/// The share of a resource that is taken, at most 1.
+/// The share of a resource that is taken, from 0 to 1.
 #[expect(clippy::cast_precision_loss, reason = "the same rounding as upstream's")]
 fn share(taken: i64, offered: i64) -> f64 {
-    let share = taken as f64 / offered as f64;
-    if share > 1.0 { 1.0 } else { share }
+    (taken as f64 / offered as f64).clamp(0.0, 1.0)
 }
 
 /// 100 less the standard deviation of shares. The order of the operations is upstream's: floats

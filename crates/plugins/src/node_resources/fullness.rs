@@ -44,7 +44,7 @@ impl Fullness {
             let score = match &self.strategy {
                 Kind::Least => least(requested, level.offered),
                 Kind::Most => most(requested, level.offered),
-                Kind::Ratio(shape) => match along(shape, utilization(requested, level.offered)) {
+                Kind::Ratio(shape) => match along(shape, most(requested, level.offered)) {
                     // A resource whose score is 0 is left out of the mean.
                     0 => continue,
                     score => score,
@@ -78,10 +78,11 @@ impl Scores for Fullness {
 /// than 2^-46, while it lies at least 1/whole away from the next integer, if it is not one.
 const FLOAT_MAX: i64 = 1 << 45;
 
-/// `part * 100 / whole` for a part that is no more than its whole.
+/// `part * 100 / whole`, where a part is at least nothing and at most the whole.
 #[expect(clippy::cast_precision_loss, clippy::cast_possible_truncation, reason = "see FLOAT_MAX")]
 fn percent(part: i64, whole: i64) -> i64 {
-    if whole < FLOAT_MAX && part >= 0 {
+    let part = part.clamp(0, whole);
+    if whole < FLOAT_MAX {
         return (part as f64 * 100.0 / whole as f64) as i64;
     }
     let share = i128::from(part) * 100 / i128::from(whole);
@@ -89,15 +90,11 @@ fn percent(part: i64, whole: i64) -> i64 {
 }
 
 fn least(requested: i64, offered: i64) -> i64 {
-    if requested > offered { 0 } else { percent(offered - requested, offered) }
+    percent(offered.saturating_sub(requested), offered)
 }
 
 fn most(requested: i64, offered: i64) -> i64 {
-    percent(requested.min(offered), offered)
-}
-
-fn utilization(requested: i64, offered: i64) -> i64 {
-    if requested > offered { 100 } else { percent(requested, offered) }
+    percent(requested, offered)
 }
 
 /// The height of the line at `at`; flat before its first and after its last point.
@@ -125,19 +122,19 @@ mod tests {
 
     #[test]
     fn fullness_by_table() {
-        // (requested, offered, least, most, utilization)
+        // (requested, offered, least, most)
         let table = [
-            (0, 4000, 100, 0, 0),
-            (1000, 4000, 75, 25, 25),
-            (4000, 4000, 0, 100, 100),
-            (5000, 4000, 0, 100, 100),
-            (1, 3, 66, 33, 33),
-            (i64::MAX / 2, i64::MAX, 50, 49, 49),
+            (0, 4000, 100, 0),
+            (1000, 4000, 75, 25),
+            (4000, 4000, 0, 100),
+            (5000, 4000, 0, 100),
+            (1, 3, 66, 33),
+            (i64::MAX / 2, i64::MAX, 50, 49),
+            (i64::MIN, 4000, 100, 0),
         ];
-        for (requested, offered, l, m, u) in table {
+        for (requested, offered, l, m) in table {
             assert_eq!(least(requested, offered), l, "least {requested}/{offered}");
             assert_eq!(most(requested, offered), m, "most {requested}/{offered}");
-            assert_eq!(utilization(requested, offered), u, "utilization {requested}/{offered}");
         }
     }
 

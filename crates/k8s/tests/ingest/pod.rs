@@ -1,0 +1,289 @@
+//! Pods as clusters serve them.
+
+use model::{
+    Effect, Features, FieldOperator, HostPort, LabelOperator, Need, Operator, Protocol, Repels,
+    Toleration,
+};
+use serde_json::{Value, json};
+
+use crate::pod_facts;
+
+/// A pod of a Deployment, as the API server serves it once it runs.
+fn deployed() -> Value {
+    json!({
+        "apiVersion": "v1", "kind": "Pod",
+        "metadata": {
+            "generateName": "web-6d4b75cb6d-", "name": "web-6d4b75cb6d-x2x7q", "namespace": "shop",
+            "uid": "0b9e63c2", "resourceVersion": "4711",
+            "labels": {"app": "web", "pod-template-hash": "6d4b75cb6d"},
+            "ownerReferences": [{"apiVersion": "apps/v1", "kind": "ReplicaSet",
+                "name": "web-6d4b75cb6d", "uid": "1f", "controller": true}],
+            "managedFields": [{"manager": "kube-controller-manager", "operation": "Update",
+                "fieldsV1": {"f:spec": {"f:containers": {"k:{\"name\":\"web\"}": {".": {}}}}}}]
+        },
+        "spec": {
+            "containers": [{
+                "name": "web", "image": "registry.example:5000/shop/web",
+                "imagePullPolicy": "Always",
+                "ports": [{"containerPort": 8080, "protocol": "TCP"},
+                          {"containerPort": 9090, "hostPort": 9090, "protocol": "TCP"}],
+                "resources": {"limits": {"memory": "512Mi"},
+                              "requests": {"cpu": "250m", "memory": "256Mi"}},
+                "livenessProbe": {"httpGet": {"path": "/", "port": 8080}},
+                "volumeMounts": [{"mountPath": "/var/run/secrets", "name": "kube-api-access"}]
+            }],
+            "initContainers": [{"name": "mesh", "image": "mesh:v2", "restartPolicy": "Always",
+                "ports": [{"hostPort": 53, "hostIP": "10.0.0.1", "protocol": "UDP"}]}],
+            "nodeName": "node-7", "priority": 1000, "priorityClassName": "web",
+            "restartPolicy": "Always", "schedulerName": "default-scheduler",
+            "serviceAccountName": "web", "nodeSelector": {"pool": "web"},
+            "tolerations": [
+                {"effect": "NoExecute", "key": "node.kubernetes.io/not-ready",
+                 "operator": "Exists", "tolerationSeconds": 300},
+                {"key": "pool", "value": "web"},
+                {"key": "level", "operator": "Gt", "value": "3"}
+            ],
+            "volumes": [{"name": "kube-api-access", "projected": {"sources": []}},
+                        {"name": "tmp", "emptyDir": {}}, {"name": "cfg", "configMap": {}}]
+        },
+        "status": {"phase": "Running", "qosClass": "Burstable", "hostIP": "10.0.0.9",
+            "conditions": [{"type": "Ready", "status": "True"}]}
+    })
+}
+
+#[test]
+fn a_pod_of_a_deployment_becomes_facts() {
+    let facts = pod_facts(&deployed());
+    let key = (&*facts.key.uid, &*facts.key.namespace, &*facts.key.name);
+    assert_eq!(key, ("0b9e63c2", "shop", "web-6d4b75cb6d-x2x7q"));
+    assert_eq!((facts.priority, facts.node.as_deref()), (1000, Some("node-7")));
+    assert!(!facts.is_finished && !facts.is_terminating && facts.gates.is_empty());
+    let spec = facts.spec;
+    assert_eq!((&*spec.scheduler, &*spec.namespace), ("default-scheduler", "shop"));
+    assert_eq!(spec.target, None, "a pod on a node names no target");
+    assert_eq!(spec.node_selector, [("pool".into(), "web".into())]);
+    assert_eq!(spec.images, ["mesh:v2", "registry.example:5000/shop/web:latest"]);
+    assert_eq!((spec.required, spec.needs, spec.repels), (None, vec![], None));
+    assert!(spec.features.is_empty());
+    let fit = &spec.requests.fit;
+    assert_eq!((fit.cpu, fit.memory), (250, 256 << 20));
+}
+
+#[test]
+fn host_ports_of_sidecars_and_containers_are_taken() {
+    let port = |address: Option<&str>, protocol, port| HostPort {
+        address: address.map(String::from),
+        protocol,
+        port,
+    };
+    let expected = [port(Some("10.0.0.1"), Protocol::Udp, 53), port(None, Protocol::Tcp, 9090)];
+    assert_eq!(pod_facts(&deployed()).spec.ports, expected);
+}
+
+#[test]
+fn host_ports_by_table() {
+    let ports = |port: Value| pod_facts(&json!({"spec": {"containers": [{"ports": [port]}]}}));
+    // (port, address, protocol, whether one is taken)
+    let table = [
+        (json!({"containerPort": 80}), None, Protocol::Tcp, false),
+        (json!({"hostPort": 0}), None, Protocol::Tcp, false),
+        (json!({"hostPort": -1}), None, Protocol::Tcp, false),
+        (json!({"hostPort": 80}), None, Protocol::Tcp, true),
+        (json!({"hostPort": 80, "hostIP": "0.0.0.0"}), None, Protocol::Tcp, true),
+        (json!({"hostPort": 80, "hostIP": "::"}), Some("::"), Protocol::Tcp, true),
+        (json!({"hostPort": 80, "protocol": "SCTP"}), None, Protocol::Sctp, true),
+        (json!({"hostPort": 80, "protocol": "QUIC"}), None, Protocol::Other("QUIC".into()), true),
+    ];
+    for (view, address, protocol, is_taken) in table {
+        let address = address.map(String::from);
+        let expected = is_taken.then_some(HostPort { address, protocol, port: 80 });
+        assert_eq!(ports(view.clone()).spec.ports, Vec::from_iter(expected), "{view}");
+    }
+}
+
+#[test]
+fn tolerations_that_compare_numbers_tolerate_nothing() {
+    let toleration = |key: &str, value: &str, operator, effect| Toleration {
+        key: Some(key.to_owned()),
+        value: value.to_owned(),
+        operator,
+        effect,
+    };
+    let not_ready = "node.kubernetes.io/not-ready";
+    let expected = [
+        toleration(not_ready, "", Operator::Exists, Some(Effect::NoExecute)),
+        toleration("pool", "web", Operator::Equal, None),
+        toleration("level", "3", Operator::Never, None),
+    ];
+    assert_eq!(pod_facts(&deployed()).spec.tolerations, expected);
+    let all = json!({"spec": {"tolerations": [{"operator": "Exists"}]}});
+    assert_eq!(pod_facts(&all).spec.tolerations[0].key, None);
+}
+
+/// A static pod: its kubelet made it, the API server only mirrors it.
+#[test]
+fn a_static_pod_takes_its_place() {
+    let facts = pod_facts(&json!({
+        "metadata": {"name": "etcd-master-0", "namespace": "kube-system", "uid": "e1",
+            "annotations": {"kubernetes.io/config.mirror": "f00"}},
+        "spec": {"nodeName": "master-0", "hostNetwork": true, "priority": 2_000_001_000,
+            "schedulerName": "default-scheduler", "tolerations": [{"effect": "NoExecute",
+            "operator": "Exists"}], "containers": [{"name": "etcd", "image": "etcd:3.6",
+            "resources": {"requests": {"cpu": "100m", "memory": "100Mi"}}}]},
+        "status": {"phase": "Running"}
+    }));
+    assert_eq!(facts.node.as_deref(), Some("master-0"));
+    assert_eq!(facts.priority, 2_000_001_000);
+    assert_eq!(facts.spec.requests.charge.amounts.cpu, 100);
+    assert!(facts.spec.features.is_empty());
+}
+
+#[test]
+fn a_pod_to_judge_names_its_target() {
+    let judged = kubenexus_k8s::ingest::pod_to_judge(&deployed()).expect("a pod");
+    assert_eq!(judged.target.as_deref(), Some("node-7"));
+    let rest = model::PodSpec { target: None, ..judged };
+    assert_eq!(rest, pod_facts(&deployed()).spec);
+}
+
+#[test]
+fn the_way_of_a_pod_by_table() {
+    // (status and metadata, finished, terminating)
+    let table = [
+        (json!({"status": {"phase": "Pending"}}), false, false),
+        (json!({"status": {"phase": "Succeeded"}}), true, false),
+        (json!({"status": {"phase": "Failed"}}), true, false),
+        (json!({"status": {"phase": "Unknown"}}), false, false),
+        (json!({"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}}), false, true),
+    ];
+    for (object, is_finished, is_terminating) in table {
+        let facts = pod_facts(&object);
+        let found = (facts.is_finished, facts.is_terminating);
+        assert_eq!(found, (is_finished, is_terminating), "{object}");
+    }
+    let gated = pod_facts(&json!({"spec": {"schedulingGates": [{"name": "a"}, {"name": "b"}]}}));
+    assert_eq!(gated.gates.iter().map(|gate| &**gate).collect::<Vec<_>>(), ["a", "b"]);
+}
+
+#[test]
+fn a_pod_without_uid_is_known_by_its_name() {
+    let facts = pod_facts(&json!({"metadata": {"name": "a", "namespace": "b"}}));
+    assert_eq!(&*facts.key.uid, "b/a");
+}
+
+#[test]
+fn images_get_the_tag_that_nodes_report() {
+    // (image, as nodes know it)
+    let table = [
+        ("app", "app:latest"),
+        ("app:v1", "app:v1"),
+        ("registry.example/app", "registry.example/app:latest"),
+        ("registry.example:5000/app", "registry.example:5000/app:latest"),
+        ("registry.example:5000/app:v1", "registry.example:5000/app:v1"),
+        ("app@sha256:0123", "app@sha256:0123"),
+    ];
+    for (image, expected) in table {
+        let pod = json!({"spec": {"containers": [{"image": image}]}});
+        assert_eq!(pod_facts(&pod).spec.images, [expected]);
+        let pod = json!({"spec": {"volumes": [{"image": {"reference": image}}]}});
+        assert_eq!(pod_facts(&pod).spec.images, [expected]);
+    }
+}
+
+#[test]
+fn node_affinity_keeps_terms_and_weights() {
+    let expression = |operator: &str| json!({"key": "k", "operator": operator, "values": ["1"]});
+    let operators = ["In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt", "Near"].map(expression);
+    let spec = pod_facts(&json!({"spec": {"affinity": {"nodeAffinity": {
+        "requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [
+            {"matchExpressions": operators}, {"matchFields": [
+                {"key": "metadata.name", "operator": "In", "values": ["n"]},
+                {"key": "metadata.name", "operator": "NotIn", "values": ["n"]},
+                {"key": "metadata.name", "operator": "Exists"}]}]},
+        "preferredDuringSchedulingIgnoredDuringExecution": [
+            {"weight": 80, "preference": {"matchExpressions": [expression("In")]}}]
+    }}}}))
+    .spec;
+    let required = spec.required.expect("required terms");
+    let labels: Vec<_> = required[0].expressions.iter().map(|e| e.operator).collect();
+    use LabelOperator::{DoesNotExist, Exists, Gt, In, Lt, NotIn, Unknown};
+    assert_eq!(labels, [In, NotIn, Exists, DoesNotExist, Gt, Lt, Unknown]);
+    let fields: Vec<_> = required[1].fields.iter().map(|f| f.operator).collect();
+    assert_eq!(fields, [FieldOperator::In, FieldOperator::NotIn, FieldOperator::Unknown]);
+    assert_eq!((spec.preferred[0].weight, &*spec.preferred[0].term.expressions[0].key), (80, "k"));
+    let none = json!({"spec": {"affinity": {"nodeAffinity": {
+        "requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": []}}}}});
+    assert_eq!(pod_facts(&none).spec.required, Some(vec![]), "no terms match no node");
+}
+
+#[test]
+fn what_is_not_supported_yet_is_noticed() {
+    let term = json!([{"topologyKey": "zone"}]);
+    let required = json!({"requiredDuringSchedulingIgnoredDuringExecution": term});
+    let preferred = json!({"preferredDuringSchedulingIgnoredDuringExecution": term});
+    let mut table = vec![
+        (json!({"volumes": [{"emptyDir": {}}, {"hostPath": {"path": "/"}}]}), None),
+        (json!({"volumes": [{"nfs": {}}, {"csi": {"driver": "d"}}]}), None),
+        (json!({"resourceClaims": [{"name": "gpu"}]}), Some(Need::ResourceClaims)),
+        (json!({"topologySpreadConstraints": [{}]}), Some(Need::TopologySpread)),
+        (json!({"affinity": {"podAffinity": required}}), Some(Need::PodAffinity)),
+        (json!({"affinity": {"podAntiAffinity": required}}), Some(Need::PodAffinity)),
+        (json!({"affinity": {"podAffinity": preferred}}), Some(Need::PodAffinity)),
+        (json!({"affinity": {"podAntiAffinity": preferred}}), Some(Need::PodAffinity)),
+    ];
+    for kind in [
+        "persistentVolumeClaim",
+        "ephemeral",
+        "gcePersistentDisk",
+        "awsElasticBlockStore",
+        "azureDisk",
+        "azureFile",
+        "cinder",
+        "iscsi",
+        "portworxVolume",
+        "rbd",
+        "vsphereVolume",
+    ] {
+        table.push((json!({"volumes": [{kind: {}}]}), Some(Need::Volumes)));
+    }
+    for (spec, need) in table {
+        let facts = pod_facts(&json!({"spec": spec}));
+        assert_eq!(facts.spec.needs, Vec::from_iter(need), "{spec}");
+    }
+}
+
+#[test]
+fn anti_affinity_repels_by_table() {
+    // (terms, whom)
+    let table = [
+        (json!([]), None),
+        (json!([{"topologyKey": "zone"}]), Some(Repels::OwnNamespace)),
+        (json!([{"namespaces": ["other"]}]), Some(Repels::AnyNamespace)),
+        (json!([{"namespaceSelector": {}}]), Some(Repels::AnyNamespace)),
+        (json!([{"topologyKey": "zone"}, {"namespaceSelector": {}}]), Some(Repels::AnyNamespace)),
+    ];
+    for (terms, repels) in table {
+        let anti = json!({"requiredDuringSchedulingIgnoredDuringExecution": terms});
+        let pod = json!({"spec": {"affinity": {"podAntiAffinity": anti}}});
+        assert_eq!(pod_facts(&pod).spec.repels, repels, "{terms}");
+    }
+}
+
+#[test]
+fn features_a_pod_needs_by_table() {
+    let rules = json!([{"restartPolicyRules": [{"action": "RestartAllContainers"}]}]);
+    let mounts = json!([{"volumeMounts": [{"bindMountOptions": ["noexec"]}]}]);
+    // (spec, feature)
+    let table = [
+        (json!({"containers": rules}), Features::RESTART_ALL),
+        (json!({"initContainers": rules}), Features::RESTART_ALL),
+        (json!({"containers": mounts}), Features::BIND_MOUNT_OPTIONS),
+        (json!({"ephemeralContainers": mounts}), Features::BIND_MOUNT_OPTIONS),
+        (json!({"hostNetwork": true, "hostUsers": false}), Features::USER_NAMESPACE_HOST_NETWORK),
+        (json!({"hostNetwork": true}), Features::default()),
+        (json!({"hostUsers": false}), Features::default()),
+    ];
+    for (spec, feature) in table {
+        assert_eq!(pod_facts(&json!({"spec": spec})).spec.features, feature, "{spec}");
+    }
+}

@@ -1,0 +1,191 @@
+//! Decisions as the API server and users see them, to the letter.
+
+use kubenexus_k8s::render::{binding, code_word, condition, reason_text};
+use model::{
+    Catalog, Code, Diagnosis, Need, NodeFacts, PodFacts, PodKey, PodSpec, Reason, ResourceId,
+};
+
+fn boxed(names: &[&'static str]) -> Box<[&'static str]> {
+    names.into()
+}
+
+/// One of every reason, in the order of their declaration.
+fn every_reason(gpu: ResourceId) -> Vec<Reason> {
+    vec![
+        Reason::NoNodes,
+        Reason::Gated(Box::new(["example.com/quota".into(), "example.com/team".into()])),
+        Reason::OtherNode,
+        Reason::Closed,
+        Reason::UntoleratedTaint,
+        Reason::NodeAffinity,
+        Reason::AddedAffinity,
+        Reason::AffinityConflict,
+        Reason::NotNamed(boxed(&["NodeAffinity", "Other"])),
+        Reason::NoneNamed(boxed(&["NodeAffinity"])),
+        Reason::NoneNamed(boxed(&["NodeAffinity", "Other"])),
+        Reason::HostPort,
+        Reason::TooManyPods,
+        Reason::Insufficient { resource: ResourceId::MEMORY, is_beyond_node: false },
+        Reason::Insufficient { resource: gpu, is_beyond_node: true },
+        Reason::MissingFeature,
+        Reason::Repelled,
+        Reason::NotSupported(Need::Volumes),
+        Reason::NotSupported(Need::ResourceClaims),
+        Reason::NotSupported(Need::PodAffinity),
+        Reason::NotSupported(Need::TopologySpread),
+        Reason::BrokenPreference,
+    ]
+}
+
+/// What users read for a reason, and whether evicting pods may help.
+fn expected(reason: &Reason) -> (&'static str, &'static str) {
+    let never = "UnschedulableAndUnresolvable";
+    match reason {
+        Reason::NoNodes => ("no nodes available to schedule pods", never),
+        Reason::Gated(_) => {
+            ("waiting for scheduling gates: [example.com/quota example.com/team]", never)
+        }
+        Reason::OtherNode => ("node(s) didn't match the requested node name", never),
+        Reason::Closed => ("node(s) were unschedulable", never),
+        Reason::UntoleratedTaint => ("node(s) had untolerated taint(s)", never),
+        Reason::NodeAffinity => ("node(s) didn't match Pod's node affinity/selector", never),
+        Reason::AddedAffinity => ("node(s) didn't match scheduler-enforced node affinity", never),
+        Reason::AffinityConflict => ("pod affinity terms conflict", never),
+        Reason::NotNamed(_) => ("node(s) didn't satisfy plugin(s) [NodeAffinity Other]", never),
+        Reason::NoneNamed(plugins) => match plugins.len() {
+            1 => ("node(s) didn't satisfy plugin NodeAffinity", never),
+            _ => ("node(s) didn't satisfy plugin(s) [NodeAffinity Other] simultaneously", never),
+        },
+        Reason::HostPort => {
+            ("node(s) didn't have free ports for the requested pod ports", "Unschedulable")
+        }
+        Reason::TooManyPods => ("Too many pods", "Unschedulable"),
+        Reason::Insufficient { is_beyond_node: false, .. } => {
+            ("Insufficient memory", "Unschedulable")
+        }
+        Reason::Insufficient { is_beyond_node: true, .. } => ("Insufficient nvidia.com/gpu", never),
+        Reason::MissingFeature => ("node(s) didn't match Pod's required features", never),
+        Reason::Repelled => (
+            "a pod on a node has a required anti-affinity that may keep this pod away, and \
+             inter-pod affinity is not supported yet",
+            never,
+        ),
+        Reason::NotSupported(need) => (not_supported(*need), never),
+        Reason::BrokenPreference => {
+            ("a preferred node affinity term is invalid, so nodes cannot be ranked", "Error")
+        }
+    }
+}
+
+fn not_supported(need: Need) -> &'static str {
+    match need {
+        Need::Volumes => "volumes that tie a pod to nodes (claims and disks) are not supported yet",
+        Need::ResourceClaims => "resource claims (DRA) are not supported yet",
+        Need::PodAffinity => "inter-pod affinity and anti-affinity are not supported yet",
+        Need::TopologySpread => "topology spread constraints are not supported yet",
+    }
+}
+
+#[test]
+fn every_reason_has_its_text_and_code() {
+    let mut catalog = Catalog::default();
+    let gpu = catalog.resource("nvidia.com/gpu");
+    for reason in every_reason(gpu) {
+        let found = (&*reason_text(&reason, &catalog), code_word(reason.code()));
+        assert_eq!(found, expected(&reason), "{reason:?}");
+    }
+    let words = [Code::Unschedulable, Code::Unresolvable, Code::Error].map(code_word);
+    assert_eq!(words, ["Unschedulable", "UnschedulableAndUnresolvable", "Error"]);
+}
+
+#[test]
+fn a_binding_is_these_bytes() {
+    let mut catalog = Catalog::default();
+    let facts = NodeFacts { name: "node-1".into(), ..NodeFacts::default() };
+    let (node, _) = catalog.apply_node(&facts);
+    let key = PodKey { uid: "uid-\"1\"".into(), namespace: "shop".into(), name: "web".into() };
+    let pod = catalog.add_pod(&PodFacts {
+        key,
+        spec: PodSpec::default(),
+        priority: 0,
+        gates: Box::default(),
+        node: None,
+        is_finished: false,
+        is_terminating: false,
+    });
+    let text = serde_json::to_string(&binding(&catalog, pod, node)).expect("JSON");
+    let expected = concat!(
+        r#"{"apiVersion":"v1","kind":"Binding","#,
+        r#""metadata":{"name":"web","namespace":"shop","uid":"uid-\"1\""},"#,
+        r#""target":{"apiVersion":"v1","kind":"Node","name":"node-1"}}"#
+    );
+    assert_eq!(text, expected);
+}
+
+fn check_condition(diagnosis: &Diagnosis, reason: &str, message: &str) {
+    let found = condition(diagnosis, &Catalog::default());
+    let text = serde_json::to_value(&found).expect("JSON");
+    let expected = serde_json::json!({
+        "type": "PodScheduled", "status": "False", "reason": reason, "message": message,
+    });
+    assert_eq!(text, expected);
+}
+
+#[test]
+fn nodes_are_counted_by_text() {
+    let short = |is_beyond_node| Reason::Insufficient { resource: ResourceId::CPU, is_beyond_node };
+    let counts = vec![
+        (Reason::UntoleratedTaint, 3),
+        (short(false), 2),
+        (short(true), 5),
+        (Reason::TooManyPods, 12),
+    ];
+    let message = "0/22 nodes are available: 12 Too many pods, 3 node(s) had untolerated taint(s), \
+                   7 Insufficient cpu.";
+    check_condition(&Diagnosis { nodes: 22, rejection: None, counts }, "Unschedulable", message);
+}
+
+#[test]
+fn a_pod_turned_away_as_a_whole_has_one_reason() {
+    let diagnosis =
+        |nodes, rejection| Diagnosis { nodes, rejection: Some(rejection), counts: vec![] };
+    // (nodes, rejection, reason, message)
+    let table = [
+        (0, Reason::NoNodes, "Unschedulable", "no nodes available to schedule pods"),
+        (
+            3,
+            Reason::NotSupported(Need::ResourceClaims),
+            "Unschedulable",
+            "0/3 nodes are available: resource claims (DRA) are not supported yet.",
+        ),
+        (
+            3,
+            Reason::NoneNamed(boxed(&["NodeAffinity"])),
+            "Unschedulable",
+            "0/3 nodes are available: node(s) didn't satisfy plugin NodeAffinity.",
+        ),
+        (
+            3,
+            Reason::AffinityConflict,
+            "Unschedulable",
+            "0/3 nodes are available: pod affinity terms conflict.",
+        ),
+        (
+            3,
+            Reason::BrokenPreference,
+            "SchedulerError",
+            "a preferred node affinity term is invalid, so nodes cannot be ranked",
+        ),
+    ];
+    for (nodes, rejection, reason, message) in table {
+        check_condition(&diagnosis(nodes, rejection), reason, message);
+    }
+}
+
+#[test]
+fn one_node_that_cannot_be_judged_makes_it_an_error() {
+    let counts = vec![(Reason::Closed, 1), (Reason::BrokenPreference, 1)];
+    let message = "0/2 nodes are available: 1 a preferred node affinity term is invalid, so nodes \
+                   cannot be ranked, 1 node(s) were unschedulable.";
+    check_condition(&Diagnosis { nodes: 2, rejection: None, counts }, "SchedulerError", message);
+}

@@ -1,0 +1,8 @@
+//! Runs the built `kubenexus` command as people do, and looks at what it prints and returns.
+
+mod check_config;
+mod demo;
+mod fuzz;
+mod help;
+mod runner;
+mod verdict;

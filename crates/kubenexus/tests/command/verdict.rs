@@ -1,0 +1,147 @@
+//! `kubenexus verdict`: files, pipes and the examples.
+
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::process::Stdio;
+
+use serde_json::{Value, json};
+
+use crate::runner::{arg, in_repository, judge, kubenexus, run};
+
+/// The verdicts of an example file, which are the same from a file and from standard input.
+fn verdicts(name: &str) -> Vec<Value> {
+    let file = in_repository(&format!("examples/verdict/{name}"));
+    let ran = run(&["verdict", arg(&file)]);
+    assert_eq!((ran.code, &*ran.err), (Some(0), ""));
+    let text = std::fs::read(&file).expect("the example is there");
+    assert_eq!(judge(text).out, ran.out, "from standard input");
+    ran.out.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect()
+}
+
+fn check(name: &str, expected: &[Value]) {
+    let found = verdicts(name);
+    assert_eq!(found.len(), expected.len(), "{name}");
+    for (found, expected) in found.iter().zip(expected) {
+        let text = |value| serde_json::to_string_pretty(value).expect("JSON");
+        assert_eq!(found, expected, "{name} gives\n{}", text(found));
+    }
+}
+
+fn verdict(id: &str, nodes: Value) -> Value {
+    json!({
+        "id": id, "error": null, "prefilter": null, "nodes": nodes, "preemption": null,
+        "allocation": null,
+    })
+}
+
+#[test]
+fn every_example_is_checked() {
+    let files = std::fs::read_dir(in_repository("examples/verdict")).expect("there are examples");
+    let names = files.map(|file| file.expect("readable").file_name().into_string().expect("UTF-8"));
+    let mut names: Vec<String> = names.collect();
+    names.sort();
+    assert_eq!(names, ["fits-nowhere.jsonl", "fits-on-some.jsonl", "packing.jsonl"]);
+}
+
+fn unfit(plugin: &str, code: &str, reasons: &[&str]) -> Value {
+    json!({"feasible": false, "plugin": plugin, "code": code, "reasons": reasons})
+}
+
+fn fit(resources: i64, balance: i64, total: i64) -> Value {
+    let scores = json!({
+        "ImageLocality": 0, "NodeResourcesBalancedAllocation": balance,
+        "NodeResourcesFit": resources, "TaintToleration": 300,
+    });
+    json!({"feasible": true, "scores": scores, "total": total})
+}
+
+#[test]
+fn a_pod_that_fits_on_some_nodes() {
+    let never = "UnschedulableAndUnresolvable";
+    let nodes = json!({
+        "small": unfit("NodeResourcesFit", "Unschedulable", &["Insufficient cpu"]),
+        // 7/8 of cpu and of memory stay free, as even as before.
+        "large": fit(87, 75, 462),
+        "closed": unfit("NodeUnschedulable", never, &["node(s) were unschedulable"]),
+        "gpu": unfit("TaintToleration", never, &["node(s) had untolerated taint(s)"]),
+    });
+    check("fits-on-some.jsonl", &[verdict("web", nodes)]);
+}
+
+#[test]
+fn a_pod_that_fits_nowhere_for_several_reasons() {
+    let never = "UnschedulableAndUnresolvable";
+    let gpu = "Insufficient nvidia.com/gpu";
+    let selector = "node(s) didn't match Pod's node affinity/selector";
+    let nodes = json!({
+        "cpu-only": unfit("NodeResourcesFit", never, &[gpu]),
+        "busy": unfit("NodeResourcesFit", "Unschedulable", &["Insufficient cpu", gpu]),
+        "full": unfit("NodeResourcesFit", "Unschedulable", &["Too many pods"]),
+        "other-pool": unfit("NodeAffinity", never, &[selector]),
+        "draining": unfit("TaintToleration", never, &["node(s) had untolerated taint(s)"]),
+    });
+    let mut pinned = verdict("pinned", json!({}));
+    pinned["prefilter"] = json!({
+        "plugin": "NodeAffinity", "code": never, "reasons": ["pod affinity terms conflict"],
+    });
+    check("fits-nowhere.jsonl", &[verdict("training", nodes), pinned]);
+}
+
+#[test]
+fn packing_turns_the_scores_around() {
+    let most = json!({"empty": fit(25, 75, 400), "half-full": fit(75, 75, 450)});
+    let least = json!({"empty": fit(75, 75, 450), "half-full": fit(25, 75, 400)});
+    check("packing.jsonl", &[verdict("most-allocated", most), verdict("least-allocated", least)]);
+}
+
+#[test]
+fn a_file_that_is_not_there_is_named() {
+    let ran = run(&["verdict", "no-such-file.jsonl"]);
+    let expected =
+        "kubenexus: cannot open no-such-file.jsonl: No such file or directory (os error 2)\n";
+    assert_eq!((ran.code, &*ran.out, &*ran.err), (Some(1), "", expected));
+}
+
+#[test]
+fn a_folder_is_refused() {
+    let ran = run(&["verdict", arg(&in_repository("examples"))]);
+    assert_eq!((ran.code, &*ran.out), (Some(1), ""));
+    assert!(ran.err.contains("Is a directory"), "{}", ran.err);
+}
+
+/// Whoever writes one case waits for its answer before writing the next.
+#[test]
+fn every_answer_comes_before_the_next_case() {
+    let mut child = kubenexus(&["verdict"]).stdin(Stdio::piped()).spawn().expect("it starts");
+    let mut stdin = child.stdin.take().expect("a pipe");
+    let mut answers = BufReader::new(child.stdout.take().expect("a pipe"));
+    for id in 1..=3 {
+        writeln!(stdin, r#"{{"id":{id},"pod":{{}}}}"#).expect("it reads");
+        let mut answer = String::new();
+        answers.read_line(&mut answer).expect("it answers");
+        assert!(answer.starts_with(&format!("{{\"id\":{id},")), "{answer}");
+    }
+    drop(stdin);
+    assert!(child.wait().expect("it ends").success());
+}
+
+/// As in `kubenexus verdict | head -1`.
+#[test]
+fn a_reader_that_leaves_early_causes_no_panic() {
+    let mut child = kubenexus(&["verdict"]).stdin(Stdio::piped()).spawn().expect("it starts");
+    let mut stdin = child.stdin.take().expect("a pipe");
+    let mut answers = BufReader::new(child.stdout.take().expect("a pipe"));
+    stdin.write_all(b"{\"id\":1,\"pod\":{}}\n").expect("it reads");
+    let mut answer = String::new();
+    answers.read_line(&mut answer).expect("it answers");
+    drop(answers);
+    for _ in 0..10_000 {
+        if stdin.write_all(b"{\"id\":2,\"pod\":{}}\n").is_err() {
+            break;
+        }
+    }
+    drop(stdin);
+    let output = child.wait_with_output().expect("it ends");
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.code().is_some_and(|code| code < 100), "{:?} {error}", output.status);
+    assert!(!error.contains("panicked"), "{error}");
+}
