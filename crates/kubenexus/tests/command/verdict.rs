@@ -145,3 +145,33 @@ fn a_reader_that_leaves_early_causes_no_panic() {
     assert!(output.status.code().is_some_and(|code| code < 100), "{:?} {error}", output.status);
     assert!(!error.contains("panicked"), "{error}");
 }
+
+/// Sums of requests that no cluster could meet must neither overflow nor make room.
+#[test]
+fn a_node_full_of_absurd_pods_is_full() {
+    let absurd = json!({"cpu": "4611686018427387904m", "memory": "4Ei", "example.com/x": "4Ei"});
+    let pod = |name: &str, requests: Value| {
+        json!({
+            "apiVersion": "v1", "kind": "Pod", "metadata": {"name": name},
+            "spec": {"containers": [{"name": "c", "resources": {"requests": requests}}]},
+        })
+    };
+    let node = json!({
+        "apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"},
+        "status": {"allocatable":
+            {"cpu": "4", "memory": "8Gi", "pods": "10", "example.com/x": "5"}},
+    });
+    let mut objects = vec![node];
+    for name in ["a", "b", "c", "d"] {
+        let mut running = pod(name, absurd.clone());
+        running["spec"]["nodeName"] = json!("n");
+        objects.push(running);
+    }
+    let wanted = json!({"cpu": "1", "memory": "1", "example.com/x": "1"});
+    let case = json!({"id": "full", "objects": objects, "pod": pod("judged", wanted)});
+    let ran = judge(case.to_string().into_bytes());
+    let reasons = ["Insufficient cpu", "Insufficient memory", "Insufficient example.com/x"];
+    let nodes = json!({"n": unfit("NodeResourcesFit", "Unschedulable", &reasons)});
+    let found: Value = serde_json::from_str(&ran.out).expect("JSON");
+    assert_eq!(found, verdict("full", nodes));
+}
