@@ -1,7 +1,7 @@
 # GNU make. `make` lists what there is; each target says what it does and how long it took.
 
 SHELL := /bin/sh
-CASES ?= 3000
+CASES ?= 20000
 SEED ?=
 
 CARGO_VERSION_MIN := 1.95
@@ -50,7 +50,7 @@ test: fmt-check tidy lint unit parity ## run every check and every test
 unit: need-cargo ## run the tests of all crates
 	$(call step,unit tests,cargo test --workspace --locked --quiet)
 
-parity: need-cargo $(ORACLE) ## compare with kube-scheduler; CASES=3000, SEED=today
+parity: need-cargo $(ORACLE) ## compare with kube-scheduler; CASES=20000, SEED=today
 	$(call step,build kubenexus and parity,\
 		cargo build --release --locked -p kubenexus -p kubenexus-parity)
 	$(call step,parity on $(CASES) cases,$(TARGET_DIR)/release/parity --cases $(CASES) \

@@ -233,6 +233,8 @@ readonly kubernetes_version etcd_version kwok_version cache bin record
 mapfile -t lacking < <(lacking_in_cache)
 if ((${#lacking[@]} > 0)); then
     mkdir -p "$bin"
+    # Only a run that was killed leaves its scratch folder behind.
+    find "$cache" -maxdepth 1 -name 'scratch.*' -mmin +120 -exec rm -rf {} +
     scratch=$(mktemp -d "$cache/scratch.XXXXXX")
     trap 'rm -rf "$scratch"' EXIT
     trap 'exit 130' INT TERM HUP
