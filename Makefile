@@ -63,6 +63,11 @@ bench: need-cargo $(ORACLE) ## measure, and print one line per figure
 demo: need-cargo ## watch pods being placed on an embedded cluster
 	@cargo run --release --locked --quiet -- demo
 
+# Nothing is printed after the folder, so that a caller can take the last line.
+.PHONY: control-plane
+control-plane: ## provide etcd, kube-apiserver and the rest for tests, and print their folder
+	@tests/control-plane/provide.sh
+
 fmt: need-cargo ## format the Rust code
 	$(call step,format,cargo fmt --all)
 

@@ -16,9 +16,9 @@ impl Scheduler {
                 self.usage.grow(self.catalog.node_places());
                 self.usage.touch_facts(node);
                 match aspects {
-                    None => self.wake(Change::NodeAdded(node), node, now),
+                    None => self.wake(Change::Added, node, now),
                     Some(aspects) if aspects.is_empty() => {}
-                    Some(aspects) => self.wake(Change::NodeChanged(node, aspects), node, now),
+                    Some(aspects) => self.wake(Change::Changed(aspects), node, now),
                 }
             }
             Event::NodeDeleted(name) => {
@@ -116,7 +116,7 @@ impl Scheduler {
         self.catalog.update_pod(pod, facts);
         self.catalog.release_class(class);
         if class != before {
-            self.wake(Change::Freed(node), node, now);
+            self.wake(Change::Freed, node, now);
         }
     }
 
@@ -164,7 +164,7 @@ impl Scheduler {
         let class: ClassId = self.catalog.pod(pod).class;
         self.change(|txn| txn.evict(class, node));
         self.catalog.set_pod_state(pod, PodState::Waiting);
-        self.wake(Change::Freed(node), node, now);
+        self.wake(Change::Freed, node, now);
         self.release_if_empty(node);
     }
 

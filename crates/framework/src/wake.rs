@@ -6,11 +6,9 @@ use model::{Change, Reason};
 #[must_use]
 pub fn cures(reason: &Reason, change: Change) -> bool {
     let aspects = match change {
-        // Whatever keeps a pod waiting, another spec or a new node may end it.
-        Change::OwnSpec => return true,
-        Change::NodeAdded(_) => return is_about_nodes(reason),
-        Change::Freed(_) => return is_about_load(reason),
-        Change::NodeChanged(_, aspects) => aspects,
+        Change::Added => return is_about_nodes(reason),
+        Change::Freed => return is_about_load(reason),
+        Change::Changed(aspects) => aspects,
     };
     match reason {
         Reason::Closed => aspects.opened,

@@ -2,7 +2,6 @@
 
 use crate::amounts::Amounts;
 use crate::decision::Attempt;
-use crate::ids::NodeId;
 use crate::need::Features;
 use crate::spec::PodSpec;
 use crate::taint::Taint;
@@ -78,17 +77,16 @@ pub struct PodKey {
     pub name: Box<str>,
 }
 
-/// What an event changed, as far as a waiting unit could care.
+/// What an event changed about a node, as far as a waiting unit could care. A unit whose own pod
+/// changed is tried again in any case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
-    /// A node appeared.
-    NodeAdded(NodeId),
-    /// Something about a node is different.
-    NodeChanged(NodeId, NodeAspects),
-    /// A pod that was on a node takes less of it now, or nothing.
-    Freed(NodeId),
-    /// The waiting pod itself was changed.
-    OwnSpec,
+    /// The node appeared.
+    Added,
+    /// Something about it is different.
+    Changed(NodeAspects),
+    /// A pod that was on it takes less of it now, or nothing.
+    Freed,
 }
 
 /// Which facts of a node changed in a way that can only help waiting pods.

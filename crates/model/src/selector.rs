@@ -67,12 +67,6 @@ impl Selector {
     pub fn matches(&self, node: &Node, symbols: &Symbols) -> bool {
         self.terms.iter().any(|term| term.matches(node, symbols))
     }
-
-    /// Whether a term makes no sense.
-    #[must_use]
-    pub fn is_broken(&self) -> bool {
-        self.terms.iter().any(|term| matches!(term, Term::Broken))
-    }
 }
 
 impl Term {
