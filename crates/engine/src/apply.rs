@@ -171,7 +171,7 @@ impl Scheduler {
     /// Wakes the units that a change of one node could help: those that wait for a reason which
     /// the node does not give any more. It may still give others, and they are noted then.
     fn wake(&mut self, change: Change, node: NodeId, now: Time) {
-        let is_there = self.catalog.nodes().binary_search(&node).is_ok();
+        let is_there = self.catalog.has_node(node);
         let view = view(&self.catalog, &self.usage);
         self.queue.wake(change, now, |class, reason| {
             // A pod that leaves a node which is gone makes no room, but may have repelled others.
@@ -191,8 +191,7 @@ impl Scheduler {
 
     /// Gives up the place of a node that is gone once no pod names it.
     fn release_if_empty(&mut self, node: NodeId) {
-        let is_gone = self.catalog.nodes().binary_search(&node).is_err();
-        if is_gone && self.usage.load(node).pods == 0 {
+        if !self.catalog.has_node(node) && self.usage.load(node).pods == 0 {
             self.catalog.release_node_place(node);
         }
     }

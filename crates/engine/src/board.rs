@@ -188,7 +188,7 @@ impl Board {
         }
         self.nodes.iter().for_each(|node| *self.peaks.fixed_mut(node.index()) = UNFIT);
         let mut nodes = self.nodes.clone();
-        nodes.retain(|node| view.catalog.nodes().binary_search(node).is_ok());
+        nodes.retain(|node| view.catalog.has_node(*node));
         if let Screen::Only(only) = screen(&self.before, view) {
             let is_named = |name: &str| only.iter().all(|(_, names)| names.contains(name));
             nodes.retain(|node| is_named(view.catalog.node_name(*node)));

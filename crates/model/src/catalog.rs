@@ -46,6 +46,12 @@ impl Catalog {
         self.nodes.places()
     }
 
+    /// Whether a node is there.
+    #[must_use]
+    pub fn has_node(&self, node: NodeId) -> bool {
+        self.nodes.get(node).is_some()
+    }
+
     /// The facts of a node that is there.
     ///
     /// # Panics

@@ -79,6 +79,8 @@ impl Narrow for Repelled {
         }
     }
 
+    fn narrow(&self, _: View<'_>, _: &mut Vec<NodeId>) {}
+
     /// Whether the pod is repelled is asked before every attempt, never of a node.
     fn why_not(&self, _: View<'_>, _: NodeId) -> Vec<Reason> {
         vec![]

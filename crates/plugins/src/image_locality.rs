@@ -58,13 +58,14 @@ impl Scores for Prepared {
 
     fn scores(&self, view: View<'_>, nodes: &[NodeId], out: &mut [i32]) {
         let all = view.catalog.nodes().len();
+        let spread = |image: &Symbol| (*image, view.catalog.image(*image).nodes);
+        let spread: Vec<_> = self.images.iter().map(spread).collect();
         for (node, out) in nodes.iter().zip(out) {
             let node = view.catalog.node(*node);
-            let count = |image: &Symbol| {
-                let size = node.image_size(*image)?;
-                Some(weighted(size, view.catalog.image(*image).nodes, all))
+            let count = |(image, nodes): &(Symbol, u32)| {
+                Some(weighted(node.image_size(*image)?, *nodes, all))
             };
-            let present = self.images.iter().filter_map(count).fold(0, i64::saturating_add);
+            let present = spread.iter().filter_map(count).fold(0, i64::saturating_add);
             *out = score(present, self.images.len());
         }
     }

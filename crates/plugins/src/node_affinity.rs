@@ -109,6 +109,11 @@ impl Narrow for Required {
         }
     }
 
+    fn narrow(&self, view: View<'_>, nodes: &mut Vec<NodeId>) {
+        let symbols = view.catalog.symbols();
+        nodes.retain(|node| self.why_not_node(view.catalog.node(*node), symbols).is_none());
+    }
+
     fn why_not(&self, view: View<'_>, node: NodeId) -> Vec<Reason> {
         let reason = self.why_not_node(view.catalog.node(node), view.catalog.symbols());
         reason.into_iter().collect()

@@ -31,6 +31,10 @@ impl Narrow for Prepared {
         Reach::Facts
     }
 
+    fn narrow(&self, view: View<'_>, nodes: &mut Vec<NodeId>) {
+        nodes.retain(|node| !view.catalog.node(*node).is_closed);
+    }
+
     fn why_not(&self, view: View<'_>, node: NodeId) -> Vec<Reason> {
         if view.catalog.node(node).is_closed { vec![Reason::Closed] } else { vec![] }
     }

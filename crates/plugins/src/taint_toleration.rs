@@ -53,6 +53,12 @@ impl Narrow for Tolerated {
         Reach::Facts
     }
 
+    fn narrow(&self, view: View<'_>, nodes: &mut Vec<NodeId>) {
+        let is_welcome =
+            |node| !has_untolerated(&view.catalog.node(node).taints, &self.tolerations);
+        nodes.retain(|node| is_welcome(*node));
+    }
+
     fn why_not(&self, view: View<'_>, node: NodeId) -> Vec<Reason> {
         if has_untolerated(&view.catalog.node(node).taints, &self.tolerations) {
             vec![Reason::UntoleratedTaint]
