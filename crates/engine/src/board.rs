@@ -37,6 +37,7 @@ pub(crate) struct Board {
     totals_before: Vec<i32>,
     fitting: Vec<NodeId>,
     scores: Vec<i32>,
+    sums: Vec<i32>,
 }
 
 /// A ranking prepared for the class.
@@ -116,6 +117,7 @@ impl Board {
             totals_before: Vec::new(),
             fitting: Vec::new(),
             scores: Vec::new(),
+            sums: Vec::new(),
         }
     }
 
@@ -224,16 +226,19 @@ impl Board {
         for (_, filter) in self.filters.iter().filter(|(_, f)| f.reach() == Reach::Load) {
             filter.narrow(view, &mut self.fitting);
         }
-        for node in self.fitting.iter().map(|node| node.index()) {
-            *self.peaks.total_mut(node) = self.peaks.fixed(node);
-        }
+        let fixed = |node: &NodeId| self.peaks.fixed(node.index());
+        self.sums.clear();
+        self.sums.extend(self.fitting.iter().map(fixed));
         self.scores.resize(self.fitting.len(), 0);
         for prepared in self.rankings.iter().filter(|r| r.scores.reach() == Reach::Load) {
             assert_eq!(prepared.scores.normalize(), Normalize::Ready, "loads are not normalised");
             prepared.scores.scores(view, &self.fitting, &mut self.scores);
-            for (node, score) in self.fitting.iter().zip(&self.scores) {
-                *self.peaks.total_mut(node.index()) += prepared.weight * score;
+            for (sum, score) in self.sums.iter_mut().zip(&self.scores) {
+                *sum += prepared.weight * score;
             }
+        }
+        for (node, sum) in self.fitting.iter().zip(&self.sums) {
+            *self.peaks.total_mut(node.index()) = *sum;
         }
         for (node, before) in self.nodes.iter().zip(&self.totals_before) {
             let is_fit = self.peaks.total(node.index()) != UNFIT;
