@@ -37,7 +37,7 @@ endef
 	need-cargo need-go
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 build: need-cargo ## build the kubenexus command, optimised
 	$(call step,release build,cargo build --release --locked)

@@ -183,6 +183,7 @@ impl Board {
         // Raw scores change: nodes are counted anew when their loads are looked at.
         self.take_totals();
         for (node, before) in self.nodes.iter().zip(&self.totals_before) {
+            *self.peaks.total_mut(node.index()) = UNFIT;
             if *before != UNFIT {
                 self.columns.iter_mut().for_each(|column| column.count(node.index(), false));
                 self.peaks.lift(node.index(), *before);
@@ -241,7 +242,11 @@ impl Board {
             *self.peaks.total_mut(node.index()) = *sum;
         }
         for (node, before) in self.nodes.iter().zip(&self.totals_before) {
-            let is_fit = self.peaks.total(node.index()) != UNFIT;
+            let total = self.peaks.total_mut(node.index());
+            let is_fit = *total != STALE;
+            if !is_fit {
+                *total = UNFIT;
+            }
             if is_fit != (*before != UNFIT) {
                 self.columns.iter_mut().for_each(|column| column.count(node.index(), is_fit));
             }
@@ -255,7 +260,8 @@ impl Board {
         }
     }
 
-    /// Makes the nodes at hand unfit, keeps each of them at hand once, and notes their totals.
+    /// Makes the totals of the nodes at hand stale, keeps each of these nodes at hand once, and
+    /// notes what its total was.
     fn take_totals(&mut self) {
         self.totals_before.clear();
         self.nodes.retain(|node| {
@@ -265,7 +271,6 @@ impl Board {
             }
             total != STALE
         });
-        self.nodes.iter().for_each(|node| *self.peaks.total_mut(node.index()) = UNFIT);
     }
 
     /// Works totals out anew where the highest raw score among the nodes that fit is another one.

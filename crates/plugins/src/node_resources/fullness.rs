@@ -33,32 +33,32 @@ impl Fullness {
     }
 
     // Hot: once per touched node.
-    fn score(&self, view: View<'_>, node: NodeId) -> i32 {
+    fn mean(&self, view: View<'_>, node: NodeId, score: impl Fn(i64, i64) -> i64) -> i32 {
         let (mut sum, mut weights) = (0, 0);
         for scored in &self.resources {
             let level = level(view, node, scored.resource, Counting::Defaulted);
-            if level.offered == 0 {
-                continue;
+            if level.offered != 0 {
+                let requested = level.taken.wrapping_add(scored.request);
+                sum += score(requested, level.offered) * scored.weight;
+                weights += scored.weight;
             }
-            let requested = level.taken.wrapping_add(scored.request);
-            let score = match &self.strategy {
-                Kind::Least => least(requested, level.offered),
-                Kind::Most => most(requested, level.offered),
-                Kind::Ratio(shape) => match along(shape, most(requested, level.offered)) {
-                    // A resource whose score is 0 is left out of the mean.
-                    0 => continue,
-                    score => score,
-                },
-            };
-            sum += score * scored.weight;
-            weights += scored.weight;
         }
-        let mean = match (&self.strategy, weights) {
-            (_, 0) => 0,
-            (Kind::Least | Kind::Most, weights) => sum / weights,
-            (Kind::Ratio(_), weights) => rounded(sum, weights),
-        };
-        i32::try_from(mean).expect("a mean of scores is a score")
+        as_score(if weights == 0 { 0 } else { sum / weights })
+    }
+
+    /// The mean along a line, which leaves out resources whose score is 0, and is rounded.
+    fn rounded_mean(&self, view: View<'_>, node: NodeId, shape: &[ShapePoint]) -> i32 {
+        let (mut sum, mut weights) = (0, 0);
+        for scored in &self.resources {
+            let level = level(view, node, scored.resource, Counting::Defaulted);
+            if level.offered != 0 {
+                let requested = level.taken.wrapping_add(scored.request);
+                let score = along(shape, most(requested, level.offered));
+                sum += score * scored.weight;
+                weights += if score == 0 { 0 } else { scored.weight };
+            }
+        }
+        as_score(if weights == 0 { 0 } else { rounded(sum, weights) })
     }
 }
 
@@ -68,10 +68,19 @@ impl Scores for Fullness {
     }
 
     fn scores(&self, view: View<'_>, nodes: &[NodeId], out: &mut [i32]) {
-        for (node, score) in nodes.iter().zip(out) {
-            *score = self.score(view, *node);
+        let nodes = nodes.iter().zip(out);
+        match &self.strategy {
+            Kind::Least => nodes.for_each(|(node, out)| *out = self.mean(view, *node, least)),
+            Kind::Most => nodes.for_each(|(node, out)| *out = self.mean(view, *node, most)),
+            Kind::Ratio(shape) => {
+                nodes.for_each(|(node, out)| *out = self.rounded_mean(view, *node, shape));
+            }
         }
     }
+}
+
+fn as_score(mean: i64) -> i32 {
+    i32::try_from(mean).expect("a mean of scores is a score")
 }
 
 /// `part * 100 / whole`, where a part is at least nothing and at most the whole.
