@@ -13,7 +13,6 @@ mod document;
 mod duration;
 mod error;
 mod merge;
-mod names;
 mod plugin_sets;
 mod profiles;
 mod read;

@@ -1,6 +1,7 @@
 //! Resource names, and which of them count when a pod is fitted onto a node.
 
 use crate::ids::ResourceId;
+use crate::names::is_qualified_name;
 use crate::symbol::{Symbol, Symbols};
 
 /// Numbers for resource names. The first three are fixed, see [`ResourceId`].
@@ -67,26 +68,8 @@ pub fn is_huge_page(name: &str) -> bool {
 #[must_use]
 pub fn is_extended_resource(name: &str) -> bool {
     let is_native = !name.contains('/') || name.contains("kubernetes.io/");
-    // A quota must be able to name it `requests.<name>`, which caps and shapes the name.
-    !is_native && !name.starts_with("requests.") && is_qualified_name(name, "requests.".len())
-}
-
-/// `prefix/name` as Kubernetes spells keys, where `extra` characters stand before the prefix.
-fn is_qualified_name(name: &str, extra: usize) -> bool {
-    let Some((prefix, last)) = name.split_once('/') else { return false };
-    let is_prefix = prefix.len() + extra <= 253
-        && prefix
-            .split('.')
-            .all(|label| is_shaped(label, |b| b.is_ascii_lowercase() || b.is_ascii_digit(), b"-"));
-    let is_last = last.len() <= 63 && is_shaped(last, |b| b.is_ascii_alphanumeric(), b"-_.");
-    is_prefix && is_last
-}
-
-/// Not empty, `ends` at both ends, and `ends` or one of `inner` between them.
-fn is_shaped(text: &str, ends: fn(u8) -> bool, inner: &[u8]) -> bool {
-    let bytes = text.as_bytes();
-    let (Some(&first), Some(&last)) = (bytes.first(), bytes.last()) else { return false };
-    ends(first) && ends(last) && bytes.iter().all(|b| ends(*b) || inner.contains(b))
+    // A quota must be able to name it so.
+    !is_native && !name.starts_with("requests.") && is_qualified_name(&format!("requests.{name}"))
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@
 //! required terms ignore the fault while preferred terms make scoring fail.
 
 use crate::catalog::Node;
+use crate::names::{is_label_value, is_qualified_name};
 use crate::spec::{FieldOperator, LabelOperator, NodeTerm, RequirementSpec};
 use crate::symbol::{Symbol, Symbols};
 
@@ -120,7 +121,7 @@ fn label_requirement(
     spec: &RequirementSpec<LabelOperator>,
     symbols: &mut Symbols,
 ) -> Option<Requirement> {
-    if !is_label_key(&spec.key) || !spec.values.iter().all(|value| is_label_value(value)) {
+    if !is_qualified_name(&spec.key) || !spec.values.iter().all(|value| is_label_value(value)) {
         return None;
     }
     let values = |symbols: &mut Symbols| {
@@ -158,34 +159,4 @@ fn field_requirement(
     }
     // An unknown field reads as empty: equal to "" on every node, to anything else on none.
     Some((is_equal != value.is_empty(), None))
-}
-
-/// Whether `key` is a label key: an optional DNS prefix, a slash and a name.
-fn is_label_key(key: &str) -> bool {
-    match key.split_once('/') {
-        Some((prefix, name)) => is_subdomain(prefix) && is_label_name(name),
-        None => is_label_name(key),
-    }
-}
-
-fn is_label_name(name: &str) -> bool {
-    !name.is_empty() && is_label_value(name)
-}
-
-fn is_label_value(value: &str) -> bool {
-    let bytes = value.as_bytes();
-    let is_end = |b: Option<&u8>| b.is_none_or(u8::is_ascii_alphanumeric);
-    bytes.len() <= 63
-        && is_end(bytes.first())
-        && is_end(bytes.last())
-        && bytes.iter().all(|b| b.is_ascii_alphanumeric() || b"-_.".contains(b))
-}
-
-fn is_subdomain(text: &str) -> bool {
-    let is_inner = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-';
-    let is_label = |label: &str| {
-        let is_end = |b: Option<char>| b.is_some_and(|b| b != '-');
-        label.bytes().all(is_inner) && is_end(label.chars().next()) && is_end(label.chars().last())
-    };
-    text.len() <= 253 && text.split('.').all(is_label)
 }

@@ -1,10 +1,12 @@
 //! Arguments of `NodeAffinity`: affinity that a profile adds to every pod.
 
 use framework::{Args, NodeAffinityArgs};
-use model::{FieldOperator, LabelOperator, NodeTerm, Preference, RequirementSpec};
+use model::{
+    FieldOperator, LabelOperator, NodeTerm, Preference, RequirementSpec, is_label_value,
+    is_qualified_name,
+};
 
 use crate::config::error::{Place, Problems};
-use crate::config::names::{is_label_value, is_qualified_name};
 use crate::config::read::{Fields, Spot};
 use crate::config::sections::check_args_type;
 

@@ -1,9 +1,9 @@
 //! Arguments of the plugins that count resources.
 
 use framework::{Args, BalancedArgs, FitArgs, ResourceWeight, ShapePoint, Strategy};
+use model::is_qualified_name;
 
 use crate::config::error::Problems;
-use crate::config::names::is_qualified_name;
 use crate::config::read::{Fields, Spot, quoted};
 use crate::config::sections::check_args_type;
 

@@ -1,7 +1,8 @@
 //! Which texts Kubernetes accepts as names of labels and resources.
 
 /// An optional DNS prefix and a slash, then a name: `cpu`, `example.com/gpu`.
-pub(super) fn is_qualified_name(text: &str) -> bool {
+#[must_use]
+pub fn is_qualified_name(text: &str) -> bool {
     match text.split_once('/') {
         Some((prefix, name)) => is_subdomain(prefix) && is_name(name),
         None => is_name(text),
@@ -9,7 +10,8 @@ pub(super) fn is_qualified_name(text: &str) -> bool {
 }
 
 /// A name, or nothing.
-pub(super) fn is_label_value(text: &str) -> bool {
+#[must_use]
+pub fn is_label_value(text: &str) -> bool {
     text.is_empty() || is_name(text)
 }
 
