@@ -1,10 +1,10 @@
 //! Takes in what happened, and wakes whom it could help.
 
+use framework::View;
 use model::{
     Attempt, Change, ClassId, Event, NodeId, PodFacts, PodId, PodState, Reason, Time, Txn,
 };
 
-use crate::board::view;
 use crate::{Scheduler, profile_of};
 
 impl Scheduler {
@@ -172,7 +172,7 @@ impl Scheduler {
     /// the node does not give any more. It may still give others, and they are noted then.
     fn wake(&mut self, change: Change, node: NodeId, now: Time) {
         let is_there = self.catalog.has_node(node);
-        let view = view(&self.catalog, &self.usage);
+        let view = View { catalog: &self.catalog, usage: &self.usage };
         self.queue.wake(change, now, |class, reason| {
             // A pod that leaves a node which is gone makes no room, but may have repelled others.
             if !is_there {

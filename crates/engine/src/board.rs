@@ -8,7 +8,7 @@
 use std::sync::Arc;
 
 use framework::{Feasible, Narrow, Normalize, Profile, Ranking, Reach, Scores, View};
-use model::{Catalog, Class, ClassId, Diagnosis, NodeId, Reason, Usage};
+use model::{Catalog, Class, ClassId, Diagnosis, NodeId, Reason};
 
 use crate::peaks::{Peaks, UNFIT};
 use crate::screen::{Named, Screen, screen};
@@ -364,9 +364,4 @@ impl Boards {
             self.kept -= 1;
         }
     }
-}
-
-/// What a board looks at.
-pub(crate) fn view<'a>(catalog: &'a Catalog, usage: &'a Usage) -> View<'a> {
-    View { catalog, usage }
 }

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use framework::Profile;
+use framework::{Profile, View};
 use model::{
     Attempt, Catalog, ClassId, Decision, Diagnosis, NodeId, PodId, PodState, Reason, Time, Txn,
     UnitId, Waiting, hash_of,
 };
 
-use crate::board::{Boards, view};
+use crate::board::Boards;
 use crate::screen::{Screen, screen};
 use crate::{Scheduler, profile_of};
 
@@ -62,7 +62,7 @@ fn pick(
     class: ClassId,
     seed: u64,
 ) -> Result<NodeId, Arc<Diagnosis>> {
-    let view = view(catalog, txn.usage());
+    let view = View { catalog, usage: txn.usage() };
     let board = boards.of(class, profile, catalog);
     let refusal = match screen(&board.before, view) {
         Screen::Open | Screen::Only(_) if catalog.nodes().is_empty() => Some(Reason::NoNodes),

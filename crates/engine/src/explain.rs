@@ -4,7 +4,7 @@
 use framework::View;
 use model::{NodeId, PodSpec, Reason};
 
-use crate::board::{Board, view};
+use crate::board::Board;
 use crate::screen::{Screen, plugins_of, screen};
 use crate::{Scheduler, profile_of};
 
@@ -39,7 +39,7 @@ impl Scheduler {
         let class = self.catalog.class_of(spec);
         let profile = profile_of(&self.profiles, &self.catalog, class);
         let board = Board::new(profile, &self.catalog, self.catalog.class(class));
-        let judgement = judge(&board, view(&self.catalog, &self.usage));
+        let judgement = judge(&board, View { catalog: &self.catalog, usage: &self.usage });
         self.catalog.release_class(class);
         Some(judgement)
     }

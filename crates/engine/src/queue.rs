@@ -194,8 +194,7 @@ impl Queue {
         self.parked.insert((now, id));
         self.counts.parked += 1;
         let unit = self.unit_mut(id);
-        unit.failures = unit.failures.saturating_add(1);
-        unit.last_failure = now;
+        unit.fail(now);
         unit.place = Place::Parked(now);
         unit.parked = Some((diagnosis, class));
     }
@@ -203,9 +202,7 @@ impl Queue {
     /// Tries a unit again after its backoff.
     pub(crate) fn retry(&mut self, id: UnitId, now: Time) {
         self.leave(id);
-        let unit = self.unit_mut(id);
-        unit.failures = unit.failures.saturating_add(1);
-        unit.last_failure = now;
+        self.unit_mut(id).fail(now);
         self.back_off(id, now);
     }
 
@@ -336,6 +333,11 @@ impl Queue {
 }
 
 impl Unit {
+    fn fail(&mut self, now: Time) {
+        self.failures = self.failures.saturating_add(1);
+        self.last_failure = now;
+    }
+
     fn key(&self) -> OrderKey {
         OrderKey { rank: self.rank, since: self.since, arrival: self.arrival }
     }

@@ -92,6 +92,18 @@ pub enum LabelOperator {
     Unknown,
 }
 
+impl LabelOperator {
+    /// The words that are operators.
+    pub const WORDS: [(&'static str, Self); 6] = [
+        ("In", Self::In),
+        ("NotIn", Self::NotIn),
+        ("Exists", Self::Exists),
+        ("DoesNotExist", Self::DoesNotExist),
+        ("Gt", Self::Gt),
+        ("Lt", Self::Lt),
+    ];
+}
+
 /// Comparisons of fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum FieldOperator {
@@ -101,6 +113,11 @@ pub enum FieldOperator {
     NotIn,
     /// A word that is no operator for fields: the term is broken and matches nothing.
     Unknown,
+}
+
+impl FieldOperator {
+    /// The words that are operators for fields.
+    pub const WORDS: [(&'static str, Self); 2] = [("In", Self::In), ("NotIn", Self::NotIn)];
 }
 
 /// Protocols a host port can be taken for.

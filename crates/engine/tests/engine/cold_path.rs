@@ -47,15 +47,17 @@ pub(super) fn profiles() -> Vec<ProfileSettings> {
 
 /// A scheduler in which parked units wait for a change, however long it takes.
 pub(super) fn patient(profile: &ProfileSettings) -> Script {
-    let backoff = Backoff { flush: Millis::seconds(1 << 40), ..Backoff::default() };
-    Script::new(std::slice::from_ref(profile), Options { backoff, seed: 7, ..Options::default() })
+    keeping(profile, Options::default().totals_max)
 }
 
 /// The same with room for the results of a few classes only.
 pub(super) fn forgetful(profile: &ProfileSettings) -> Script {
+    keeping(profile, 40)
+}
+
+fn keeping(profile: &ProfileSettings, totals_max: usize) -> Script {
     let backoff = Backoff { flush: Millis::seconds(1 << 40), ..Backoff::default() };
-    let options = Options { backoff, seed: 7, totals_max: 40 };
-    Script::new(std::slice::from_ref(profile), options)
+    Script::new(std::slice::from_ref(profile), Options { backoff, seed: 7, totals_max })
 }
 
 /// Runs a drawn line, unless it is an answer to a binding that was not sent.

@@ -6,8 +6,12 @@ use super::view::{Expression, PreferredTerm, SelectorTerm};
 
 pub(super) fn term(view: SelectorTerm) -> NodeTerm {
     NodeTerm {
-        expressions: requirements(view.match_expressions, label_operator),
-        fields: requirements(view.match_fields, field_operator),
+        expressions: requirements(
+            view.match_expressions,
+            &LabelOperator::WORDS,
+            LabelOperator::Unknown,
+        ),
+        fields: requirements(view.match_fields, &FieldOperator::WORDS, FieldOperator::Unknown),
     }
 }
 
@@ -15,31 +19,16 @@ pub(super) fn preference(view: PreferredTerm) -> Preference {
     Preference { weight: view.weight.0, term: term(view.preference) }
 }
 
-fn requirements<O>(views: Vec<Expression>, operator: fn(&str) -> O) -> Vec<RequirementSpec<O>> {
-    let requirement = |view: Expression| RequirementSpec {
-        key: view.key,
-        operator: operator(&view.operator),
-        values: view.values,
+/// Requirements whose operators are among `words`; any other word is the `unknown` operator.
+fn requirements<O: Copy>(
+    views: Vec<Expression>,
+    words: &[(&str, O)],
+    unknown: O,
+) -> Vec<RequirementSpec<O>> {
+    let requirement = |view: Expression| {
+        let found = words.iter().find(|(word, _)| *word == view.operator);
+        let operator = found.map_or(unknown, |(_, operator)| *operator);
+        RequirementSpec { key: view.key, operator, values: view.values }
     };
     views.into_iter().map(requirement).collect()
-}
-
-fn label_operator(word: &str) -> LabelOperator {
-    match word {
-        "In" => LabelOperator::In,
-        "NotIn" => LabelOperator::NotIn,
-        "Exists" => LabelOperator::Exists,
-        "DoesNotExist" => LabelOperator::DoesNotExist,
-        "Gt" => LabelOperator::Gt,
-        "Lt" => LabelOperator::Lt,
-        _ => LabelOperator::Unknown,
-    }
-}
-
-fn field_operator(word: &str) -> FieldOperator {
-    match word {
-        "In" => FieldOperator::In,
-        "NotIn" => FieldOperator::NotIn,
-        _ => FieldOperator::Unknown,
-    }
 }

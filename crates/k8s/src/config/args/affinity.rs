@@ -13,18 +13,6 @@ use crate::config::sections::check_args_type;
 const REQUIRED: &str = "requiredDuringSchedulingIgnoredDuringExecution";
 const PREFERRED: &str = "preferredDuringSchedulingIgnoredDuringExecution";
 
-const LABEL_OPERATORS: [(&str, LabelOperator); 6] = [
-    ("In", LabelOperator::In),
-    ("NotIn", LabelOperator::NotIn),
-    ("Exists", LabelOperator::Exists),
-    ("DoesNotExist", LabelOperator::DoesNotExist),
-    ("Gt", LabelOperator::Gt),
-    ("Lt", LabelOperator::Lt),
-];
-
-const FIELD_OPERATORS: [(&str, FieldOperator); 2] =
-    [("In", FieldOperator::In), ("NotIn", FieldOperator::NotIn)];
-
 /// `NodeAffinityArgs`, if they differ from the defaults.
 pub(in crate::config) fn node_affinity(spot: Spot<'_>, problems: &mut Problems) -> Option<Args> {
     let fields = spot.fields(&["apiVersion", "kind", "addedAffinity"], problems)?;
@@ -70,7 +58,7 @@ fn term(item: Spot<'_>, problems: &mut Problems) -> Option<NodeTerm> {
 
 /// A requirement on a label.
 fn expression(item: Spot<'_>, problems: &mut Problems) -> Option<RequirementSpec<LabelOperator>> {
-    let (place, found) = requirement(item, &LABEL_OPERATORS, label_faults, problems)?;
+    let (place, found) = requirement(item, &LabelOperator::WORDS, label_faults, problems)?;
     let values = &found.values;
     let wanted = match found.operator {
         LabelOperator::In | LabelOperator::NotIn => {
@@ -93,7 +81,7 @@ fn expression(item: Spot<'_>, problems: &mut Problems) -> Option<RequirementSpec
 
 /// A requirement on a field of the node.
 fn field(item: Spot<'_>, problems: &mut Problems) -> Option<RequirementSpec<FieldOperator>> {
-    let (place, found) = requirement(item, &FIELD_OPERATORS, |_, _| None, problems)?;
+    let (place, found) = requirement(item, &FieldOperator::WORDS, |_, _| None, problems)?;
     if found.values.len() != 1 {
         problems.report(&place, "expected exactly one value for a field");
     }
