@@ -7,7 +7,7 @@
 //!   |          +------- engine
 //!   +-----------------  k8s            shapes and texts, no network
 //!
-//! sim, kubenexus                       shells: put engine, plugins and k8s together
+//! sim, live, kubenexus                 shells: put engine, plugins and k8s together
 //! ```
 
 use std::collections::BTreeSet;
@@ -85,10 +85,46 @@ const ALLOWED: &[(&str, &[(&str, &str)])] = &[
             ("serde", "the report for machines"),
         ],
     ),
+    (
+        "kubenexus-live",
+        &[
+            ("kubenexus-model", "the events watches become, the decisions to carry out"),
+            ("kubenexus-framework", "profiles"),
+            ("kubenexus-plugins", "profiles"),
+            ("kubenexus-engine", "what decides"),
+            ("kubenexus-k8s", "objects to events, decisions to objects, the configuration"),
+            ("anyhow", "why it could not start"),
+            ("bytes", "bodies of answers"),
+            ("http", "requests"),
+            ("http-body-util", "reading bodies piece by piece"),
+            ("hyper", "serving health and metrics"),
+            ("hyper-util", "connections of the client and the server"),
+            ("jiff", "timestamps of leases, events and conditions"),
+            ("k8s-openapi", "leases and reviews, which are few"),
+            ("kube", "kubeconfig, credentials, TLS to the API server"),
+            ("prometheus-client", "metrics"),
+            ("rcgen", "the certificate that is served when none is given"),
+            ("rustls", "TLS"),
+            ("serde", "shapes of answers"),
+            ("serde_json", "the text of these shapes"),
+            ("thiserror", "errors that keep their sources"),
+            ("tokio", "waiting for many things on one thread"),
+            ("tokio-rustls", "TLS for what is served"),
+            ("tower", "credentials and headers around the client"),
+            ("tracing", "the log"),
+        ],
+    ),
 ];
 
 /// The binary, and what is outside the product: these may use whatever the workspace lists.
-const ANYTHING: &[&str] = &["kubenexus", "kubenexus-perf", "kubenexus-parity", "xtask"];
+const ANYTHING: &[&str] = &[
+    "kubenexus",
+    "kubenexus-control-plane",
+    "kubenexus-e2e",
+    "kubenexus-parity",
+    "kubenexus-perf",
+    "xtask",
+];
 
 /// What the crates of [`ALLOWED`] may use in tests beside each other.
 const FOR_TESTS: &[&str] = &["proptest", "serde_json", TESTKIT];

@@ -2,7 +2,8 @@
 
 use framework::View;
 use model::{
-    Attempt, Change, ClassId, Event, NodeId, PodFacts, PodId, PodState, Reason, Time, Txn,
+    Attempt, Change, ClassId, Event, NodeChange, NodeFacts, NodeId, PodFacts, PodId, PodState,
+    Present, Reason, Time, Txn,
 };
 
 use crate::{Scheduler, profile_of};
@@ -11,29 +12,56 @@ impl Scheduler {
     /// Takes in one event.
     pub fn apply(&mut self, event: &Event, now: Time) {
         match event {
-            Event::NodeApplied(facts) => {
-                let (node, aspects) = self.catalog.apply_node(facts);
-                self.usage.grow(self.catalog.node_places());
-                self.usage.touch_facts(node);
-                match aspects {
-                    None => self.wake(Change::Added, node, now),
-                    Some(aspects) if aspects.is_empty() => {}
-                    Some(aspects) => self.wake(Change::Changed(aspects), node, now),
-                }
-            }
-            Event::NodeDeleted(name) => {
-                if let Some(node) = self.catalog.delete_node(name) {
-                    self.usage.touch_facts(node);
-                    self.release_if_empty(node);
-                }
-            }
+            Event::NodeApplied(facts) => self.apply_node(facts, now),
+            Event::NodeDeleted(name) => self.delete_node(name),
             Event::PodApplied(facts) => self.apply_pod(facts, now),
             Event::PodDeleted(uid) => {
                 if let Some(pod) = self.catalog.find_pod(uid) {
                     self.forget(pod, now);
                 }
             }
+            Event::Reset(present) => self.reset(present, now),
             Event::BindRefused { uid, attempt } => self.refused(uid, *attempt, now),
+        }
+    }
+
+    fn apply_node(&mut self, facts: &NodeFacts, now: Time) {
+        let (node, change) = self.catalog.apply_node(facts);
+        let change = match change {
+            NodeChange::Same => return,
+            NodeChange::Added => Some(Change::Added),
+            NodeChange::Changed(aspects) if aspects.is_empty() => None,
+            NodeChange::Changed(aspects) => Some(Change::Changed(aspects)),
+        };
+        self.usage.grow(self.catalog.node_places());
+        self.usage.touch_facts(node);
+        if let Some(change) = change {
+            self.wake(change, node, now);
+        }
+    }
+
+    fn delete_node(&mut self, name: &str) {
+        if let Some(node) = self.catalog.delete_node(name) {
+            self.usage.touch_facts(node);
+            self.release_if_empty(node);
+        }
+    }
+
+    /// Forgets what is not in a list of all there is. An assumed pod that the API does not know is
+    /// gone as well.
+    fn reset(&mut self, present: &Present, now: Time) {
+        match present {
+            Present::Nodes(names) => {
+                let name = |node: &NodeId| self.catalog.node_name(*node);
+                let gone = self.catalog.nodes().iter().map(name).filter(|n| !names.contains(*n));
+                let gone: Vec<String> = gone.map(Into::into).collect();
+                gone.iter().for_each(|name| self.delete_node(name));
+            }
+            Present::Pods(uids) => {
+                let is_gone = |pod: &PodId| !uids.contains(&self.catalog.pod(*pod).key.uid);
+                let gone: Vec<PodId> = self.catalog.pods().filter(is_gone).collect();
+                gone.into_iter().for_each(|pod| self.forget(pod, now));
+            }
         }
     }
 

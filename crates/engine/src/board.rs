@@ -7,10 +7,11 @@
 
 use std::sync::Arc;
 
-use framework::{Feasible, Narrow, Normalize, Profile, Ranking, Reach, Scores, View};
-use model::{Catalog, Class, ClassId, Diagnosis, NodeId, Reason};
+use framework::{Feasible, Narrow, Normalize, Profile, Ranking, Reach, Rescues, Scores, View};
+use model::{Catalog, Class, ClassId, Diagnosis, NodeId, Pod, Reason};
 
 use crate::peaks::{Peaks, UNFIT};
+use crate::rescue::Appeal;
 use crate::screen::{Named, Screen, screen};
 use crate::tally::Tally;
 
@@ -23,6 +24,8 @@ pub(crate) struct Board {
     pub(crate) before: Vec<Named<dyn Narrow>>,
     pub(crate) filters: Vec<Named<dyn Narrow>>,
     pub(crate) rankings: Vec<Prepared>,
+    /// Who is asked when nothing fits. Plugins are counted among those that are prepared.
+    pub(crate) rescues: Rescues,
     /// The log's end when the board was last brought up to date; none before the first time.
     mark: Option<u64>,
     node_revision: u64,
@@ -100,9 +103,14 @@ impl Board {
             Some(Prepared { plugin: ranking.plugin.name(), weight: ranking.weight, scores })
         };
         let rankings: Vec<_> = profile.rankings.iter().filter_map(ranking).collect();
+        let claims_after = profile.rescues.claims_after.map(|after| {
+            let asked = profile.before.get(..after);
+            asked.map_or(usize::MAX, |asked| prepare(asked).len())
+        });
         Self {
             generation: class.generation(),
             before: prepare(&profile.before),
+            rescues: Rescues { claims_after, ..profile.rescues },
             filters: prepare(&profile.filters),
             is_broken: rankings.iter().any(|ranking| ranking.scores.is_broken()),
             rankings,
@@ -307,10 +315,10 @@ impl Board {
         self.peaks.best(seed).map(NodeId::at)
     }
 
-    /// Why nothing fits.
-    pub(crate) fn diagnosis(&mut self, view: View<'_>) -> Arc<Diagnosis> {
+    /// Why nothing fits a pod of the class.
+    pub(crate) fn diagnosis(&mut self, view: View<'_>, pod: &Pod) -> Arc<Diagnosis> {
         let mut tally = std::mem::take(&mut self.tally);
-        let diagnosis = tally.refresh(self, view);
+        let diagnosis = tally.refresh(self, view, Appeal::of(pod, view.catalog));
         self.tally = tally;
         diagnosis
     }

@@ -4,12 +4,14 @@ use std::sync::Arc;
 
 use framework::{Profile, View};
 use model::{
-    Attempt, Catalog, ClassId, Decision, Diagnosis, NodeId, PodId, PodState, Reason, Time, Txn,
-    UnitId, Waiting, hash_of,
+    Attempt, Catalog, ClassId, Code, Decision, Diagnosis, NodeId, Pod, PodId, PodState, Reason,
+    Rescue, Time, Txn, UnitId, Waiting, hash_of,
 };
 
-use crate::board::Boards;
-use crate::screen::{Screen, screen};
+use crate::board::{Board, Boards};
+use crate::explain::why_not;
+use crate::rescue::{Appeal, is_own};
+use crate::screen::{Refusal, Screen, screen};
 use crate::{Scheduler, profile_of};
 
 impl Scheduler {
@@ -19,11 +21,13 @@ impl Scheduler {
         match self.place(&pods) {
             Ok(nodes) => {
                 // The unit stays known until the API confirms: a refusal continues its backoff.
+                let (tries, arrived) = self.queue.history(unit);
                 for (pod, node) in pods.iter().zip(nodes) {
                     self.attempt = Attempt(self.attempt.0 + 1);
                     let attempt = self.attempt;
                     self.catalog.set_pod_state(*pod, PodState::Assumed(node, attempt));
-                    decisions.push(Decision::Bind { pod: *pod, node, attempt });
+                    let pod = *pod;
+                    decisions.push(Decision::Bind { pod, node, attempt, tries, arrived });
                 }
             }
             Err((class, diagnosis)) => {
@@ -43,7 +47,7 @@ impl Scheduler {
             let profile = profile_of(&self.profiles, &self.catalog, pod.class);
             let seed = self.seed ^ hash_of(&*pod.key.uid);
             // Leaving early drops the transaction, which takes back every placement.
-            let node = pick(&mut self.boards, profile, &self.catalog, &txn, pod.class, seed)
+            let node = pick(&mut self.boards, profile, &self.catalog, &txn, pod, seed)
                 .map_err(|diagnosis| (pod.class, diagnosis))?;
             txn.place(pod.class, node);
             nodes.push(node);
@@ -53,33 +57,47 @@ impl Scheduler {
     }
 }
 
-/// The best node for a pod of a class, or why there is none.
+/// The node for a pod, or why there is none.
 fn pick(
     boards: &mut Boards,
     profile: &Profile,
     catalog: &Catalog,
     txn: &Txn<'_>,
-    class: ClassId,
+    pod: &Pod,
     seed: u64,
 ) -> Result<NodeId, Arc<Diagnosis>> {
     let view = View { catalog, usage: txn.usage() };
-    let board = boards.of(class, profile, catalog);
-    let refusal = match screen(&board.before, view) {
-        Screen::Open | Screen::Only(_) if catalog.nodes().is_empty() => Some(Reason::NoNodes),
-        Screen::Open | Screen::Only(_) => None,
-        Screen::Refused(_, reason) => Some(reason),
+    let nodes = catalog.nodes().len();
+    let rejected = |reason: Reason, rescue: Rescue| {
+        Err(Arc::new(Diagnosis { nodes, rejection: Some(reason), rescue, ..Diagnosis::default() }))
     };
-    let rejected = |reason: Reason| {
-        let nodes = catalog.nodes().len();
-        Err(Arc::new(Diagnosis { nodes, rejection: Some(reason), counts: Vec::new() }))
-    };
-    if let Some(reason) = refusal {
-        return rejected(reason);
+    if nodes == 0 {
+        return rejected(Reason::NoNodes, Rescue::NotAsked);
+    }
+    let board = boards.of(pod.class, profile, catalog);
+    if let Screen::Refused(Refusal { reason, asked, .. }) = screen(&board.before, view) {
+        let evictable = if reason.code() == Code::Unschedulable { nodes } else { 0 };
+        let rescue = if is_own(&reason) {
+            Rescue::NotAsked
+        } else {
+            Appeal::of(pod, catalog).rescue(board.rescues, asked, evictable)
+        };
+        return rejected(reason, rescue);
+    }
+    if let Some(node) = nominated(board, view, pod) {
+        return Ok(node);
     }
     board.refresh(view);
     match board.best(seed) {
-        Some(_) if board.is_broken() => rejected(Reason::BrokenPreference),
+        Some(_) if board.is_broken() => rejected(Reason::BrokenPreference, Rescue::NotAsked),
         Some(node) => Ok(node),
-        None => Err(board.diagnosis(view)),
+        None => Err(board.diagnosis(view, pod)),
     }
+}
+
+/// The node that is proposed for a pod, if it takes the pod: no other is looked at then, and
+/// nothing is ranked. Names that confine the pod are left to the filters, as kube-scheduler does.
+fn nominated(board: &Board, view: View<'_>, pod: &Pod) -> Option<NodeId> {
+    let node = view.catalog.find_node(pod.nominated.as_deref()?)?;
+    why_not(board, &Screen::Open, view, node).is_none().then_some(node)
 }

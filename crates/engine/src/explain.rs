@@ -51,8 +51,8 @@ fn judge(board: &Board, view: View<'_>) -> Judgement {
         return judgement;
     }
     let screen = screen(&board.before, view);
-    if let Screen::Refused(plugin, reason) = screen {
-        judgement.refusal = Some((plugin, reason));
+    if let Screen::Refused(refusal) = screen {
+        judgement.refusal = Some((refusal.plugin, refusal.reason));
         return judgement;
     }
     for node in view.catalog.nodes() {

@@ -10,6 +10,7 @@ mod cycle;
 mod explain;
 mod peaks;
 mod queue;
+mod rescue;
 mod screen;
 mod tally;
 

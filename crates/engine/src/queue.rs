@@ -71,6 +71,8 @@ struct Unit {
     pods: Box<[PodId]>,
     rank: i64,
     arrival: u64,
+    /// When it could first be tried; none as long as it is gated.
+    arrived: Option<Time>,
     /// Since when it waits for its turn.
     since: Time,
     failures: u32,
@@ -121,6 +123,7 @@ impl Queue {
             pods: Box::new([pod]),
             rank,
             arrival: self.arrivals,
+            arrived: None,
             since: now,
             failures: 0,
             last_failure: now,
@@ -144,6 +147,14 @@ impl Queue {
     /// The pods of a unit.
     pub(crate) fn pods(&self, unit: UnitId) -> &[PodId] {
         &self.unit(unit).pods
+    }
+
+    /// How often a unit was tried, and when it first could be.
+    pub(crate) fn history(&self, unit: UnitId) -> (u32, Time) {
+        let unit = self.unit(unit);
+        // Every try before this one failed.
+        let tries = unit.failures.saturating_add(1);
+        (tries, unit.arrived.expect("a unit that was tried had its turn"))
     }
 
     /// Forgets a unit.
@@ -274,6 +285,7 @@ impl Queue {
     fn activate(&mut self, id: UnitId, now: Time) {
         let unit = self.unit_mut(id);
         unit.since = now;
+        unit.arrived.get_or_insert(now);
         unit.place = Place::Active;
         let key = unit.key();
         self.active.push(Reverse((key, id)));

@@ -15,22 +15,33 @@ pub(crate) enum Screen {
     Open,
     /// Look only at nodes that all of these plugins name.
     Only(Vec<(&'static str, BTreeSet<String>)>),
-    /// Look at no node. The plugin is empty when several plugins are at odds.
-    Refused(&'static str, Reason),
+    /// Look at no node.
+    Refused(Refusal),
+}
+
+/// A pod that is turned away before any node is looked at.
+#[derive(Debug)]
+pub(crate) struct Refusal {
+    /// Who turns it away; empty when several plugins are at odds.
+    pub(crate) plugin: &'static str,
+    pub(crate) reason: Reason,
+    /// How many plugins were asked before the one that ended it.
+    pub(crate) asked: usize,
 }
 
 /// Asks the plugins in order. The first refusal ends it.
 pub(crate) fn screen(before: &[Named<dyn Narrow>], view: View<'_>) -> Screen {
     let mut only: Vec<(&'static str, BTreeSet<String>)> = Vec::new();
-    for (plugin, prepared) in before {
+    for (asked, (plugin, prepared)) in before.iter().enumerate() {
         match prepared.before(view) {
             Verdict::Open => continue,
-            Verdict::Refused(reason) => return Screen::Refused(plugin, reason),
+            Verdict::Refused(reason) => return Screen::Refused(Refusal { plugin, reason, asked }),
             Verdict::Only(names) => only.push((plugin, names)),
         }
         let Some(((_, first), rest)) = only.split_first() else { continue };
         if !first.iter().any(|name| rest.iter().all(|(_, names)| names.contains(name))) {
-            return Screen::Refused("", Reason::NoneNamed(plugins_of(&only)));
+            let reason = Reason::NoneNamed(plugins_of(&only));
+            return Screen::Refused(Refusal { plugin: "", reason, asked });
         }
     }
     if only.is_empty() { Screen::Open } else { Screen::Only(only) }

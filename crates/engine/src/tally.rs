@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use framework::View;
-use model::{Diagnosis, NodeId, Reason};
+use model::{Code, Diagnosis, NodeId, Reason, Rescue};
 
 use crate::board::Board;
 use crate::explain::why_not;
+use crate::rescue::{Appeal, is_own};
 use crate::screen::{Screen, screen};
 
 /// How many nodes give which reasons.
@@ -20,12 +21,18 @@ pub(crate) struct Tally {
     answer_of: Vec<Option<usize>>,
     /// Distinct answers and how many nodes give them: few, as most nodes are alike.
     answers: Vec<(Vec<Reason>, usize)>,
-    diagnosis: Arc<Diagnosis>,
+    /// The diagnosis as of now, by what else could be done for a pod.
+    diagnoses: Vec<(Appeal, Arc<Diagnosis>)>,
 }
 
 impl Tally {
     /// The diagnosis as of now.
-    pub(crate) fn refresh(&mut self, board: &Board, view: View<'_>) -> Arc<Diagnosis> {
+    pub(crate) fn refresh(
+        &mut self,
+        board: &Board,
+        view: View<'_>,
+        appeal: Appeal,
+    ) -> Arc<Diagnosis> {
         let is_current = self.node_revision == view.catalog.node_revision();
         let touched = self.mark.filter(|_| is_current);
         let touched = touched.and_then(|mark| view.usage.touched_since(mark));
@@ -53,9 +60,14 @@ impl Tally {
         self.mark = Some(view.usage.mark());
         self.node_revision = view.catalog.node_revision();
         if is_changed {
-            self.diagnosis = Arc::new(self.diagnose(view.catalog.nodes().len()));
+            self.diagnoses.clear();
         }
-        self.diagnosis.clone()
+        if let Some((_, kept)) = self.diagnoses.iter().find(|(other, _)| *other == appeal) {
+            return kept.clone();
+        }
+        let diagnosis = Arc::new(self.diagnose(board, view.catalog.nodes().len(), appeal));
+        self.diagnoses.push((appeal, diagnosis.clone()));
+        diagnosis
     }
 
     /// Asks a node anew; tells whether its answer is another one.
@@ -81,12 +93,22 @@ impl Tally {
         })
     }
 
-    fn diagnose(&self, nodes: usize) -> Diagnosis {
+    fn diagnose(&self, board: &Board, nodes: usize, appeal: Appeal) -> Diagnosis {
         let mut counts: BTreeMap<&Reason, usize> = BTreeMap::new();
+        let mut evictable = 0;
         for (reasons, count) in self.answers.iter().filter(|(_, count)| *count > 0) {
+            // The worst code speaks for all reasons of a node.
+            if reasons.iter().map(Reason::code).max() == Some(Code::Unschedulable) {
+                evictable += count;
+            }
             reasons.iter().for_each(|reason| *counts.entry(reason).or_default() += count);
         }
+        let rescue = if counts.keys().any(|reason| is_own(reason)) {
+            Rescue::NotAsked
+        } else {
+            appeal.rescue(board.rescues, board.before.len(), evictable)
+        };
         let counts = counts.into_iter().map(|(reason, count)| (reason.clone(), count)).collect();
-        Diagnosis { nodes, rejection: None, counts }
+        Diagnosis { nodes, rejection: None, counts, rescue }
     }
 }

@@ -23,7 +23,7 @@ pub use feasible::{Feasible, Narrow, Reach, Verdict, View};
 pub use order::{Order, OrderKey};
 pub use plugin::Plugin;
 pub use point::{Point, Points};
-pub use profile::{Profile, Ranking};
+pub use profile::{Profile, Ranking, Rescues};
 pub use rank::{MAX_SCORE, Normalize, Rank, Scores, WEIGHTS_MAX};
 pub use settings::{PluginChoice, PluginInfo, ProfileSettings};
 pub use wake::cures;

@@ -21,6 +21,18 @@ pub struct Profile {
     pub filters: Vec<Arc<dyn Feasible>>,
     /// Who ranks nodes.
     pub rankings: Vec<Ranking>,
+    /// Who is asked about a pod that fits nowhere.
+    pub rescues: Rescues,
+}
+
+/// What is tried for pods that fit nowhere.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Rescues {
+    /// Whether less important pods may be evicted.
+    pub preemption: bool,
+    /// Whether claims may be given up, and how many plugins before any node is looked at come up
+    /// to and including the one that looks at the claims; beyond all if none does.
+    pub claims_after: Option<usize>,
 }
 
 /// A plugin that ranks nodes.

@@ -20,12 +20,15 @@ mod sections;
 mod settings;
 #[cfg(test)]
 mod tests;
+mod write;
 
 use framework::PluginInfo;
 
 pub use defaults::defaults;
+pub use duration::{DurationError, parse_span};
 pub use error::{ConfigError, Problem};
 pub use settings::{ClientConnection, LeaderElection, Settings};
+pub use write::write;
 
 use document::Node;
 use error::Problems;

@@ -5,11 +5,13 @@ mod node;
 mod pod;
 mod quantity;
 mod requests;
+mod seen;
 mod terms;
 mod view;
 
 pub use node::node;
 pub use pod::{pod, pod_to_judge};
+pub use seen::{SeenNode, SeenPod, Standing, read_node, read_pod};
 
 use serde::de::DeserializeOwned;
 

@@ -2,7 +2,8 @@
 
 use kubenexus_k8s::render::{binding, code_word, condition, reason_text};
 use model::{
-    Catalog, Code, Diagnosis, Need, NodeFacts, PodFacts, PodKey, PodSpec, Reason, ResourceId,
+    Catalog, Code, Diagnosis, Need, NodeFacts, PodFacts, PodKey, PodSpec, Reason, Rescue,
+    ResourceId,
 };
 
 fn boxed(names: &[&'static str]) -> Box<[&'static str]> {
@@ -109,7 +110,9 @@ fn a_binding_is_these_bytes() {
         spec: PodSpec::default(),
         priority: 0,
         gates: Box::default(),
+        is_preempting: true,
         node: None,
+        nominated: None,
         is_finished: false,
         is_terminating: false,
     });
@@ -142,13 +145,17 @@ fn nodes_are_counted_by_text() {
     ];
     let message = "0/22 nodes are available: 12 Too many pods, 3 node(s) had untolerated taint(s), \
                    7 Insufficient cpu.";
-    check_condition(&Diagnosis { nodes: 22, rejection: None, counts }, "Unschedulable", message);
+    check_condition(
+        &Diagnosis { nodes: 22, counts, ..Diagnosis::default() },
+        "Unschedulable",
+        message,
+    );
 }
 
 #[test]
 fn a_pod_turned_away_as_a_whole_has_one_reason() {
     let diagnosis =
-        |nodes, rejection| Diagnosis { nodes, rejection: Some(rejection), counts: vec![] };
+        |nodes, rejection| Diagnosis { nodes, rejection: Some(rejection), ..Diagnosis::default() };
     // (nodes, rejection, reason, message)
     let table = [
         (0, Reason::NoNodes, "Unschedulable", "no nodes available to schedule pods"),
@@ -187,5 +194,47 @@ fn one_node_that_cannot_be_judged_makes_it_an_error() {
     let counts = vec![(Reason::Closed, 1), (Reason::BrokenPreference, 1)];
     let message = "0/2 nodes are available: 1 a preferred node affinity term is invalid, so nodes \
                    cannot be ranked, 1 node(s) were unschedulable.";
-    check_condition(&Diagnosis { nodes: 2, rejection: None, counts }, "SchedulerError", message);
+    check_condition(
+        &Diagnosis { nodes: 2, counts, ..Diagnosis::default() },
+        "SchedulerError",
+        message,
+    );
+}
+
+#[test]
+fn what_else_was_tried_reads_as_users_know_it() {
+    let short = Reason::Insufficient { resource: ResourceId::CPU, is_beyond_node: false };
+    // (how, what follows the reasons)
+    let table = [
+        (Rescue::NotAsked, ""),
+        (Rescue::Silent, ""),
+        (Rescue::ClaimsUnknown, " not found"),
+        (Rescue::NotPreempting, " preemption: not eligible due to preemptionPolicy=Never."),
+        (
+            Rescue::NoVictims(12),
+            " preemption: 0/12 nodes are available: 12 No preemption victims found for incoming \
+             pod.",
+        ),
+        (
+            Rescue::NoVictims(0),
+            " preemption: 0/12 nodes are available: 12 Preemption is not helpful for scheduling.",
+        ),
+        // Sorted as texts.
+        (
+            Rescue::NoVictims(2),
+            " preemption: 0/12 nodes are available: 10 Preemption is not helpful for scheduling, \
+             2 No preemption victims found for incoming pod.",
+        ),
+        (Rescue::NotSupported, " preemption: not supported yet."),
+    ];
+    for (rescue, rest) in table {
+        let counts = vec![(short.clone(), 12)];
+        let message = format!("0/12 nodes are available: 12 Insufficient cpu.{rest}");
+        let diagnosis = Diagnosis { nodes: 12, counts, rescue, ..Diagnosis::default() };
+        check_condition(&diagnosis, "Unschedulable", &message);
+        let message = format!("0/12 nodes are available: pod affinity terms conflict.{rest}");
+        let rejection = Some(Reason::AffinityConflict);
+        let diagnosis = Diagnosis { nodes: 12, rejection, rescue, ..Diagnosis::default() };
+        check_condition(&diagnosis, "Unschedulable", &message);
+    }
 }

@@ -2,4 +2,5 @@
 
 pub(crate) mod check_config;
 pub(crate) mod demo;
+pub(crate) mod scheduler;
 pub(crate) mod verdict;

@@ -2,14 +2,15 @@
 
 mod cmd;
 
-use std::path::PathBuf;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
 /// A Kubernetes scheduler for clusters that run everything at once.
 #[derive(Parser)]
-#[command(name = "kubenexus", version, max_term_width = 100)]
+#[command(name = "kubenexus", version, propagate_version = true, max_term_width = 100)]
 struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -17,6 +18,11 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
+    /// Schedule the pods of a cluster
+    ///
+    /// Watches nodes and pods, and binds the pods whose schedulerName is that of a profile. Started
+    /// under the name kubenexus-scheduler, the command is this one.
+    Scheduler(Box<cmd::scheduler::SchedulerArgs>),
     /// Watch pods being placed on an embedded cluster; nothing to install
     Demo(cmd::demo::DemoArgs),
     /// Say what the scheduler thinks of a pod on every node
@@ -36,7 +42,8 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    let result = match Cli::parse().command {
+    let result = match Cli::parse_from(words(std::env::args_os().collect())).command {
+        Command::Scheduler(args) => cmd::scheduler::run(&args),
         Command::Demo(args) => cmd::demo::run(&args),
         Command::Verdict { file } => cmd::verdict::run(file.as_deref()),
         Command::CheckConfig { file } => cmd::check_config::run(&file),
@@ -47,5 +54,28 @@ fn main() -> ExitCode {
             eprintln!("kubenexus: {error:#}");
             ExitCode::FAILURE
         }
+    }
+}
+
+/// The command line, with the subcommand that the program's own name stands for.
+fn words(mut words: Vec<OsString>) -> Vec<OsString> {
+    let name = words.first().and_then(|path| Path::new(path).file_name());
+    if name.is_some_and(|name| name == "kubenexus-scheduler") {
+        words.insert(1, "scheduler".into());
+    }
+    words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_programs_name_can_stand_for_a_subcommand() {
+        let given = |words: &[&str]| words.iter().map(Into::into).collect::<Vec<OsString>>();
+        let found = words(given(&["./kubenexus-scheduler", "--config=a"]));
+        assert_eq!(found, given(&["./kubenexus-scheduler", "scheduler", "--config=a"]));
+        let plain = given(&["bin/kubenexus", "demo"]);
+        assert_eq!(words(plain.clone()), plain);
     }
 }

@@ -8,10 +8,10 @@ mod nodes;
 mod pods;
 
 pub use classes::Class;
-pub use nodes::{ImageSpread, Node, Offer};
+pub use nodes::{ImageSpread, Node, NodeChange, Offer};
 pub use pods::{Pod, PodState};
 
-use crate::event::{NodeAspects, NodeFacts, PodFacts};
+use crate::event::{NodeFacts, PodFacts};
 use crate::ids::{ClassId, NodeId, PodId, ResourceId};
 use crate::resources::Resources;
 use crate::selector::{Selector, Term, WeightedTerm};
@@ -92,8 +92,8 @@ impl Catalog {
         self.nodes.revision()
     }
 
-    /// Takes in a node; tells what about it can help waiting pods, or nothing if it is new.
-    pub fn apply_node(&mut self, facts: &NodeFacts) -> (NodeId, Option<NodeAspects>) {
+    /// Takes in a node; tells what is different now.
+    pub fn apply_node(&mut self, facts: &NodeFacts) -> (NodeId, NodeChange) {
         let name = self.symbols.intern(&facts.name);
         let node = Node::new(name, facts, &mut self.symbols);
         self.nodes.apply(node, Offer::new(facts, &mut self.resources))
@@ -137,6 +137,17 @@ impl Catalog {
     #[must_use]
     pub fn pod_count(&self) -> usize {
         self.pods.count()
+    }
+
+    /// All pods that are known, in the order of their ids.
+    pub fn pods(&self) -> impl Iterator<Item = PodId> {
+        self.pods.all()
+    }
+
+    /// The lowest priority among the pods on nodes.
+    #[must_use]
+    pub fn lowest_placed_priority(&self) -> Option<i32> {
+        self.pods.lowest_placed()
     }
 
     /// Takes in a pod that was not known.

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crate::ids::{NodeId, PodId};
 use crate::reason::Reason;
+use crate::time::Time;
 
 /// Numbers the attempts of a scheduler, so that late answers are recognised.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -20,6 +21,10 @@ pub enum Decision {
         node: NodeId,
         /// To be given back with the outcome.
         attempt: Attempt,
+        /// How often its unit was tried, this time included.
+        tries: u32,
+        /// When its unit could first be tried: the start of what its owner waits for.
+        arrived: Time,
     },
     /// The pod has to wait; tell its owner why.
     Wait(Waiting),
@@ -43,11 +48,41 @@ pub struct Diagnosis {
     pub rejection: Option<Reason>,
     /// How many nodes gave which reason, each reason once.
     pub counts: Vec<(Reason, usize)>,
+    /// What else was tried for the pod.
+    pub rescue: Rescue,
+}
+
+/// What came of asking who could help a pod that fits nowhere.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Rescue {
+    /// Nobody is asked in such a case.
+    #[default]
+    NotAsked,
+    /// Somebody is asked, and says nothing.
+    Silent,
+    /// Whoever could give up claims of the pod never came to look at them.
+    ClaimsUnknown,
+    /// The pod does not want others to be evicted for it.
+    NotPreempting,
+    /// Evicting does not help: on this many nodes nobody is less important than the pod, and on
+    /// the others no room would be of use.
+    NoVictims(usize),
+    /// There are less important pods, and evicting them is not supported yet.
+    NotSupported,
 }
 
 impl Diagnosis {
     /// All reasons that keep the pod waiting.
     pub fn reasons(&self) -> impl Iterator<Item = &Reason> {
         self.rejection.iter().chain(self.counts.iter().map(|(reason, _)| reason))
+    }
+
+    /// Whether a node that was proposed for the pod is not proposed any more.
+    #[must_use]
+    pub fn ends_nomination(&self) -> bool {
+        match self.rescue {
+            Rescue::NotAsked | Rescue::NoVictims(_) | Rescue::NotSupported => true,
+            Rescue::Silent | Rescue::ClaimsUnknown | Rescue::NotPreempting => false,
+        }
     }
 }

@@ -1,5 +1,7 @@
 //! What comes in: facts from the API and outcomes of our own decisions.
 
+use std::collections::BTreeSet;
+
 use crate::amounts::Amounts;
 use crate::decision::Attempt;
 use crate::need::Features;
@@ -17,6 +19,8 @@ pub enum Event {
     PodApplied(Box<PodFacts>),
     /// A pod is gone; by uid.
     PodDeleted(String),
+    /// All there is of a kind was listed, and applied just before: what is not among it is gone.
+    Reset(Present),
     /// The API server refused a binding: the pod is not on that node.
     BindRefused {
         /// The pod's uid.
@@ -24,6 +28,15 @@ pub enum Event {
         /// Which of our attempts this answers; answers to older attempts are ignored.
         attempt: Attempt,
     },
+}
+
+/// Everything of a kind that the API has.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Present {
+    /// Nodes, by name.
+    Nodes(BTreeSet<Box<str>>),
+    /// Pods, by uid.
+    Pods(BTreeSet<Box<str>>),
 }
 
 /// A node as the API has it.
@@ -48,7 +61,7 @@ pub struct NodeFacts {
 }
 
 /// A pod as the API has it.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PodFacts {
     /// Which pod.
     pub key: PodKey,
@@ -58,8 +71,12 @@ pub struct PodFacts {
     pub priority: i32,
     /// Gates that keep it from being looked at.
     pub gates: Box<[Box<str>]>,
+    /// Whether less important pods may be evicted so that it finds room.
+    pub is_preempting: bool,
     /// The node it is on, if it is on one.
     pub node: Option<String>,
+    /// The node that is proposed for it as long as it is on none.
+    pub nominated: Option<String>,
     /// Whether it has run to its end, so that it takes nothing any more.
     pub is_finished: bool,
     /// Whether it is being deleted. It still takes its place, but is not placed any more.

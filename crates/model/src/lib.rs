@@ -28,9 +28,9 @@ mod txn;
 mod usage;
 
 pub use amounts::{Amounts, Charge, Requests};
-pub use catalog::{Catalog, Class, ImageSpread, Node, Offer, Pod, PodState};
-pub use decision::{Attempt, Decision, Diagnosis, Waiting};
-pub use event::{Change, Event, NodeAspects, NodeFacts, PodFacts, PodKey};
+pub use catalog::{Catalog, Class, ImageSpread, Node, NodeChange, Offer, Pod, PodState};
+pub use decision::{Attempt, Decision, Diagnosis, Rescue, Waiting};
+pub use event::{Change, Event, NodeAspects, NodeFacts, PodFacts, PodKey, Present};
 pub use ids::{ClassId, NodeId, PodId, ResourceId, UnitId};
 pub use map::{Map, Table, hash_of};
 pub use names::{is_label_value, is_qualified_name};

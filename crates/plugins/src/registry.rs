@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use framework::{
     Admit, Args, BalancedArgs, Feasible, FitArgs, NodeAffinityArgs, PluginChoice, PluginInfo,
-    Point, Points, Profile, ProfileSettings, Rank, Ranking, WEIGHTS_MAX,
+    Point, Points, Profile, ProfileSettings, Rank, Ranking, Rescues, WEIGHTS_MAX,
 };
 use model::Catalog;
 
@@ -190,7 +190,18 @@ pub fn build(settings: &ProfileSettings, catalog: &mut Catalog) -> Result<Profil
             rankings.push(Ranking { plugin, weight });
         }
     }
-    Ok(Profile { scheduler: settings.scheduler.clone(), order, admit, before, filters, rankings })
+    let scheduler = settings.scheduler.clone();
+    let rescues = rescues(settings);
+    Ok(Profile { scheduler, order, admit, before, filters, rankings, rescues })
+}
+
+fn rescues(settings: &ProfileSettings) -> Rescues {
+    let at = |point, name: &str| settings.at(point).iter().position(|choice| choice.name == name);
+    let claims_after = at(PreFilter, "DynamicResources").map_or(usize::MAX, |at| at + 1);
+    Rescues {
+        preemption: at(PostFilter, "DefaultPreemption").is_some(),
+        claims_after: at(PostFilter, "DynamicResources").map(|_| claims_after),
+    }
 }
 
 fn make_all_feasible(

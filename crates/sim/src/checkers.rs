@@ -107,6 +107,7 @@ mod tests {
             Event::NodeApplied(_)
             | Event::NodeDeleted(_)
             | Event::PodDeleted(_)
+            | Event::Reset(_)
             | Event::BindRefused { .. } => None,
         };
         let pods: Vec<PodAt> = events.iter().filter_map(uid).collect();

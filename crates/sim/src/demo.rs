@@ -135,7 +135,7 @@ impl Demo {
             self.scheduler.step(now, BUDGET, &mut decisions);
             for decision in decisions.drain(..) {
                 match decision {
-                    Decision::Bind { pod, node, attempt } => self.bind(pod, node, attempt)?,
+                    Decision::Bind { pod, node, attempt, .. } => self.bind(pod, node, attempt)?,
                     Decision::Wait(waiting) => self.explain(waiting)?,
                 }
             }

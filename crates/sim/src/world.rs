@@ -133,7 +133,9 @@ impl World {
             spec: job.spec.clone(),
             priority: job.priority,
             gates: record.gates().unwrap_or_default(),
+            is_preempting: true,
             node,
+            nominated: None,
             is_finished,
             is_terminating: false,
         })

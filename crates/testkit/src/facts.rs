@@ -6,7 +6,8 @@
 //! pod  NAME cpu= memory= storage= gpu= example.com/x=1 overhead=100m on=NODE target=NODE
 //!           select=KEY:VALUE require=TERM prefer=WEIGHT:TERM tolerate=TOLERATION
 //!           port=80[/UDP][@ADDRESS] image= feature= need=NEED repel=own|any
-//!           priority=5 gate=NAME namespace= scheduler= uid= finished terminating
+//!           priority=5 polite gate=NAME nominated=NODE namespace= scheduler= uid=
+//!           finished terminating
 //! ```
 
 use model::{
@@ -63,7 +64,9 @@ pub fn pod(words: &str) -> PodFacts {
         spec: PodSpec { scheduler: "default-scheduler".into(), ..PodSpec::default() },
         priority: 0,
         gates: Box::default(),
+        is_preempting: true,
         node: None,
+        nominated: None,
         is_finished: false,
         is_terminating: false,
     };
@@ -72,6 +75,7 @@ pub fn pod(words: &str) -> PodFacts {
         match word.split_once('=') {
             None if word == "finished" => pod.is_finished = true,
             None if word == "terminating" => pod.is_terminating = true,
+            None if word == "polite" => pod.is_preempting = false,
             None => panic!("a pod does not know the word {word:?}"),
             Some((key, value)) if ask(&mut amounts, key, value) => {}
             Some(("overhead", value)) => overhead = quantity(value).milli(),
@@ -87,6 +91,7 @@ fn set_pod(pod: &mut PodFacts, key: &str, value: &str) {
     let spec = &mut pod.spec;
     match key {
         "on" => pod.node = Some(value.into()),
+        "nominated" => pod.nominated = Some(value.into()),
         "target" => spec.target = Some(value.into()),
         "select" => spec.node_selector.push(terms::pair(value)),
         "require" => spec.required.get_or_insert_default().push(terms::term(value)),

@@ -3,10 +3,13 @@
 //! ```text
 //! node WORDS | pod WORDS          there is such a node or pod, or it is different now
 //! gone node NAME | gone pod UID   it is gone
+//! relist nodes NAME ..            these are all the nodes there are: others are gone
+//! relist pods UID ..              the same for pods
 //! confirm UID [NODE]              the API says that the pod is on its node, or on another
 //! refuse UID [ATTEMPT]            the API refuses the pod's binding, or that of another attempt
 //! after 1s | after 20ms           time passes
 //! step [BUDGET]                   decisions: `web -> a` or `web waits: why`
+//! step in full                    the same, with what else was tried for pods that wait
 //! judge WORDS                     a pod on every node: `a fits PLUGIN=score ..` or why not
 //! queue                           how many units are where
 //! load NODE                       what is taken of a node
@@ -18,7 +21,10 @@ use std::collections::BTreeMap;
 use engine::{NodeJudgement, Options, Scheduler};
 use framework::ProfileSettings;
 use k8s::render::{code_word, message, reason_text};
-use model::{Attempt, Catalog, Code, Decision, Event, Millis, PodFacts, PodState, Reason, Time};
+use model::{
+    Attempt, Catalog, Code, Decision, Diagnosis, Event, Millis, PodFacts, PodState, Present,
+    Reason, Rescue, Time, Waiting,
+};
 
 use crate::{default_profile, node, pod};
 
@@ -91,6 +97,15 @@ impl Script {
                 self.pods.remove(uid);
                 self.apply(&Event::PodDeleted(uid.into()));
             }
+            ["relist", "nodes", ref names @ ..] => {
+                let names = names.iter().map(|name| (*name).into()).collect();
+                self.apply(&Event::Reset(Present::Nodes(names)));
+            }
+            ["relist", "pods", ref uids @ ..] => {
+                self.pods.retain(|uid, _| uids.contains(&uid.as_str()));
+                let uids = uids.iter().map(|uid| (*uid).into()).collect();
+                self.apply(&Event::Reset(Present::Pods(uids)));
+            }
             ["confirm", uid] => self.confirm(uid, None),
             ["confirm", uid, node] => self.confirm(uid, Some(node)),
             ["refuse", uid] => {
@@ -102,8 +117,11 @@ impl Script {
                 self.apply(&Event::BindRefused { uid: uid.into(), attempt });
             }
             ["after", span] => self.now = self.now + millis(span),
-            ["step"] => return self.step(usize::MAX),
-            ["step", budget] => return self.step(budget.parse().expect("a budget is a number")),
+            ["step"] => return self.step(usize::MAX, text),
+            ["step", "in", "full"] => return self.step(usize::MAX, full_text),
+            ["step", budget] => {
+                return self.step(budget.parse().expect("a budget is a number"), text);
+            }
             ["judge", ..] => return self.judge(&pod(rest)),
             ["queue"] => return vec![self.queue()],
             ["load", node] => return vec![self.load(node)],
@@ -136,7 +154,7 @@ impl Script {
         self.apply(&event);
     }
 
-    fn step(&mut self, budget: usize) -> Vec<String> {
+    fn step(&mut self, budget: usize, text: fn(&Decision, &Catalog) -> String) -> Vec<String> {
         let mut decisions = Vec::new();
         self.scheduler.step(self.now, budget, &mut decisions);
         decisions.iter().map(|decision| text(decision, self.scheduler.catalog())).collect()
@@ -194,7 +212,18 @@ impl Script {
     }
 }
 
+/// A decision without what else was tried for the pod.
 fn text(decision: &Decision, catalog: &Catalog) -> String {
+    match decision {
+        Decision::Bind { .. } => full_text(decision, catalog),
+        Decision::Wait(Waiting { pod, diagnosis }) => {
+            let alone = Diagnosis { rescue: Rescue::NotAsked, ..(**diagnosis).clone() };
+            full_text(&Decision::Wait(Waiting { pod: *pod, diagnosis: alone.into() }), catalog)
+        }
+    }
+}
+
+fn full_text(decision: &Decision, catalog: &Catalog) -> String {
     match decision {
         Decision::Bind { pod, node, .. } => {
             format!("{} -> {}", catalog.pod(*pod).key.uid, catalog.node_name(*node))

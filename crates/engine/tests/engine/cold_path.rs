@@ -177,6 +177,9 @@ pub(super) fn check_usage(run: &Script) {
     }
     txn.commit();
     assert_eq!(catalog.pod_count(), count, "pods that nobody gave");
+    let placed = catalog.pods().map(|pod| catalog.pod(pod)).filter(|p| p.state.node().is_some());
+    let lowest = placed.map(|pod| pod.priority).min();
+    assert_eq!(catalog.lowest_placed_priority(), lowest, "the lowest priority on nodes");
     for node in (0..catalog.node_places()).map(NodeId::at) {
         assert_eq!(run.scheduler.usage().load(node), rebuilt.load(node), "load of {node:?}");
     }

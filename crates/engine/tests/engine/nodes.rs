@@ -1,6 +1,7 @@
 //! Nodes that come, go and change while pods are on them.
 
-use testkit::check;
+use kubenexus_engine::Options;
+use testkit::{Script, check, default_profile};
 
 #[test]
 fn pods_of_a_deleted_node_count_again_when_it_comes_back() {
@@ -129,4 +130,25 @@ fn preferences_count_among_the_nodes_that_fit() {
         > p3 -> a
         ",
     );
+}
+
+#[test]
+fn a_node_that_says_the_same_again_is_not_touched() {
+    let mut run = Script::new(&[default_profile()], Options::default());
+    let node = "node a cpu=2 zone=x disk=ssd gpu=1 image=web@9Mi image=db@1Mi taint=spot:NoExecute";
+    run.command(node);
+    run.command("pod p gpu=1");
+    run.command("step");
+    let mark = run.scheduler.usage().mark();
+    run.command(node);
+    // The order in which facts stand means nothing, but for taints.
+    run.command(
+        "node a disk=ssd image=db@1Mi zone=x image=web@9Mi gpu=1 cpu=2 taint=spot:NoExecute",
+    );
+    assert_eq!(run.scheduler.usage().mark(), mark);
+    for (at, other) in ["cpu=1", "zone=y", "image=db@2Mi", "closed", "gpu=2"].iter().enumerate() {
+        run.command(&format!("{node} {other}"));
+        assert_eq!(run.scheduler.usage().mark(), mark + 2 * at as u64 + 1, "{other}");
+        run.command(node);
+    }
 }

@@ -1,7 +1,7 @@
 //! Whose turn it is: order, gates, backoff and flush.
 
 use kubenexus_engine::{Backoff, Options};
-use model::Millis;
+use model::{Decision, Millis, Time};
 use testkit::{Script, check, default_profile};
 
 #[test]
@@ -272,4 +272,30 @@ fn a_changed_spec_is_tried_at_once_but_failures_are_remembered() {
         > 2000ms
         ",
     );
+}
+
+/// What a binding says of the tries before it.
+fn history(run: &mut Script) -> (u32, Time) {
+    let mut decisions = Vec::new();
+    run.scheduler.step(run.now, usize::MAX, &mut decisions);
+    let Some(Decision::Bind { tries, arrived, .. }) = decisions.pop() else {
+        panic!("nothing was bound");
+    };
+    (tries, arrived)
+}
+
+#[test]
+fn a_binding_tells_how_often_its_pod_was_tried_and_since_when() {
+    let mut run = Script::new(&[default_profile()], Options::default());
+    let act = |run: &mut Script, lines: &[&str]| {
+        lines.iter().for_each(|line| _ = run.command(line));
+    };
+    act(&mut run, &["node a cpu=1", "after 3s", "pod p cpu=2", "step", "after 2s"]);
+    act(&mut run, &["node a cpu=2", "refuse p 9", "after 10s"]);
+    assert_eq!(history(&mut run), (2, Time(3000)));
+    act(&mut run, &["refuse p", "after 10s"]);
+    assert_eq!(history(&mut run), (3, Time(3000)));
+    // A gate keeps a pod from being tried, so the wait begins when it is gone.
+    act(&mut run, &["gone pod p", "pod q gate=quota", "after 5s", "pod q", "after 1s"]);
+    assert_eq!(history(&mut run), (1, Time(30_000)));
 }

@@ -1,8 +1,10 @@
 //! Durations as Go writes them: `15s`, `1m30s`, `500ms`, `1.5h`.
 
+use model::Millis;
+
 /// Why a text is not a duration.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub(super) enum DurationError {
+pub enum DurationError {
     /// Not a sequence of numbers with units.
     #[error("expected a duration such as 15s, 1m30s or 500ms, found {0}")]
     Malformed(String),
@@ -15,6 +17,14 @@ pub(super) enum DurationError {
     /// More than 2^63-1 nanoseconds.
     #[error("expected a duration of at most 292 years, found {0}")]
     TooLong(String),
+}
+
+/// A span of time as flags have it; what is below a millisecond is cut off.
+///
+/// # Errors
+/// When the text is no duration.
+pub fn parse_span(text: &str) -> Result<Millis, DurationError> {
+    parse(text).map(|nanoseconds| Millis(nanoseconds / 1_000_000))
 }
 
 /// Nanoseconds of a duration.

@@ -7,8 +7,8 @@ use super::error::Problems;
 use super::read::{Fields, Spot, quoted};
 use super::settings::{ClientConnection, LeaderElection, Settings};
 
-const API_VERSION: &str = "kubescheduler.config.k8s.io/v1";
-const KIND: &str = "KubeSchedulerConfiguration";
+pub(super) const API_VERSION: &str = "kubescheduler.config.k8s.io/v1";
+pub(super) const KIND: &str = "KubeSchedulerConfiguration";
 
 const FIELDS: [&str; 13] = [
     "apiVersion",

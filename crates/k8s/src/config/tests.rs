@@ -2,6 +2,7 @@
 
 mod fuzz;
 mod refusals;
+mod written;
 
 use framework::{
     Args, FitArgs, NodeAffinityArgs, PluginInfo, Point, Points, ProfileSettings, ResourceWeight,

@@ -2,7 +2,7 @@
 
 use model::{Effect, Event, Features, NodeFacts, Taint};
 
-use super::quantity::{List, amounts};
+use super::quantity::{List, Resource};
 use super::view::{NodeView, TaintView};
 use super::{IngestError, read};
 
@@ -11,26 +11,30 @@ use super::{IngestError, read};
 /// # Errors
 /// When the object does not have the shape of a Node.
 pub fn node(object: &serde_json::Value) -> Result<Event, IngestError> {
-    let view: NodeView = read("Node", object)?;
+    Ok(Event::NodeApplied(Box::new(facts(read("Node", object)?))))
+}
+
+/// A node's facts.
+pub(super) fn facts(view: NodeView) -> NodeFacts {
     let images = view
         .status
         .images
         .iter()
         .flat_map(|image| image.names.iter().map(|name| (name.clone(), image.size_bytes)));
-    Ok(Event::NodeApplied(Box::new(NodeFacts {
+    NodeFacts {
         name: view.metadata.name,
         labels: view.metadata.labels.into_iter().collect(),
         taints: view.spec.taints.into_iter().map(taint).collect(),
         is_closed: view.spec.unschedulable,
-        allocatable: amounts(&view.status.allocatable),
+        allocatable: view.status.allocatable.amounts(),
         pods_max: pods_max(&view.status.allocatable),
         images: images.collect(),
         features: Features::named(view.status.declared_features.iter().map(String::as_str)),
-    })))
+    }
 }
 
 fn pods_max(allocatable: &List) -> i64 {
-    allocatable.get("pods").map_or(0, |amount| amount.0.units())
+    allocatable.get(&Resource::Pods).map_or(0, |amount| amount.0.units())
 }
 
 fn taint(view: TaintView) -> Taint<String> {

@@ -16,18 +16,25 @@ use super::{IngestError, read};
 /// # Errors
 /// When the object does not have the shape of a Pod.
 pub fn pod(object: &serde_json::Value) -> Result<Event, IngestError> {
-    let view: PodView = read("Pod", object)?;
+    Ok(Event::PodApplied(Box::new(facts(read("Pod", object)?))))
+}
+
+/// A pod's facts.
+pub(super) fn facts(view: PodView) -> PodFacts {
     let node = Some(view.spec.node_name.clone()).filter(|name| !name.is_empty());
+    let nominated = Some(view.status.nominated_node_name.clone()).filter(|name| !name.is_empty());
     let gates = view.spec.scheduling_gates.iter().map(|gate| gate.name.as_str().into()).collect();
-    Ok(Event::PodApplied(Box::new(PodFacts {
+    PodFacts {
         key: key(&view),
         priority: view.spec.priority.unwrap_or(0),
         gates,
+        is_preempting: view.spec.preemption_policy != "Never",
+        nominated: nominated.filter(|_| node.is_none()),
         node,
         is_finished: matches!(view.status.phase.as_str(), "Succeeded" | "Failed"),
         is_terminating: view.metadata.deletion_timestamp.is_some(),
         spec: spec(view),
-    })))
+    }
 }
 
 /// The spec of a pod that is to be judged: a node it names is where it wants to go.

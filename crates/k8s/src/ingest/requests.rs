@@ -6,49 +6,51 @@
 
 use model::{Charge, Quantity, Requests};
 
-use super::quantity::{Amount, List, add, amounts, raise};
+use super::quantity::{Amount, List, Resource};
 use super::view::{Container, ContainerStatus, PodSpecView, PodStatus, PodView};
 
 /// All amounts of a pod.
 pub(super) fn requests(pod: &PodView) -> Requests<String> {
-    let defaults = List::from([
-        ("cpu".into(), Amount(Quantity::from_milli(100))),
-        ("memory".into(), Amount(Quantity::from_units(200 * 1024 * 1024))),
-    ]);
+    let defaults = [
+        (Resource::Cpu, Amount(Quantity::from_milli(100))),
+        (Resource::Memory, Amount(Quantity::from_units(200 * 1024 * 1024))),
+    ];
+    let fit = from_spec(pod, &List::new());
     let charged = with_status(pod, &List::new());
     // Defaults stand in for what neither a container nor the pod as a whole asks for.
-    let mut missing = defaults.clone();
-    if has_pod_level(&pod.spec) {
-        missing.retain(|name, _| !charged.contains_key(name));
-    }
-    let scored = if missing.is_empty() { charged.clone() } else { with_status(pod, &missing) };
-    let scored = amounts(&scored);
-    let mut fullness = containers(pod, Stage::Wanted, &defaults);
-    add(&mut fullness, &pod.spec.overhead);
+    let is_missing =
+        |(resource, _): &(Resource, Amount)| !has_pod_level(&pod.spec) || !charged.has(resource);
+    let missing: List = defaults.iter().filter(|amount| is_missing(amount)).cloned().collect();
+    let scored = with_status(pod, &missing);
+    let mut fullness = containers(pod, Stage::Wanted, &defaults.into_iter().collect());
+    fullness.add(&pod.spec.overhead);
     Requests {
-        fit: amounts(&from_spec(pod)),
-        fullness: amounts(&fullness),
+        fit: fit.amounts(),
+        fullness: fullness.amounts(),
         charge: Charge {
-            amounts: amounts(&charged),
-            scored_cpu: scored.cpu,
-            scored_memory: scored.memory,
+            amounts: charged.amounts(),
+            scored_cpu: scored.amounts().cpu,
+            scored_memory: scored.amounts().memory,
         },
     }
 }
 
 /// What the spec alone asks for.
-fn from_spec(pod: &PodView) -> List {
-    let mut list = containers(pod, Stage::Wanted, &List::new());
+fn from_spec(pod: &PodView, defaults: &List) -> List {
+    let mut list = containers(pod, Stage::Wanted, defaults);
     if has_pod_level(&pod.spec) {
         apply_pod_level(&mut list, pod_level(&pod.spec));
     }
-    add(&mut list, &pod.spec.overhead);
+    list.add(&pod.spec.overhead);
     list
 }
 
 /// What the pod counts with, a resize under way included.
 fn with_status(pod: &PodView, defaults: &List) -> List {
     let status = &pod.status;
+    if is_silent(status) {
+        return from_spec(pod, defaults);
+    }
     let is_infeasible = is_resize_infeasible(status);
     let used_by_pod = status.resources.as_ref().and_then(|resources| resources.requests.as_ref());
     let (granted, used) = match (&status.allocated_resources, used_by_pod) {
@@ -56,23 +58,32 @@ fn with_status(pod: &PodView, defaults: &List) -> List {
         _ => (containers(pod, Stage::Granted, defaults), containers(pod, Stage::Used, defaults)),
     };
     let mut list = used;
-    raise(&mut list, &granted);
+    list.raise(&granted);
     if !is_infeasible {
-        raise(&mut list, &containers(pod, Stage::Wanted, defaults));
+        list.raise(&containers(pod, Stage::Wanted, defaults));
     }
     if has_pod_level(&pod.spec) {
         let mut level = pod_level(&pod.spec).clone();
         if let Some(resources) = &status.resources {
             if is_infeasible {
-                level.clear();
+                level = List::new();
             }
-            raise(&mut level, resources.requests.as_ref().unwrap_or(&List::new()));
-            raise(&mut level, status.allocated_resources.as_ref().unwrap_or(&List::new()));
+            let said = [&resources.requests, &status.allocated_resources];
+            said.into_iter().flatten().for_each(|amounts| level.raise(amounts));
         }
         apply_pod_level(&mut list, &level);
     }
-    add(&mut list, &pod.spec.overhead);
+    list.add(&pod.spec.overhead);
     list
+}
+
+/// Whether the status says nothing about resources, as that of most pods: all stages are the same.
+fn is_silent(status: &PodStatus) -> bool {
+    let mut all = status.container_statuses.iter().chain(&status.init_container_statuses);
+    status.resources.is_none()
+        && status.allocated_resources.is_none()
+        && !is_resize_infeasible(status)
+        && all.all(|status| status.resources.is_none() && status.allocated_resources.is_none())
 }
 
 /// How far a request has come.
@@ -90,26 +101,24 @@ enum Stage {
 fn containers(pod: &PodView, stage: Stage, defaults: &List) -> List {
     let request = |container: &Container| {
         let mut list = request_at(pod, container, stage).cloned().unwrap_or_default();
-        for (name, amount) in defaults {
-            list.entry(name.clone()).or_insert(*amount);
-        }
+        list.fill(defaults);
         list
     };
     let mut sum = List::new();
-    pod.spec.containers.iter().for_each(|container| add(&mut sum, &request(container)));
+    pod.spec.containers.iter().for_each(|container| sum.add(&request(container)));
     let (mut running, mut peak) = (List::new(), List::new());
     for container in &pod.spec.init_containers {
         let mut list = request(container);
         if container.is_restartable() {
-            add(&mut sum, &list);
-            add(&mut running, &list);
-            raise(&mut peak, &running);
+            sum.add(&list);
+            running.add(&list);
+            peak.raise(&running);
         } else {
-            add(&mut list, &running);
-            raise(&mut peak, &list);
+            list.add(&running);
+            peak.raise(&list);
         }
     }
-    raise(&mut sum, &peak);
+    sum.raise(&peak);
     sum
 }
 
@@ -142,15 +151,10 @@ fn pod_level(spec: &PodSpecView) -> &List {
 }
 
 fn has_pod_level(spec: &PodSpecView) -> bool {
-    pod_level(spec).keys().any(|name| is_pod_level(name))
-}
-
-/// Resources that can be asked for the pod as a whole.
-fn is_pod_level(name: &str) -> bool {
-    matches!(name, "cpu" | "memory") || name.starts_with("hugepages-")
+    pod_level(spec).iter().any(|(resource, _)| resource.is_pod_level())
 }
 
 fn apply_pod_level(list: &mut List, level: &List) {
-    let level = level.iter().filter(|(name, _)| is_pod_level(name));
-    list.extend(level.map(|(name, amount)| (name.clone(), *amount)));
+    let level = level.iter().filter(|(resource, _)| resource.is_pod_level());
+    level.for_each(|(resource, amount)| list.set(resource, *amount));
 }

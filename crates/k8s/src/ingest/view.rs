@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use serde::de::{Deserialize, Deserializer, Visitor};
+use serde::de::{Deserialize, Deserializer, IgnoredAny, Visitor};
 
 use super::quantity::List;
 
@@ -52,26 +52,28 @@ impl<'de, D: Deserializer<'de>> Deserializer<'de> for ObjectOnly<D> {
 }
 
 views! {
-    /// What all objects have.
-    Meta {
+    PodMeta {
         name: String,
         namespace: String,
         uid: String,
-        labels: BTreeMap<String, String>,
+        resource_version: String,
+        generation: i64,
         deletion_timestamp: Option<String>,
     }
+    NodeMeta { name: String, resource_version: String, labels: BTreeMap<String, String>, }
 
-    NodeView { metadata: Meta, spec: NodeSpec, status: NodeStatus, }
+    NodeView { metadata: NodeMeta, spec: NodeSpec, status: NodeStatus, }
     NodeSpec { unschedulable: bool, taints: Vec<TaintView>, }
     TaintView { key: String, value: String, effect: String, }
     NodeStatus { allocatable: List, images: Vec<ImageView>, declared_features: Vec<String>, }
     ImageView { names: Vec<String>, size_bytes: i64, }
 
-    PodView { metadata: Meta, spec: PodSpecView, status: PodStatus, }
+    PodView { metadata: PodMeta, spec: PodSpecView, status: PodStatus, }
     PodSpecView {
         scheduler_name: String,
         node_name: String,
         priority: Option<i32>,
+        preemption_policy: String,
         containers: Vec<Container>,
         init_containers: Vec<Container>,
         ephemeral_containers: Vec<Container>,
@@ -80,9 +82,9 @@ views! {
         node_selector: BTreeMap<String, String>,
         affinity: Affinity,
         tolerations: Vec<TolerationView>,
-        topology_spread_constraints: Vec<serde_json::Value>,
+        topology_spread_constraints: Vec<IgnoredAny>,
         volumes: Vec<Volume>,
-        resource_claims: Vec<serde_json::Value>,
+        resource_claims: Vec<IgnoredAny>,
         scheduling_gates: Vec<Gate>,
         host_network: bool,
         host_users: Option<bool>,
@@ -109,17 +111,17 @@ views! {
     Gate { name: String, }
     Volume {
         image: Option<ImageSource>,
-        persistent_volume_claim: Option<serde_json::Value>,
-        ephemeral: Option<serde_json::Value>,
-        gce_persistent_disk: Option<serde_json::Value>,
-        aws_elastic_block_store: Option<serde_json::Value>,
-        azure_disk: Option<serde_json::Value>,
-        azure_file: Option<serde_json::Value>,
-        cinder: Option<serde_json::Value>,
-        iscsi: Option<serde_json::Value>,
-        portworx_volume: Option<serde_json::Value>,
-        rbd: Option<serde_json::Value>,
-        vsphere_volume: Option<serde_json::Value>,
+        persistent_volume_claim: Option<IgnoredAny>,
+        ephemeral: Option<IgnoredAny>,
+        gce_persistent_disk: Option<IgnoredAny>,
+        aws_elastic_block_store: Option<IgnoredAny>,
+        azure_disk: Option<IgnoredAny>,
+        azure_file: Option<IgnoredAny>,
+        cinder: Option<IgnoredAny>,
+        iscsi: Option<IgnoredAny>,
+        portworx_volume: Option<IgnoredAny>,
+        rbd: Option<IgnoredAny>,
+        vsphere_volume: Option<IgnoredAny>,
     }
     ImageSource { reference: String, }
 
@@ -130,9 +132,9 @@ views! {
     }
     PodAffinity {
         required_during_scheduling_ignored_during_execution: Vec<PodTerm>,
-        preferred_during_scheduling_ignored_during_execution: Vec<serde_json::Value>,
+        preferred_during_scheduling_ignored_during_execution: Vec<IgnoredAny>,
     }
-    PodTerm { namespaces: Vec<String>, namespace_selector: Option<serde_json::Value>, }
+    PodTerm { namespaces: Vec<String>, namespace_selector: Option<IgnoredAny>, }
     NodeAffinity {
         required_during_scheduling_ignored_during_execution: Option<NodeSelector>,
         preferred_during_scheduling_ignored_during_execution: Vec<PreferredTerm>,
@@ -144,13 +146,14 @@ views! {
 
     PodStatus {
         phase: String,
+        nominated_node_name: String,
         conditions: Vec<Condition>,
         container_statuses: Vec<ContainerStatus>,
         init_container_statuses: Vec<ContainerStatus>,
         resources: Option<Resources>,
         allocated_resources: Option<List>,
     }
-    Condition { r#type: String, reason: String, }
+    Condition { r#type: String, status: String, reason: String, message: String, }
     ContainerStatus {
         name: String,
         allocated_resources: Option<List>,

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use model::{Catalog, Code, Diagnosis, Reason};
+use model::{Catalog, Code, Diagnosis, Reason, Rescue};
 use serde::Serialize;
 
 use super::reason_text;
@@ -32,22 +32,49 @@ pub fn condition(diagnosis: &Diagnosis, catalog: &Catalog) -> Condition {
     }
 }
 
-/// The sentence users know: `0/5 nodes are available: 2 Insufficient cpu, 3 Too many pods.`
+/// The sentence users know: `0/5 nodes are available: 2 Insufficient cpu, 3 Too many pods.`, and
+/// behind it what evicting other pods would do for the pod.
 #[must_use]
 pub fn message(diagnosis: &Diagnosis, catalog: &Catalog) -> String {
+    let why = match &diagnosis.rejection {
+        Some(reason @ (Reason::NoNodes | Reason::BrokenPreference)) => {
+            return reason_text(reason, catalog);
+        }
+        Some(reason) => reason_text(reason, catalog),
+        None => histogram(diagnosis.counts.iter().map(|(r, n)| (reason_text(r, catalog), *n))),
+    };
     let head = format!("0/{} nodes are available", diagnosis.nodes);
-    match &diagnosis.rejection {
-        Some(reason @ (Reason::NoNodes | Reason::BrokenPreference)) => reason_text(reason, catalog),
-        Some(reason) => format!("{head}: {}.", reason_text(reason, catalog)),
-        None => format!("{head}: {}.", histogram(&diagnosis.counts, catalog)),
+    match rescue_text(diagnosis.rescue, diagnosis.nodes) {
+        Some(rescue) => format!("{head}: {why}. {rescue}"),
+        None => format!("{head}: {why}."),
     }
 }
 
+/// What else was tried, in kube-scheduler's words where it tries the same.
+fn rescue_text(rescue: Rescue, nodes: usize) -> Option<String> {
+    Some(match rescue {
+        Rescue::NotAsked | Rescue::Silent => return None,
+        // All that kube-scheduler says when a pod is refused before its claims are looked at.
+        Rescue::ClaimsUnknown => "not found".into(),
+        Rescue::NotPreempting => "preemption: not eligible due to preemptionPolicy=Never.".into(),
+        Rescue::NoVictims(without) => {
+            let counts = [
+                ("No preemption victims found for incoming pod", without),
+                ("Preemption is not helpful for scheduling", nodes - without),
+            ];
+            let counts = counts.into_iter().filter(|(_, count)| *count > 0);
+            let counts = histogram(counts.map(|(text, count)| (text.into(), count)));
+            format!("preemption: 0/{nodes} nodes are available: {counts}.")
+        }
+        Rescue::NotSupported => "preemption: not supported yet.".into(),
+    })
+}
+
 /// Counts by text, sorted as texts: two reasons can read the same.
-fn histogram(counts: &[(Reason, usize)], catalog: &Catalog) -> String {
+fn histogram(counts: impl Iterator<Item = (String, usize)>) -> String {
     let mut by_text: BTreeMap<String, usize> = BTreeMap::new();
-    for (reason, count) in counts {
-        *by_text.entry(reason_text(reason, catalog)).or_default() += count;
+    for (text, count) in counts {
+        *by_text.entry(text).or_default() += count;
     }
     let mut parts: Vec<String> =
         by_text.into_iter().map(|(text, count)| format!("{count} {text}")).collect();
@@ -67,7 +94,7 @@ mod tests {
         let short =
             |is_beyond_node| Reason::Insufficient { resource: ResourceId::CPU, is_beyond_node };
         let counts = vec![(Reason::TooManyPods, 10), (short(false), 2), (short(true), 1)];
-        let diagnosis = Diagnosis { nodes: 13, rejection: None, counts };
+        let diagnosis = Diagnosis { nodes: 13, counts, ..Diagnosis::default() };
         let condition = condition(&diagnosis, &catalog);
         assert_eq!(
             condition.message,
@@ -75,10 +102,11 @@ mod tests {
         );
         assert_eq!(condition.reason, "Unschedulable");
         let rejection = Some(Reason::AffinityConflict);
-        let diagnosis = Diagnosis { nodes: 2, rejection, counts: vec![] };
+        let diagnosis = Diagnosis { nodes: 2, rejection, ..Diagnosis::default() };
         let text = message(&diagnosis, &catalog);
         assert_eq!(text, "0/2 nodes are available: pod affinity terms conflict.");
-        let none = Diagnosis { nodes: 0, rejection: Some(Reason::NoNodes), counts: vec![] };
+        let rejection = Some(Reason::NoNodes);
+        let none = Diagnosis { rejection, ..Diagnosis::default() };
         assert_eq!(message(&none, &catalog), "no nodes available to schedule pods");
     }
 }

@@ -1,18 +1,26 @@
 //! Objects that are not what their kind promises are refused with path, value and expectation.
 
+use kubenexus_k8s::ingest;
 use serde_json::{Value, json};
 
+/// Read in whatever way, the mistake is told in the same words.
 fn check_pod(object: Value, expected: &str) {
-    let error = kubenexus_k8s::ingest::pod(&object).expect_err("not a pod").to_string();
-    assert_eq!(error, expected);
-    assert_eq!(
-        kubenexus_k8s::ingest::pod_to_judge(&object).expect_err("not a pod").to_string(),
-        expected
-    );
+    let text = object.to_string();
+    let errors = [
+        ingest::pod(&object).expect_err("not a pod"),
+        ingest::pod_to_judge(&object).expect_err("not a pod"),
+        ingest::read_pod(text.as_bytes()).expect_err("not a pod"),
+    ];
+    errors.iter().for_each(|error| assert_eq!(error.to_string(), expected));
 }
 
 fn check_node(object: Value, expected: &str) {
-    assert_eq!(kubenexus_k8s::ingest::node(&object).expect_err("not a node").to_string(), expected);
+    let text = object.to_string();
+    let errors = [
+        ingest::node(&object).expect_err("not a node"),
+        ingest::read_node(text.as_bytes()).expect_err("not a node"),
+    ];
+    errors.iter().for_each(|error| assert_eq!(error.to_string(), expected));
 }
 
 #[test]
@@ -78,8 +86,7 @@ fn a_negative_weight_is_refused() {
 
 #[test]
 fn long_values_are_cut() {
-    let error =
-        kubenexus_k8s::ingest::pod(&json!({"spec": "x".repeat(1 << 20)})).expect_err("no spec");
+    let error = ingest::pod(&json!({"spec": "x".repeat(1 << 20)})).expect_err("no spec");
     let text = error.to_string();
     assert!(text.starts_with("Pod: spec: expected an object, found string \"xxx"), "{text}");
     assert!(text.ends_with("xxx...") && text.len() < 300, "{text}");
@@ -92,4 +99,14 @@ fn null_reads_as_left_out() {
     let facts = crate::pod_facts(&nulls);
     assert_eq!(facts.spec, crate::pod_facts(&json!({})).spec);
     assert_eq!((facts.priority, facts.node), (0, None));
+}
+
+#[test]
+fn text_that_is_no_json_is_refused() {
+    let check = |text: &[u8], expected: &str| {
+        let error = ingest::read_pod(text).expect_err("no JSON").to_string();
+        assert_eq!(error, expected);
+    };
+    check(b"", "Pod: is not JSON: EOF while parsing a value at line 1 column 0");
+    check(b"{\"spec\": {}} 5", "Pod: is not JSON: trailing characters at line 1 column 14");
 }

@@ -287,3 +287,17 @@ fn features_a_pod_needs_by_table() {
         assert_eq!(pod_facts(&json!({"spec": spec})).spec.features, feature, "{spec}");
     }
 }
+
+#[test]
+fn the_policy_and_the_proposed_node_are_read() {
+    let facts = pod_facts(&json!({}));
+    assert_eq!((facts.is_preempting, facts.nominated), (true, None));
+    let mut pod = json!({"spec": {"preemptionPolicy": "Never"},
+        "status": {"nominatedNodeName": "a"}});
+    let facts = pod_facts(&pod);
+    assert_eq!((facts.is_preempting, facts.nominated.as_deref()), (false, Some("a")));
+    pod["spec"] = json!({"preemptionPolicy": "PreemptLowerPriority", "nodeName": "b"});
+    let facts = pod_facts(&pod);
+    // Of a pod on a node nothing is proposed any more.
+    assert_eq!((facts.is_preempting, facts.nominated), (true, None));
+}

@@ -9,24 +9,36 @@ use std::path::Path;
 
 use anyhow::{Context as _, anyhow};
 use framework::PluginInfo;
-use k8s::config::{ConfigError, load};
+use k8s::config::{ConfigError, Settings, load};
 
 /// More than any valid file has; what is longer is cut and refused for its size.
 const READ_MAX: u64 = 2 << 20;
 
 /// Checks a file and describes it on standard output.
 pub(crate) fn run(file: &Path) -> anyhow::Result<()> {
+    let answer = check(file, &text(file)?, plugins::known())?;
+    io::stdout().write_all(answer.as_bytes()).context("writing the answer")
+}
+
+/// Reads a file that has to be valid.
+pub(crate) fn read(file: &Path) -> anyhow::Result<Settings> {
+    settings(file, &text(file)?, plugins::known())
+}
+
+fn text(file: &Path) -> anyhow::Result<String> {
     let reading = || format!("reading {}", file.display());
     let mut bytes = Vec::new();
     let opened = File::open(file).with_context(reading)?;
     opened.take(READ_MAX).read_to_end(&mut bytes).with_context(reading)?;
-    let text = String::from_utf8(bytes).map_err(|_| anyhow!("not UTF-8 text"));
-    let answer = check(file, &text.with_context(reading)?, plugins::known())?;
-    io::stdout().write_all(answer.as_bytes()).context("writing the answer")
+    String::from_utf8(bytes).map_err(|_| anyhow!("not UTF-8 text")).with_context(reading)
+}
+
+fn settings(file: &Path, text: &str, known: &[PluginInfo]) -> anyhow::Result<Settings> {
+    load(text, known).map_err(|error| anyhow!(problems(file, &error)))
 }
 
 fn check(file: &Path, text: &str, known: &[PluginInfo]) -> anyhow::Result<String> {
-    let settings = load(text, known).map_err(|error| anyhow!(problems(file, &error)))?;
+    let settings = settings(file, text, known)?;
     Ok(format!("{} is valid. It means:\n\n{}", file.display(), describe::all(&settings, known)))
 }
 

@@ -55,6 +55,17 @@ impl Offer {
     }
 }
 
+/// What became of a node by taking it in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NodeChange {
+    /// It was not there before.
+    Added,
+    /// Nothing that scheduling reads: a sign of life.
+    Same,
+    /// It is different; what about that can help waiting pods.
+    Changed(NodeAspects),
+}
+
 /// How far an image has spread.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ImageSpread {
@@ -184,14 +195,19 @@ impl Nodes {
         &self.offers[id.index()]
     }
 
-    pub(super) fn apply(&mut self, node: Node, offer: Offer) -> (NodeId, Option<NodeAspects>) {
+    pub(super) fn apply(&mut self, node: Node, offer: Offer) -> (NodeId, NodeChange) {
         let id = self.place(node.name);
+        if self.get(id) == Some(&node) && self.offers[id.index()] == offer {
+            return (id, NodeChange::Same);
+        }
         let offers_more = offer.is_more_than(&self.offers[id.index()]);
         self.offers[id.index()] = offer;
         let place = self.places[id.index()].as_mut().expect("the place was just made");
         let before = place.node.replace(Box::new(node));
         let node = place.node.as_deref().expect("the node was just put there");
-        let aspects = before.as_ref().map(|before| node.aspects_since(before, offers_more));
+        let change = before.as_ref().map_or(NodeChange::Added, |before| {
+            NodeChange::Changed(node.aspects_since(before, offers_more))
+        });
         let old_images = before.as_ref().map_or(&[][..], |before| &before.images);
         if old_images != &*node.images {
             self.image_revision += 1;
@@ -202,7 +218,7 @@ impl Nodes {
             let at = self.present.partition_point(|other| *other < id);
             self.present.insert(at, id);
         }
-        (id, aspects)
+        (id, change)
     }
 
     pub(super) fn delete(&mut self, id: NodeId) {

@@ -11,6 +11,8 @@
 //! An assumed pod takes its place on the node at once and keeps it until the API says otherwise;
 //! it never expires by time.
 
+use std::collections::BTreeMap;
+
 use crate::decision::Attempt;
 use crate::event::{PodFacts, PodKey};
 use crate::ids::{ClassId, NodeId, PodId};
@@ -49,6 +51,10 @@ pub struct Pod {
     pub priority: i32,
     /// Gates that keep it from being looked at.
     pub gates: Box<[Box<str>]>,
+    /// Whether less important pods may be evicted so that it finds room.
+    pub is_preempting: bool,
+    /// The node that is proposed for it.
+    pub nominated: Option<Box<str>>,
     /// Whether it is being deleted.
     pub is_terminating: bool,
     /// Where it is on its way.
@@ -61,6 +67,8 @@ pub(super) struct Pods {
     rows: Vec<Option<Pod>>,
     free: Vec<PodId>,
     by_uid: Table<PodId>,
+    /// How many pods on nodes have which priority.
+    placed: BTreeMap<i32, usize>,
 }
 
 impl Pods {
@@ -76,6 +84,11 @@ impl Pods {
         self.by_uid.len()
     }
 
+    pub(super) fn all(&self) -> impl Iterator<Item = PodId> {
+        let is_there = |at: &usize| self.rows[*at].is_some();
+        (0..self.rows.len()).filter(is_there).map(PodId::at)
+    }
+
     pub(super) fn add(&mut self, facts: &PodFacts, class: ClassId) -> PodId {
         let id = self.free.pop().unwrap_or_else(|| {
             self.rows.push(None);
@@ -86,6 +99,8 @@ impl Pods {
             class,
             priority: facts.priority,
             gates: facts.gates.clone(),
+            is_preempting: facts.is_preempting,
+            nominated: facts.nominated.as_deref().map(Into::into),
             is_terminating: facts.is_terminating,
             state: PodState::Waiting,
         });
@@ -98,14 +113,45 @@ impl Pods {
     /// Takes in what changed and returns the class the pod had before.
     pub(super) fn update(&mut self, id: PodId, facts: &PodFacts, class: ClassId) -> ClassId {
         let pod = self.row(id);
-        pod.priority = facts.priority;
+        let priority = std::mem::replace(&mut pod.priority, facts.priority);
+        let is_placed = pod.state.node().is_some();
         pod.gates.clone_from(&facts.gates);
+        pod.is_preempting = facts.is_preempting;
+        pod.nominated = facts.nominated.as_deref().map(Into::into);
         pod.is_terminating = facts.is_terminating;
-        std::mem::replace(&mut pod.class, class)
+        let before = std::mem::replace(&mut pod.class, class);
+        if is_placed && priority != facts.priority {
+            self.count_placed(priority, false);
+            self.count_placed(facts.priority, true);
+        }
+        before
     }
 
     pub(super) fn set_state(&mut self, id: PodId, state: PodState) {
-        self.row(id).state = state;
+        let pod = self.row(id);
+        let priority = pod.priority;
+        let before = std::mem::replace(&mut pod.state, state);
+        let is_placed = state.node().is_some();
+        if before.node().is_some() != is_placed {
+            self.count_placed(priority, is_placed);
+        }
+    }
+
+    pub(super) fn lowest_placed(&self) -> Option<i32> {
+        self.placed.keys().next().copied()
+    }
+
+    /// Counts a pod of a priority that came to a node, or left it.
+    fn count_placed(&mut self, priority: i32, is_placed: bool) {
+        let count = self.placed.entry(priority).or_default();
+        if is_placed {
+            *count += 1;
+            return;
+        }
+        *count -= 1;
+        if *count == 0 {
+            self.placed.remove(&priority);
+        }
     }
 
     pub(super) fn remove(&mut self, id: PodId) -> ClassId {

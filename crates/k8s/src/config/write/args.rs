@@ -1,0 +1,102 @@
+//! Arguments of plugins, as they are written.
+
+use framework::{Args, BalancedArgs, FitArgs, NodeAffinityArgs, ResourceWeight, Strategy};
+use model::{FieldOperator, LabelOperator, NodeTerm, RequirementSpec};
+use serde_json::{Map, Value, json};
+
+use crate::config::sections::API_VERSION;
+
+/// The arguments of every plugin that takes any, where nothing is given.
+pub(super) fn defaults() -> [(&'static str, Args); 3] {
+    [
+        ("NodeResourcesFit", Args::Fit(FitArgs::default())),
+        ("NodeResourcesBalancedAllocation", Args::Balanced(BalancedArgs::default())),
+        ("NodeAffinity", Args::NodeAffinity(NodeAffinityArgs::default())),
+    ]
+}
+
+/// Writes the arguments of a plugin.
+pub(super) fn write(args: &Args) -> Value {
+    match args {
+        Args::NodeAffinity(args) => node_affinity(args),
+        Args::Fit(args) => fit(args),
+        Args::Balanced(args) => json!({
+            "apiVersion": API_VERSION,
+            "kind": "NodeResourcesBalancedAllocationArgs",
+            "resources": resources(&args.resources),
+        }),
+    }
+}
+
+fn fit(args: &FitArgs) -> Value {
+    let mut strategy = json!({
+        "type": match args.strategy {
+            Strategy::LeastAllocated => "LeastAllocated",
+            Strategy::MostAllocated => "MostAllocated",
+            Strategy::RequestedToCapacityRatio(_) => "RequestedToCapacityRatio",
+        },
+        "resources": resources(&args.resources),
+    });
+    if let Strategy::RequestedToCapacityRatio(points) = &args.strategy {
+        let points = points
+            .iter()
+            .map(|point| json!({"utilization": point.utilization, "score": point.score}));
+        strategy["requestedToCapacityRatio"] = json!({"shape": points.collect::<Vec<_>>()});
+    }
+    json!({
+        "apiVersion": API_VERSION,
+        "kind": "NodeResourcesFitArgs",
+        "ignoredResources": args.ignored_resources,
+        "ignoredResourceGroups": args.ignored_groups,
+        "scoringStrategy": strategy,
+    })
+}
+
+fn resources(resources: &[ResourceWeight]) -> Vec<Value> {
+    let entries = resources.iter();
+    entries.map(|entry| json!({"name": entry.name, "weight": entry.weight})).collect()
+}
+
+fn node_affinity(args: &NodeAffinityArgs) -> Value {
+    let mut affinity = Map::new();
+    if let Some(terms) = &args.required {
+        let terms: Vec<_> = terms.iter().map(term).collect();
+        let required = json!({"nodeSelectorTerms": terms});
+        affinity.insert("requiredDuringSchedulingIgnoredDuringExecution".into(), required);
+    }
+    if !args.preferred.is_empty() {
+        let preferred = args.preferred.iter().map(
+            |preference| json!({"weight": preference.weight, "preference": term(&preference.term)}),
+        );
+        let preferred = preferred.collect::<Vec<_>>().into();
+        affinity.insert("preferredDuringSchedulingIgnoredDuringExecution".into(), preferred);
+    }
+    let mut value = json!({"apiVersion": API_VERSION, "kind": "NodeAffinityArgs"});
+    if !affinity.is_empty() {
+        value["addedAffinity"] = affinity.into();
+    }
+    value
+}
+
+fn term(term: &NodeTerm) -> Value {
+    let mut value = Map::new();
+    let expressions = term.expressions.iter().map(|one| requirement(one, &LabelOperator::WORDS));
+    let fields = term.fields.iter().map(|one| requirement(one, &FieldOperator::WORDS));
+    if !term.expressions.is_empty() {
+        value.insert("matchExpressions".into(), expressions.collect::<Vec<_>>().into());
+    }
+    if !term.fields.is_empty() {
+        value.insert("matchFields".into(), fields.collect::<Vec<_>>().into());
+    }
+    value.into()
+}
+
+fn requirement<O: PartialEq>(one: &RequirementSpec<O>, words: &[(&str, O)]) -> Value {
+    let word = words.iter().find(|(_, operator)| *operator == one.operator);
+    let (word, _) = word.expect("a configuration has no unknown operators");
+    let mut value = json!({"key": one.key, "operator": word});
+    if !one.values.is_empty() {
+        value["values"] = json!(one.values);
+    }
+    value
+}

@@ -1,0 +1,94 @@
+//! Objects as they arrive from a list or a watch: text straight to facts, and beside them what is
+//! needed to write back to the object.
+
+use model::Event;
+use serde::de::DeserializeOwned;
+
+use super::view::{NodeView, PodView};
+use super::{IngestError, node, pod, read};
+
+/// A pod as it was seen.
+#[derive(Clone, Debug)]
+pub struct SeenPod {
+    /// Its `resourceVersion`.
+    pub version: String,
+    /// That it is there.
+    pub event: Event,
+    /// What stands about scheduling in its object, if it is on no node and not at its end.
+    pub standing: Option<Standing>,
+}
+
+/// What stands about scheduling in the object of a pod that is on no node.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Standing {
+    /// `metadata.generation`.
+    pub generation: i64,
+    /// Reason and message of the `PodScheduled` condition, if it stands at `False`.
+    pub condition: Option<(String, String)>,
+    /// Whether `status.nominatedNodeName` names a node.
+    pub is_nominated: bool,
+}
+
+/// A node as it was seen.
+#[derive(Clone, Debug)]
+pub struct SeenNode {
+    /// Its `resourceVersion`.
+    pub version: String,
+    /// That it is there.
+    pub event: Event,
+}
+
+/// Reads the text of a pod.
+///
+/// # Errors
+/// When it is no JSON, or does not have the shape of a Pod.
+pub fn read_pod(text: &[u8]) -> Result<SeenPod, IngestError> {
+    let mut view: PodView = read_text("Pod", text)?;
+    let version = std::mem::take(&mut view.metadata.resource_version);
+    let standing = Standing::new(&mut view);
+    let facts = pod::facts(view);
+    let standing = standing.filter(|_| !facts.is_finished);
+    Ok(SeenPod { version, event: Event::PodApplied(Box::new(facts)), standing })
+}
+
+/// Reads the text of a node.
+///
+/// # Errors
+/// When it is no JSON, or does not have the shape of a Node.
+pub fn read_node(text: &[u8]) -> Result<SeenNode, IngestError> {
+    let mut view: NodeView = read_text("Node", text)?;
+    let version = std::mem::take(&mut view.metadata.resource_version);
+    Ok(SeenNode { version, event: Event::NodeApplied(Box::new(node::facts(view))) })
+}
+
+/// Reads text without anything in between. Only a fault makes it worth the while to go through the
+/// object step by step and find where it is.
+fn read_text<T: DeserializeOwned>(kind: &'static str, text: &[u8]) -> Result<T, IngestError> {
+    if let Ok(view) = serde_json::from_slice(text) {
+        return Ok(view);
+    }
+    let object: serde_json::Value = serde_json::from_slice(text).map_err(|error| {
+        let message = format!("is not JSON: {error}");
+        IngestError { kind, path: String::new(), message }
+    })?;
+    read(kind, &object)
+}
+
+impl Standing {
+    /// Nothing if the pod is on a node.
+    fn new(view: &mut PodView) -> Option<Self> {
+        if !view.spec.node_name.is_empty() {
+            return None;
+        }
+        let mut conditions = view.status.conditions.iter_mut();
+        let found = conditions.find(|condition| condition.r#type == "PodScheduled");
+        let found = found.filter(|condition| condition.status == "False");
+        Some(Self {
+            generation: view.metadata.generation,
+            condition: found.map(|condition| {
+                (std::mem::take(&mut condition.reason), std::mem::take(&mut condition.message))
+            }),
+            is_nominated: !view.status.nominated_node_name.is_empty(),
+        })
+    }
+}

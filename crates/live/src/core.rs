@@ -1,0 +1,300 @@
+//! The engine's thread: takes in what is fed, decides, and hands out orders.
+//!
+//! Nothing here waits for the network. At most [`BINDS_MAX`] bindings are out at a time; beyond
+//! that units wait in the engine's queue, where a more important one can still overtake them, and
+//! are decided on with what is known by then.
+
+mod notes;
+
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::time::{Duration, Instant};
+
+use engine::Scheduler;
+use k8s::render;
+use model::{Decision, Diagnosis, Event, PodId, Present, Time, Waiting};
+use tokio::sync::mpsc::UnboundedSender;
+use tokio::sync::oneshot;
+use tracing::{debug, info};
+
+use crate::feed::{Input, Outcome, Seen};
+use crate::metrics::{Attempt, Cached, Handled, Metrics, Queue};
+use crate::order::{Bind, Order, Tell};
+use crate::serve::Health;
+use notes::Notes;
+
+/// Bindings that may be out at a time.
+pub(crate) const BINDS_MAX: usize = 64;
+/// Inputs taken in, and decisions made, before the other gets its turn.
+const BATCH: usize = 256;
+/// The longest sleep.
+const SLEEP_MAX: Duration = Duration::from_secs(10);
+
+/// The engine and what surrounds it.
+pub(crate) struct Core {
+    pub(crate) scheduler: Scheduler,
+    /// Names of the profiles.
+    pub(crate) profiles: Vec<Arc<str>>,
+    pub(crate) inbox: Receiver<Input>,
+    pub(crate) orders: UnboundedSender<Order>,
+    pub(crate) metrics: Arc<Metrics>,
+    pub(crate) health: Arc<Health>,
+    /// What all times of the engine count from.
+    pub(crate) start: Instant,
+    pub(crate) state: State,
+}
+
+/// What changes while it runs.
+#[derive(Default)]
+pub(crate) struct State {
+    has_nodes: bool,
+    has_pods: bool,
+    is_leading: bool,
+    /// Whom to tell when nothing is out any more; nothing is decided from then on.
+    drain: Option<oneshot::Sender<()>>,
+    is_draining: bool,
+    /// Bindings that are out.
+    in_flight: usize,
+    notes: Notes,
+    /// The last diagnosis that was put into words: pods of one shape share theirs.
+    worded: Option<(Arc<Diagnosis>, &'static str, Arc<str>)>,
+}
+
+impl Core {
+    /// Runs until nobody feeds it any more.
+    pub(crate) fn run(mut self) {
+        let mut decisions = Vec::new();
+        loop {
+            match self.inbox.recv_timeout(self.patience()) {
+                Ok(input) => self.take(input),
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => return,
+            }
+            for _ in 1..BATCH {
+                let Ok(input) = self.inbox.try_recv() else { break };
+                self.take(input);
+            }
+            self.decide(&mut decisions);
+            self.finish_draining();
+            self.publish();
+        }
+    }
+
+    fn now(&self) -> Time {
+        Time(u64::try_from(self.start.elapsed().as_millis()).expect("an age fits 64 bits"))
+    }
+
+    fn may_decide(&self) -> bool {
+        let state = &self.state;
+        let is_synced = state.has_nodes && state.has_pods;
+        is_synced && state.is_leading && !state.is_draining && state.in_flight < BINDS_MAX
+    }
+
+    /// How long there is nothing to do if nothing happens.
+    fn patience(&self) -> Duration {
+        match self.scheduler.next_wakeup() {
+            Some(wakeup) if self.may_decide() => {
+                let millis = wakeup.0.saturating_sub(self.now().0);
+                Duration::from_millis(millis).min(SLEEP_MAX)
+            }
+            Some(_) | None => SLEEP_MAX,
+        }
+    }
+
+    fn take(&mut self, input: Input) {
+        match input {
+            Input::Seen(seen) => self.see(&seen),
+            Input::Outcome(outcome) => self.settle(outcome),
+            Input::NotTold { uid } => self.state.notes.forget_told(&uid),
+            Input::Lead => self.state.is_leading = true,
+            Input::Drain(done) => {
+                self.state.is_draining = true;
+                self.state.drain = Some(done);
+            }
+        }
+    }
+
+    fn see(&mut self, seen: &Seen) {
+        let began = Instant::now();
+        let handled = self.handled(&seen.event);
+        match &seen.event {
+            Event::PodApplied(facts) => {
+                let is_ours = self.profiles.iter().any(|name| **name == *facts.spec.scheduler);
+                self.state.notes.pod_applied(facts, is_ours, seen);
+            }
+            Event::PodDeleted(uid) => self.state.notes.pod_deleted(uid),
+            Event::Reset(present) => self.reset(present),
+            Event::NodeApplied(_) | Event::NodeDeleted(_) | Event::BindRefused { .. } => {}
+        }
+        self.scheduler.apply(&seen.event, self.now());
+        if let Some(handled) = handled {
+            self.metrics.handled(handled, began.elapsed().as_secs_f64());
+        }
+    }
+
+    /// What kube-scheduler calls an event.
+    fn handled(&self, event: &Event) -> Option<Handled> {
+        let catalog = self.scheduler.catalog();
+        let is_placed = |uid: &str| {
+            catalog.find_pod(uid).map(|pod| catalog.pod(pod).state.node().is_some())
+        };
+        Some(match event {
+            Event::NodeApplied(facts) => match catalog.find_node(&facts.name) {
+                Some(_) => Handled::NodeUpdate,
+                None => Handled::NodeAdd,
+            },
+            Event::NodeDeleted(_) => Handled::NodeDelete,
+            Event::PodApplied(facts) => match (is_placed(&facts.key.uid), &facts.node) {
+                (None | Some(false), Some(_)) => Handled::AssignedPodAdd,
+                (Some(true), _) => Handled::AssignedPodUpdate,
+                (None, None) => Handled::UnscheduledPodAdd,
+                (Some(false), None) => Handled::UnscheduledPodUpdate,
+            },
+            Event::PodDeleted(uid) => match is_placed(uid) {
+                Some(true) => Handled::AssignedPodDelete,
+                Some(false) | None => Handled::UnscheduledPodDelete,
+            },
+            Event::Reset(_) | Event::BindRefused { .. } => return None,
+        })
+    }
+
+    fn reset(&mut self, present: &Present) {
+        let state = &mut self.state;
+        let was_synced = state.has_nodes && state.has_pods;
+        match present {
+            Present::Nodes(names) => {
+                info!(nodes = names.len(), "nodes are listed");
+                state.has_nodes = true;
+            }
+            Present::Pods(uids) => {
+                info!(pods = uids.len(), "pods are listed");
+                state.has_pods = true;
+                state.notes.reset(uids);
+            }
+        }
+        if !was_synced && state.has_nodes && state.has_pods {
+            self.health.set_synced();
+        }
+    }
+
+    /// Takes in what became of a binding.
+    fn settle(&mut self, outcome: Outcome) {
+        self.state.in_flight -= 1;
+        let Outcome { pod, attempt, result } = outcome;
+        let Err(refusal) = result else { return };
+        let now = self.now();
+        self.state.notes.unplaced(&pod.uid);
+        let uid = pod.uid.to_string();
+        self.scheduler.apply(&Event::BindRefused { uid, attempt }, now);
+        let Some(message) = refusal.message else { return };
+        let Some(id) = self.scheduler.catalog().find_pod(&pod.uid) else { return };
+        self.tell(id, "SchedulerError", message.into());
+    }
+
+    fn decide(&mut self, decisions: &mut Vec<Decision>) {
+        for _ in 0..BATCH {
+            if !self.may_decide() {
+                return;
+            }
+            let began = Instant::now();
+            decisions.clear();
+            self.scheduler.step(self.now(), 1, decisions);
+            if decisions.is_empty() {
+                return;
+            }
+            self.metrics.algorithm(began.elapsed().as_secs_f64());
+            for decision in decisions.drain(..) {
+                match decision {
+                    Decision::Bind { pod, node, attempt, tries, arrived } => {
+                        let catalog = self.scheduler.catalog();
+                        let binding = render::binding(catalog, pod, node);
+                        let body = serde_json::to_vec(&binding).expect("a binding is plain text");
+                        let key = catalog.pod(pod).key.clone();
+                        let order = Bind {
+                            node: catalog.node_name(node).into(),
+                            scheduler: self.scheduler_of(pod),
+                            attempt,
+                            body,
+                            read_at: self.state.notes.placed(&key.uid),
+                            began,
+                            arrived: self.start + Duration::from_millis(arrived.0),
+                            tries,
+                            pod: key,
+                        };
+                        debug!(pod = %order.pod.name, node = %order.node, "binding");
+                        self.state.in_flight += 1;
+                        self.send(Order::Bind(order));
+                    }
+                    Decision::Wait(waiting) => self.wait(&waiting, began),
+                }
+            }
+        }
+    }
+
+    /// Tells the owner of a pod that fits nowhere, unless it was told already.
+    fn wait(&mut self, waiting: &Waiting, began: Instant) {
+        let (reason, message) = match &self.state.worded {
+            Some((of, reason, message)) if Arc::ptr_eq(of, &waiting.diagnosis) => {
+                (*reason, message.clone())
+            }
+            Some(_) | None => {
+                let catalog = self.scheduler.catalog();
+                let condition = render::condition(&waiting.diagnosis, catalog);
+                let message: Arc<str> = condition.message.into();
+                let diagnosis = waiting.diagnosis.clone();
+                self.state.worded = Some((diagnosis, condition.reason, message.clone()));
+                (condition.reason, message)
+            }
+        };
+        let result =
+            if reason == "Unschedulable" { Attempt::Unschedulable } else { Attempt::Error };
+        let seconds = began.elapsed().as_secs_f64();
+        self.metrics.attempt(&self.scheduler_of(waiting.pod), result, seconds);
+        self.tell(waiting.pod, reason, message);
+    }
+
+    fn tell(&mut self, pod: PodId, reason: &'static str, message: Arc<str>) {
+        let key = &self.scheduler.catalog().pod(pod).key;
+        let (status, has_event) = self.state.notes.tell(&key.uid, reason, &message);
+        if status.is_none() && !has_event {
+            return;
+        }
+        let (pod, scheduler) = (key.clone(), self.scheduler_of(pod));
+        self.send(Order::Tell(Tell { pod, scheduler, reason, message, status, has_event }));
+    }
+
+    fn scheduler_of(&self, pod: PodId) -> Arc<str> {
+        let catalog = self.scheduler.catalog();
+        let name = &*catalog.class(catalog.pod(pod).class).spec.scheduler;
+        let profile = self.profiles.iter().find(|profile| &***profile == name);
+        profile.expect("only pods of our profiles are decided on").clone()
+    }
+
+    fn send(&self, order: Order) {
+        // The other end is only gone when the process is about to end.
+        let _ = self.orders.send(order);
+    }
+
+    /// Says so once nothing is out any more and the watch has shown all of it, so that whoever
+    /// leads next sees what we did.
+    fn finish_draining(&mut self) {
+        let state = &mut self.state;
+        let is_done = state.in_flight == 0 && !state.notes.has_unconfirmed();
+        if is_done && let Some(done) = state.drain.take() {
+            let _ = done.send(());
+        }
+    }
+
+    fn publish(&self) {
+        let (waiting, catalog) = (self.scheduler.waiting(), self.scheduler.catalog());
+        let on_no_node = waiting.active + waiting.backoff + waiting.parked + waiting.gated;
+        let metrics = &self.metrics;
+        metrics.pending(Queue::Active, waiting.active);
+        metrics.pending(Queue::Backoff, waiting.backoff);
+        metrics.pending(Queue::Unschedulable, waiting.parked);
+        metrics.pending(Queue::Gated, waiting.gated);
+        metrics.cached(Cached::Nodes, catalog.nodes().len());
+        metrics.cached(Cached::Pods, catalog.pod_count() - on_no_node);
+        metrics.cached(Cached::AssumedPods, self.state.notes.unconfirmed());
+    }
+}

@@ -1,0 +1,292 @@
+//! Starts everything, and ends it in order.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, anyhow, bail};
+use engine::{Backoff, Scheduler};
+use k8s::config::Settings;
+use model::{Catalog, Millis};
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::{mpsc, oneshot};
+use tracing::{info, warn};
+
+use crate::client::{configuration, connect};
+use crate::core::Core;
+use crate::dispatch::{self, Dispatch};
+use crate::feed::{Feed, Input, feed};
+use crate::lease::{Candidate, Leadership, Loss, hostname};
+use crate::limit::Limiter;
+use crate::metrics::Metrics;
+use crate::serve::{self, Health, Server};
+use crate::watch::{Kind, Progress, Watcher};
+use crate::writes::Writes;
+use crate::{discovery, order};
+
+/// How long bindings that are out may take to end after a signal.
+const DRAIN_MAX: Duration = Duration::from_secs(18);
+/// How long events may be written after that.
+const FLUSH_MAX: Duration = Duration::from_secs(8);
+
+/// What a scheduler runs with.
+#[derive(Debug)]
+pub struct Options {
+    /// The configuration.
+    pub settings: Settings,
+    /// A kubeconfig file; without one, the service account of the pod is used.
+    pub kubeconfig: Option<PathBuf>,
+    /// The address of the API server, instead of the one that the kubeconfig names.
+    pub master: Option<String>,
+    /// Health and metrics; nothing serves none.
+    pub serving: Option<serve::Options>,
+    /// A pod that waits for a change is tried again after this, whatever happened.
+    pub flush: Millis,
+}
+
+/// Runs until a signal or until the lease is lost.
+///
+/// # Errors
+/// When it cannot start, or when the lease is lost.
+pub fn run(options: Options) -> Result<()> {
+    // Fails only if somebody was faster, which is just as well.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .context("starting the runtime")?;
+    runtime.block_on(start(options))
+}
+
+async fn start(options: Options) -> Result<()> {
+    let server = options.serving.as_ref().map(serve::bind).transpose()?;
+    let config = configuration(options.kubeconfig.as_deref(), options.master.as_deref()).await?;
+    let client = connect(&config)?;
+    let settings = &options.settings;
+    let profiles: Vec<Arc<str>> =
+        settings.profiles.iter().map(|profile| profile.scheduler.as_str().into()).collect();
+    let host = config.cluster_url.authority().map(ToString::to_string).unwrap_or_default();
+    let lease = &settings.leader_election.resource_name;
+    let names = profiles.iter().map(|name| &**name);
+    let metrics = Arc::new(Metrics::new(names, &host, lease));
+    let (candidate, leadership) = if settings.leader_election.leader_elect {
+        // A renewal must not wait behind bindings: it has connections of its own.
+        let candidate = Candidate::new(connect(&config)?, &settings.leader_election)
+            .context("making a name for the lease")?;
+        let leadership = candidate.leadership();
+        (Some(candidate), leadership)
+    } else {
+        (None, Leadership::always())
+    };
+    let health = Arc::new(Health::new(watchdog(&leadership, settings)));
+    let (feed, inbox) = feed();
+    let (orders, taken) = mpsc::unbounded_channel();
+    let core = Core {
+        scheduler: scheduler(&options)?,
+        profiles,
+        inbox,
+        orders,
+        metrics: metrics.clone(),
+        health: health.clone(),
+        start: Instant::now(),
+        state: Default::default(),
+    };
+    let live = Live { client, feed, metrics, health, leadership };
+    if let Some(server) = server {
+        live.serve(server, settings);
+    }
+    let ended = engine_thread(core)?;
+    let writes = live.carry_out(settings, taken);
+    tokio::spawn(discovery::run(live.client.clone(), live.metrics.clone()));
+    let progress = Progress::default();
+    if !settings.delay_cache_until_active {
+        live.watch(&progress);
+    }
+    tokio::spawn(live.clone().take_the_lead(progress, settings.delay_cache_until_active));
+    info!(version = env!("CARGO_PKG_VERSION"), server = %config.cluster_url, "started");
+    live.until_the_end(candidate, ended, &writes).await
+}
+
+/// Fails when we claim to lead but have not renewed for much longer than the lease lasts.
+fn watchdog(leadership: &Leadership, settings: &Settings) -> impl Fn() -> bool + Send + Sync + use<> {
+    const GRACE: Duration = Duration::from_secs(20);
+    let limit = Duration::from_millis(settings.leader_election.lease_duration.0) + GRACE;
+    let leadership = leadership.clone();
+    move || {
+        let is_late = |renewed: Instant| renewed.elapsed() > limit;
+        !leadership.is_leader() || !leadership.last_renewal().is_some_and(is_late)
+    }
+}
+
+fn scheduler(options: &Options) -> Result<Scheduler> {
+    let settings = &options.settings;
+    let mut catalog = Catalog::default();
+    let profiles = settings.profiles.iter().map(|profile| plugins::build(profile, &mut catalog));
+    let profiles = profiles.collect::<Result<Vec<_>, _>>().context("making the profiles")?;
+    let backoff = Backoff {
+        initial: settings.initial_backoff,
+        max: settings.max_backoff,
+        flush: options.flush,
+    };
+    Ok(Scheduler::new(catalog, profiles, engine::Options { backoff, ..Default::default() }))
+}
+
+/// Starts the engine's thread; what is returned speaks up if it ends.
+fn engine_thread(core: Core) -> Result<oneshot::Receiver<()>> {
+    let (alive, ended) = oneshot::channel::<()>();
+    let thread = std::thread::Builder::new().name("engine".into());
+    let spawned = thread.spawn(move || {
+        // Dropped when the thread ends, however it does.
+        let _alive = alive;
+        core.run();
+    });
+    spawned.context("starting the engine's thread")?;
+    Ok(ended)
+}
+
+/// What all parts share.
+#[derive(Clone)]
+struct Live {
+    client: kube::Client,
+    feed: Feed,
+    metrics: Arc<Metrics>,
+    health: Arc<Health>,
+    leadership: Leadership,
+}
+
+impl Live {
+    fn serve(&self, server: Server, settings: &Settings) {
+        let configz = k8s::config::write(settings, plugins::known());
+        let (client, health) = (self.client.clone(), self.health.clone());
+        tokio::spawn(server.run(client, health, self.metrics.clone(), configz));
+    }
+
+    fn carry_out(
+        &self,
+        settings: &Settings,
+        orders: mpsc::UnboundedReceiver<order::Order>,
+    ) -> Arc<Writes> {
+        let (qps, burst) =
+            (settings.client_connection.qps_milli, settings.client_connection.burst);
+        let limiter = Arc::new(Limiter::new(qps, burst));
+        let in_flight = Arc::new(AtomicUsize::new(0));
+        let writes = Arc::new(Writes::new(
+            self.client.clone(),
+            self.feed.clone(),
+            self.metrics.clone(),
+            (limiter.clone(), Limiter::new(qps, burst)),
+            in_flight.clone(),
+            hostname(),
+        ));
+        tokio::spawn(writes.clone().run());
+        let dispatch = Dispatch {
+            client: self.client.clone(),
+            feed: self.feed.clone(),
+            metrics: self.metrics.clone(),
+            leadership: self.leadership.clone(),
+            limiter,
+            writes: writes.clone(),
+            in_flight,
+        };
+        tokio::spawn(dispatch::run(dispatch, orders));
+        writes
+    }
+
+    fn watch(&self, progress: &Progress) {
+        for kind in [Kind::Nodes, Kind::Pods] {
+            let (client, feed) = (self.client.clone(), self.feed.clone());
+            let watcher =
+                Watcher::new(kind, client, feed, self.metrics.clone(), progress.clone());
+            tokio::spawn(watcher.run());
+        }
+    }
+
+    /// Lets the engine decide once this replica leads.
+    async fn take_the_lead(self, progress: Progress, is_delayed: bool) {
+        let began = Instant::now();
+        let mut leads = self.leadership.watch();
+        if leads.wait_for(|leads| *leads).await.is_err() {
+            return;
+        }
+        self.metrics.leading(true);
+        if is_delayed {
+            self.watch(&progress);
+        } else if began.elapsed() > STANDBY_MIN {
+            progress.catch_up(&self.client).await;
+        }
+        info!("leading");
+        let _ = self.feed.send(Input::Lead).await;
+    }
+
+    /// Waits for the end, and ends in order.
+    async fn until_the_end(
+        self,
+        candidate: Option<Candidate>,
+        ended: oneshot::Receiver<()>,
+        writes: &Writes,
+    ) -> Result<()> {
+        let mut terminated = signal(SignalKind::terminate()).context("listening for signals")?;
+        let mut interrupted = signal(SignalKind::interrupt()).context("listening for signals")?;
+        let (release, released) = oneshot::channel();
+        let campaign = campaign(candidate, released);
+        tokio::pin!(campaign);
+        tokio::pin!(ended);
+        tokio::select! {
+            _ = terminated.recv() => {}
+            _ = interrupted.recv() => {}
+            loss = &mut campaign => return Err(lost(loss)),
+            _ = &mut ended => bail!("the engine's thread ended"),
+        }
+        info!("ending: no more decisions, bindings that are out are finished");
+        self.health.set_stopping();
+        let drained = async {
+            let (done, drained) = oneshot::channel();
+            let _ = self.feed.send(Input::Drain(done)).await;
+            if tokio::time::timeout(DRAIN_MAX, drained).await.is_err() {
+                warn!("bindings are still out, leaving them to whoever leads next");
+            }
+            let _ = release.send(());
+        };
+        let in_order = async {
+            // The lease is renewed until the last binding has ended.
+            let (loss, ()) = tokio::join!(&mut campaign, drained);
+            if let Some(loss) = loss {
+                return Err(lost(Some(loss)));
+            }
+            if tokio::time::timeout(FLUSH_MAX, writes.flushed()).await.is_err() {
+                warn!("events are left unwritten");
+            }
+            Ok(())
+        };
+        tokio::select! {
+            result = in_order => result,
+            _ = terminated.recv() => bail!("a second signal: ending at once"),
+            _ = interrupted.recv() => bail!("a second signal: ending at once"),
+        }
+    }
+}
+
+/// A replica that has stood by for this long has to make sure of what the leader did last.
+const STANDBY_MIN: Duration = Duration::from_secs(1);
+
+/// Leads, or tries to, until told to release the lease; says how it was lost if it was.
+async fn campaign(candidate: Option<Candidate>, released: oneshot::Receiver<()>) -> Option<Loss> {
+    let Some(mut candidate) = candidate else {
+        let _ = released.await;
+        return None;
+    };
+    tokio::select! {
+        loss = candidate.campaign() => return Some(loss),
+        _ = released => {}
+    }
+    candidate.release().await;
+    None
+}
+
+fn lost(loss: Option<Loss>) -> anyhow::Error {
+    match loss {
+        Some(loss) => anyhow!("the lease is lost: {loss}"),
+        None => anyhow!("nobody renews the lease any more"),
+    }
+}

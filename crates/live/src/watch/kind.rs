@@ -1,0 +1,142 @@
+//! The kinds that are watched, and how their objects are read.
+
+use k8s::ingest::{self, Standing};
+use model::{Event, Present};
+use serde::Deserialize;
+use tracing::error;
+
+use super::{Broken, Watcher};
+
+/// A kind of object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Nodes,
+    Pods,
+}
+
+/// Words of a kubelet that turned a pod away after it was bound.
+const REJECTIONS: [&str; 6] = [
+    "UnexpectedAdmissionError",
+    "NodeAffinity",
+    "NodePorts",
+    "TopologyAffinityError",
+    "InsufficientResources",
+    "PodFeatureUnsupported",
+];
+
+/// An object that was read: its version, what happened to it, and what its status says.
+pub(super) type Read = (String, Event, Option<Standing>);
+
+impl Kind {
+    /// In metrics and logs.
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Self::Nodes => "nodes",
+            Self::Pods => "pods",
+        }
+    }
+
+    /// Path and the start of the query. Pods that ran to their end take nothing and are left out.
+    pub(super) fn path(self) -> &'static str {
+        match self {
+            Self::Nodes => "/api/v1/nodes?",
+            Self::Pods => {
+                "/api/v1/pods?fieldSelector=status.phase%21%3DSucceeded%2Cstatus.phase%21%3DFailed"
+            }
+        }
+    }
+
+    /// A list with nothing in it.
+    pub(super) fn nobody(self) -> Present {
+        match self {
+            Self::Nodes => Present::Nodes(Default::default()),
+            Self::Pods => Present::Pods(Default::default()),
+        }
+    }
+}
+
+#[derive(Deserialize)]
+struct View {
+    metadata: Meta,
+    status: Option<Status>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Meta {
+    name: String,
+    uid: String,
+    resource_version: String,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Status {
+    phase: String,
+    reason: String,
+}
+
+impl View {
+    /// Whether the kubelet turned the pod away.
+    fn is_rejected(&self) -> bool {
+        let is_rejection = |reason: &str| {
+            reason.starts_with("OutOf") || REJECTIONS.contains(&reason)
+        };
+        self.status
+            .as_ref()
+            .is_some_and(|status| status.phase == "Failed" && is_rejection(&status.reason))
+    }
+}
+
+impl Watcher {
+    /// Reads an object, and adds it to the list that is being made. One that cannot be read is
+    /// reported, and what was known of it stays.
+    pub(super) fn read(&self, object: &[u8], listing: Option<&mut Present>) -> Option<Read> {
+        let read = match self.kind {
+            Kind::Nodes => ingest::read_node(object).map(|node| (node.version, node.event, None)),
+            Kind::Pods => {
+                ingest::read_pod(object).map(|pod| (pod.version, pod.event, pod.standing))
+            }
+        };
+        let seen = match read {
+            Ok(seen) => Some(seen),
+            Err(fault) => {
+                let meta = serde_json::from_slice::<View>(object).ok()?.metadata;
+                error!(name = meta.name, %fault, "an object that cannot be read");
+                self.metrics.not_read(self.kind.word());
+                listing.map(|present| insert(present, &meta.name, &meta.uid));
+                return None;
+            }
+        };
+        match (listing, seen.as_ref().map(|(_, event, _)| event)) {
+            (Some(present), Some(Event::NodeApplied(facts))) => insert(present, &facts.name, ""),
+            (Some(present), Some(Event::PodApplied(facts))) => {
+                insert(present, "", &facts.key.uid);
+            }
+            (_, _) => {}
+        }
+        seen
+    }
+
+    /// Reads the last state of an object that is gone.
+    pub(super) fn read_gone(&self, object: &[u8]) -> Result<Read, Broken> {
+        let view: View = serde_json::from_slice(object)
+            .map_err(|error| Broken::Refused(format!("an object that is gone: {error}")))?;
+        if view.is_rejected() {
+            self.metrics.rejected_by_kubelet();
+        }
+        let event = match self.kind {
+            Kind::Nodes => Event::NodeDeleted(view.metadata.name),
+            Kind::Pods => Event::PodDeleted(view.metadata.uid),
+        };
+        Ok((view.metadata.resource_version, event, None))
+    }
+}
+
+/// Adds an object to a list.
+fn insert(present: &mut Present, name: &str, uid: &str) {
+    match present {
+        Present::Nodes(names) => names.insert(name.into()),
+        Present::Pods(uids) => uids.insert(uid.into()),
+    };
+}

@@ -1,0 +1,292 @@
+//! What is written beside bindings: conditions of pods that wait, and events. It waits in a bounded
+//! queue behind the bindings: while any is out, only a trickle is written.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
+
+use http::{Method, StatusCode};
+use jiff::Timestamp;
+use k8s::render::{self, Record, StatusChange};
+use model::PodKey;
+use tokio::sync::Notify;
+use tracing::{debug, warn};
+
+use crate::client::{ask, request, status_message};
+use crate::dispatch::{name, pod_path};
+use crate::feed::{Feed, Input};
+use crate::limit::Limiter;
+use crate::metrics::Metrics;
+use crate::order::Tell;
+
+/// Beyond this many the oldest events are dropped.
+const QUEUE_MAX: usize = 60_000;
+/// Writes at a time when no binding is out; when some are; and when the queue is half full.
+const AT_ONCE: [usize; 3] = [16, 1, 8];
+/// How long an answer may take.
+const PATIENCE: Duration = Duration::from_secs(15);
+/// Attempts of a write, with growing pauses between.
+const TRIES_MAX: u32 = 8;
+
+/// One thing to write.
+pub(crate) enum Write {
+    /// An event about a pod.
+    Event {
+        pod: PodKey,
+        scheduler: Arc<str>,
+        at: Timestamp,
+        text: Text,
+    },
+    /// The `PodScheduled` condition of a pod that waits.
+    Condition {
+        pod: PodKey,
+        reason: &'static str,
+        message: Arc<str>,
+        change: StatusChange,
+        at: Timestamp,
+    },
+}
+
+/// What an event says.
+pub(crate) enum Text {
+    /// The pod goes to this node.
+    Scheduled(Box<str>),
+    /// The pod waits for this reason.
+    Failed(Arc<str>),
+}
+
+impl Write {
+    pub(crate) fn scheduled(pod: PodKey, node: Box<str>, scheduler: Arc<str>) -> Self {
+        Self::Event { pod, scheduler, at: Timestamp::now(), text: Text::Scheduled(node) }
+    }
+}
+
+/// The queue, and what it takes to empty it.
+pub(crate) struct Writes {
+    client: kube::Client,
+    feed: Feed,
+    metrics: Arc<Metrics>,
+    /// Conditions go with the bindings, events have their own rate, as kube-scheduler has it.
+    limiter: Arc<Limiter>,
+    event_limiter: Limiter,
+    /// Bindings that are out.
+    binds: Arc<AtomicUsize>,
+    /// The last part of the name of the reporting instance.
+    hostname: String,
+    queues: Mutex<Queues>,
+    changed: Notify,
+    /// Makes names of events different.
+    serial: AtomicU64,
+}
+
+#[derive(Default)]
+struct Queues {
+    conditions: VecDeque<Write>,
+    events: VecDeque<Write>,
+    in_flight: usize,
+}
+
+impl Writes {
+    pub(crate) fn new(
+        client: kube::Client,
+        feed: Feed,
+        metrics: Arc<Metrics>,
+        (limiter, event_limiter): (Arc<Limiter>, Limiter),
+        binds: Arc<AtomicUsize>,
+        hostname: String,
+    ) -> Self {
+        let start = Timestamp::now().as_microsecond();
+        Self {
+            client,
+            feed,
+            metrics,
+            limiter,
+            event_limiter,
+            binds,
+            hostname,
+            queues: Mutex::default(),
+            changed: Notify::new(),
+            serial: AtomicU64::new(u64::try_from(start).unwrap_or_default()),
+        }
+    }
+
+    /// Queues what the owner of a waiting pod is told.
+    pub(crate) fn tell(&self, tell: Tell) {
+        let Tell { pod, scheduler, reason, message, status, has_event } = tell;
+        let at = Timestamp::now();
+        if let Some(change) = status {
+            let (pod, message) = (pod.clone(), message.clone());
+            self.push(Write::Condition { pod, reason, message, change, at });
+        }
+        if has_event {
+            self.push(Write::Event { pod, scheduler, at, text: Text::Failed(message) });
+        }
+    }
+
+    /// Queues a write. When the queue is full the oldest event is dropped, never a condition.
+    pub(crate) fn push(&self, write: Write) {
+        let mut queues = self.queues();
+        match write {
+            Write::Condition { .. } => queues.conditions.push_back(write),
+            Write::Event { .. } => {
+                if queues.events.len() >= QUEUE_MAX {
+                    queues.events.pop_front();
+                    self.metrics.event_dropped();
+                }
+                queues.events.push_back(write);
+            }
+        }
+        drop(queues);
+        self.changed.notify_one();
+    }
+
+    /// Looks again: a binding is not out any more.
+    pub(crate) fn wake(&self) {
+        self.changed.notify_one();
+    }
+
+    /// Writes until it is dropped.
+    pub(crate) async fn run(self: Arc<Self>) {
+        loop {
+            while let Some(write) = self.pop() {
+                tokio::spawn(self.clone().carry_out(write));
+            }
+            self.changed.notified().await;
+        }
+    }
+
+    /// Waits until everything is written.
+    pub(crate) async fn flushed(&self) {
+        loop {
+            {
+                let queues = self.queues();
+                if queues.in_flight + queues.conditions.len() + queues.events.len() == 0 {
+                    return;
+                }
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+
+    fn queues(&self) -> MutexGuard<'_, Queues> {
+        self.queues.lock().expect("nobody panics while holding the queue")
+    }
+
+    /// The next write, if it may be sent at this time.
+    fn pop(&self) -> Option<Write> {
+        let mut queues = self.queues();
+        let [idle, trickle, crowded] = AT_ONCE;
+        let waiting = queues.conditions.len() + queues.events.len();
+        let at_once = match self.binds.load(Ordering::Relaxed) {
+            0 => idle,
+            _ if waiting > QUEUE_MAX / 2 => crowded,
+            _ => trickle,
+        };
+        self.metrics.events_queued(queues.events.len());
+        if queues.in_flight >= at_once {
+            return None;
+        }
+        let write = queues.conditions.pop_front().or_else(|| queues.events.pop_front())?;
+        queues.in_flight += 1;
+        Some(write)
+    }
+
+    async fn carry_out(self: Arc<Self>, write: Write) {
+        match &write {
+            Write::Event { .. } => {
+                if self.send(&write).await {
+                    self.metrics.event_written();
+                } else {
+                    self.metrics.event_dropped();
+                }
+            }
+            Write::Condition { pod, .. } => {
+                if !self.send(&write).await {
+                    let uid = pod.uid.clone();
+                    let _ = self.feed.send(Input::NotTold { uid }).await;
+                }
+            }
+        }
+        self.queues().in_flight -= 1;
+        self.changed.notify_one();
+    }
+
+    /// Sends a write until it is taken or refused for good; tells whether it was taken.
+    async fn send(&self, write: &Write) -> bool {
+        let (method, path, content_type, body, pod) = self.put_into_words(write);
+        let mut pause = Duration::from_millis(100);
+        for _ in 0..TRIES_MAX {
+            match write {
+                Write::Event { .. } => self.event_limiter.pass().await,
+                Write::Condition { .. } => self.limiter.pass().await,
+            }
+            let request = request(method.clone(), &path, content_type, body.clone());
+            let result = ask(&self.client, request, PATIENCE).await;
+            let status = result.as_ref().ok().map(|answer| answer.status);
+            self.metrics.request(&method, status);
+            match result {
+                // An event of this name is there: an earlier try arrived after all.
+                Ok(answer) if answer.status.is_success() || answer.status == StatusCode::CONFLICT => {
+                    return true;
+                }
+                Ok(answer)
+                    if answer.status.is_client_error()
+                        && answer.status != StatusCode::TOO_MANY_REQUESTS =>
+                {
+                    let message = status_message(&answer.body);
+                    // Of a pod that is gone nobody has to be told.
+                    if answer.status == StatusCode::NOT_FOUND {
+                        debug!(pod = %name(pod), message, "a write about a pod that is gone");
+                    } else {
+                        warn!(pod = %name(pod), message, "a write about a pod was refused");
+                    }
+                    return false;
+                }
+                Ok(answer) => pause = answer.retry_after.unwrap_or(pause),
+                Err(error) => debug!(pod = %name(pod), %error, "no answer to a write"),
+            }
+            tokio::time::sleep(pause).await;
+            pause = (pause * 2).min(Duration::from_secs(10));
+        }
+        warn!(pod = %name(pod), "a write about a pod was given up");
+        false
+    }
+
+    fn put_into_words<'a>(
+        &self,
+        write: &'a Write,
+    ) -> (Method, String, &'static str, Vec<u8>, &'a PodKey) {
+        match write {
+            Write::Event { pod, scheduler, at, text } => {
+                let serial = self.serial.fetch_add(1, Ordering::Relaxed);
+                let instance = format!("{scheduler}-{}", self.hostname);
+                let at = micros(*at);
+                let note = match text {
+                    Text::Scheduled(node) => render::scheduled_note(pod, node),
+                    Text::Failed(message) => render::cut_note(message),
+                };
+                let record = match text {
+                    Text::Scheduled(_) => Record::Scheduled,
+                    Text::Failed(_) => Record::FailedScheduling,
+                };
+                let event = render::event(record, pod, &note, &at, serial, (scheduler, &instance));
+                let body = serde_json::to_vec(&event).expect("an event is plain text");
+                let path = format!("/apis/events.k8s.io/v1/namespaces/{}/events", pod.namespace);
+                (Method::POST, path, "application/json", body, pod)
+            }
+            Write::Condition { pod, reason, message, change, at } => {
+                let at = at.strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
+                let patch = render::status_patch(pod, (reason, message), &at, *change);
+                let body = serde_json::to_vec(&patch).expect("a patch is plain text");
+                let path = format!("{}/status", pod_path(pod));
+                (Method::PATCH, path, "application/strategic-merge-patch+json", body, pod)
+            }
+        }
+    }
+}
+
+/// A time as `MicroTime` writes it.
+fn micros(at: Timestamp) -> String {
+    at.strftime("%Y-%m-%dT%H:%M:%S%.6fZ").to_string()
+}

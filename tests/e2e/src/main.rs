@@ -1,0 +1,78 @@
+//! `e2e`: runs KubeNexus against a real control plane, on good days and on bad ones.
+
+mod check;
+mod fit;
+mod objects;
+mod scenarios;
+mod suite;
+mod wait;
+mod world;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result};
+use clap::Parser;
+use tokio::signal::unix::{SignalKind, signal};
+
+/// Runs scenarios, one after the other, with one line for each.
+///
+/// Exits with 1 if a scenario fails and with 2 if the suite itself does not work.
+#[derive(Clone, Debug, Parser)]
+struct Args {
+    /// The folder `make control-plane` prints.
+    #[arg(long, value_name = "FOLDER", required_unless_present = "list")]
+    control_plane: Option<PathBuf>,
+    /// The `kubenexus` program.
+    #[arg(long, value_name = "FILE", required_unless_present_any = ["list", "reference"])]
+    kubenexus: Option<PathBuf>,
+    /// Run kube-scheduler in place of KubeNexus: what fails then is wrong with the suite.
+    #[arg(long, conflicts_with = "kubenexus")]
+    reference: bool,
+    /// Only the scenarios whose name contains this; may be given several times.
+    #[arg(long, value_name = "TEXT")]
+    only: Vec<String>,
+    /// Print the names of the scenarios.
+    #[arg(long)]
+    list: bool,
+    /// Leave the folder with logs and data there.
+    #[arg(long)]
+    keep: bool,
+    /// Where `examples` and `deploy` are.
+    #[arg(long, value_name = "FOLDER", default_value = concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))]
+    repository: PathBuf,
+}
+
+fn main() -> ExitCode {
+    match run(&Args::parse()) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::from(1),
+        Err(error) => {
+            eprintln!("e2e: {error:#}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn run(args: &Args) -> Result<bool> {
+    if args.list {
+        suite::list();
+        return Ok(true);
+    }
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    // Whoever interrupts gets what a finished run leaves: nothing. Dropping the suite ends every
+    // process it has started.
+    let ended = runtime.block_on(async {
+        let mut interrupt = signal(SignalKind::interrupt())?;
+        let mut terminate = signal(SignalKind::terminate())?;
+        tokio::select! {
+            all_passed = suite::run(args) => all_passed,
+            _ = interrupt.recv() => Err(anyhow::anyhow!("interrupted")),
+            _ = terminate.recv() => Err(anyhow::anyhow!("terminated")),
+        }
+    });
+    // A kubectl that was running is not waited for.
+    runtime.shutdown_timeout(Duration::from_secs(1));
+    ended.context("running the scenarios")
+}

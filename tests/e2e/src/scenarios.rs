@@ -1,0 +1,76 @@
+//! The scenarios, in the order in which they run.
+
+mod binds;
+mod faults;
+mod others;
+mod plain;
+mod replicas;
+mod rights;
+mod serving;
+mod waiting;
+
+use crate::suite::{Run, Scenario};
+use crate::world::World;
+
+/// As it comes.
+const STANDARD: &[&str] = &[];
+
+/// Without the optional APIs a scheduler may read.
+const APIS_OFF: &[&str] = &[
+    "--runtime-config=resource.k8s.io/v1=false,scheduling.k8s.io/v1beta1=false",
+    "--feature-gates=DynamicResourceAllocation=false,GenericWorkload=false",
+];
+
+/// Lists are not streamed.
+const NO_STREAMS: &[&str] = &["--feature-gates=WatchList=false"];
+
+/// All of them. Those of a control plane stand together; the last one looks back at all.
+pub(crate) const ALL: &[Scenario] = &[
+    standard("deployment", plain::deployment),
+    standard("job", plain::job),
+    standard("streaming-lists", plain::streaming_lists),
+    standard("fits-nowhere", waiting::fits_nowhere),
+    standard("gated", waiting::gated),
+    standard("waits-for-node", waiting::waits_for_node),
+    standard("taints", waiting::taints),
+    standard("other-schedulers", others::other_schedulers),
+    standard("profiles", others::profiles),
+    standard("nominated", others::nominated),
+    standard("serving", serving::serving),
+    standard("watches-cut", faults::watches_cut),
+    standard("bind-409", binds::answered_409),
+    standard("bind-404", binds::answered_404),
+    standard("bind-429", binds::answered_429),
+    standard("bind-500", binds::answered_500),
+    ours("bind-silence-before", binds::silence_before, STANDARD),
+    ours("bind-silence-after", binds::silence_after, STANDARD),
+    standard("bind-cut-after", binds::cut_after),
+    standard("bound-by-others", binds::bound_by_others),
+    standard("node-deleted", binds::node_deleted),
+    standard("killed-halfway", binds::killed_halfway),
+    standard("leader-killed", replicas::leader_killed),
+    standard("leader-frozen", replicas::leader_frozen),
+    standard("leader-ends", replicas::leader_ends),
+    standard("apiserver-restart", faults::apiserver_restart),
+    standard("compaction", faults::compaction),
+    ours("apis-off-deployment", plain::deployment, APIS_OFF),
+    ours("apis-off-job", plain::job, APIS_OFF),
+    ours("apis-off-waits-for-node", waiting::waits_for_node, APIS_OFF),
+    ours("apis-off-gated", waiting::gated, APIS_OFF),
+    ours("apis-off-taints", waiting::taints, APIS_OFF),
+    ours("paged-lists", plain::paged_lists, NO_STREAMS),
+    ours("paged-deployment", plain::deployment, NO_STREAMS),
+    ours("rights", rights::rights, NO_STREAMS),
+];
+
+type Function = for<'a> fn(&'a mut World) -> Run<'a>;
+
+const fn standard(name: &'static str, run: Function) -> Scenario {
+    Scenario { name, run, apiserver_flags: STANDARD, suits_reference: true }
+}
+
+/// Not for kube-scheduler: it waits for ever for DRA and for answers to binds, does not page
+/// what it lists first, and has rights of its own.
+const fn ours(name: &'static str, run: Function, flags: &'static [&'static str]) -> Scenario {
+    Scenario { name, run, apiserver_flags: flags, suits_reference: false }
+}

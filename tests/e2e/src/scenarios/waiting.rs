@@ -1,0 +1,234 @@
+//! Pods that cannot run yet: what they are told, and what cures them.
+
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, ensure};
+use k8s_openapi::api::core::v1::Pod;
+use serde_json::{Value, json};
+
+use crate::check::{self, Expected, all_events};
+use crate::objects::{Election, SCHEDULER, node, pod};
+use crate::suite::Run;
+use crate::wait::until;
+use crate::world::{Start, World, condition_of, name_of, node_of};
+
+/// A pod that fits nowhere is told so in the words of kube-scheduler, which gets the same pods on
+/// the same nodes.
+pub(crate) fn fits_nowhere(world: &mut World) -> Run<'_> {
+    Box::pin(async move {
+        make_hard_nodes(world).await?;
+        world.run_scheduler(Start::plain(Election::Quick)).await?;
+        world.run_kube_scheduler().await?;
+        world.apply_example("fits-nowhere.yaml").await?;
+        let ours = world.pods().await?;
+        ensure!(!ours.is_empty(), "examples/fits-nowhere.yaml has no pod");
+        let mut names: Vec<_> = ours.iter().map(|pod| name_of(pod).to_owned()).collect();
+        world.create_pods(impossible().into_iter()).await?;
+        names.extend(impossible().iter().map(|pod| text(&pod["metadata"]["name"])));
+        for name in &names {
+            let twin = twin_of(&world.pod(name).await?);
+            world.create_pods([twin].into_iter()).await?;
+        }
+        for name in &names {
+            compare(world, name).await?;
+        }
+        let expected = Expected { waiting: names.len(), ..Expected::default() };
+        check::settled(world, &expected).await
+    })
+}
+
+/// Nodes that say no for different reasons.
+async fn make_hard_nodes(world: &World) -> Result<()> {
+    world.create_nodes(3, &node("node", "4", "16Gi", 110)).await?;
+    let mut cordoned = node("cordoned", "4", "16Gi", 110);
+    cordoned["spec"]["unschedulable"] = true.into();
+    world.plane.create_nodes(1, &cordoned).await?;
+    let mut tainted = node("tainted", "4", "16Gi", 110);
+    tainted["spec"]["taints"] =
+        json!([{"key": "example.com/pool", "value": "batch", "effect": "NoSchedule"}]);
+    world.create_nodes(2, &tainted).await?;
+    until("the cordon to be a taint", Duration::from_secs(30), || async {
+        let nodes = world.nodes().await?;
+        let taints = nodes.iter().filter_map(|node| node.spec.as_ref()?.taints.as_ref());
+        let keys: Vec<_> = taints.flatten().map(|taint| taint.key.clone()).collect();
+        let is_there = keys.iter().any(|key| key == "node.kubernetes.io/unschedulable");
+        Ok(is_there.then_some(()).ok_or(format!("{keys:?}")))
+    })
+    .await
+}
+
+/// Pods that fit nowhere for one reason each.
+fn impossible() -> [Value; 4] {
+    let mut unmatched = pod("selects-nothing", "100m", "64Mi");
+    unmatched["spec"]["nodeSelector"] = json!({"example.com/disk": "floppy"});
+    let mut far = pod("wants-a-node-that-is-not-there", "100m", "64Mi");
+    far["spec"]["affinity"] = json!({"nodeAffinity": {
+        "requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [
+            {"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["nowhere"]}]}
+        ]}
+    }});
+    let mut device = pod("wants-a-device", "100m", "64Mi");
+    let devices = json!({"cpu": "100m", "memory": "64Mi", "example.com/device": "1"});
+    device["spec"]["containers"][0]["resources"] = json!({"requests": devices, "limits": devices});
+    [unmatched, far, device, pod("is-too-large", "5", "20Gi")]
+}
+
+/// The same pod under kube-scheduler's name.
+fn twin_of(pod: &Pod) -> Value {
+    let mut spec = json!(pod.spec);
+    spec["schedulerName"] = "default-scheduler".into();
+    json!({
+        "metadata": {"name": format!("{}-twin", name_of(pod)), "labels": pod.metadata.labels},
+        "spec": spec,
+    })
+}
+
+async fn compare(world: &World, name: &str) -> Result<()> {
+    let theirs = told(world, &format!("{name}-twin"), "default-scheduler").await?;
+    let ours = told(world, name, SCHEDULER).await?;
+    ensure!(ours == theirs, "{name} is told\n  {ours}\n  and by kube-scheduler\n  {theirs}");
+    Ok(())
+}
+
+/// What a pod is told by its scheduler in its condition and its event, without names and times.
+async fn told(world: &World, name: &str, by: &str) -> Result<Value> {
+    let pod = world.wait_waiting(name, "Unschedulable", "").await?;
+    let what = format!("the FailedScheduling event of {name}");
+    let event = until(&what, Duration::from_secs(60), || async {
+        let events = all_events(world).await?;
+        let is_meant = |name: &Option<String>| name.as_deref() == Some(name_of(&pod));
+        let found = events.into_iter().find(|event| {
+            event.regarding.as_ref().is_some_and(|it| is_meant(&it.name))
+                && event.reason.as_deref() == Some("FailedScheduling")
+        });
+        Ok(found.ok_or("it is not there".into()))
+    })
+    .await?;
+    let mut condition = condition_of(&pod, "PodScheduled");
+    for time in ["lastTransitionTime", "lastProbeTime"] {
+        condition.as_object_mut().context("a condition is an object")?.remove(time);
+    }
+    let instance = event.reporting_instance.unwrap_or_default();
+    let regarding = event.regarding.unwrap_or_default();
+    Ok(json!({
+        "condition": condition,
+        "phase": pod.status.and_then(|status| status.phase),
+        "type": event.type_, "action": event.action, "note": event.note,
+        "is by itself": event.reporting_controller.as_deref() == Some(by),
+        "instance": instance.strip_prefix(by),
+        "kind": regarding.kind, "version": regarding.api_version,
+    }))
+}
+
+/// Gated pods are left alone until their gate is removed.
+pub(crate) fn gated(world: &mut World) -> Run<'_> {
+    Box::pin(async move {
+        world.create_nodes(2, &node("node", "4", "16Gi", 110)).await?;
+        world.run_scheduler(Start::plain(Election::Quick)).await?;
+        world.apply_example("gated.yaml").await?;
+        let gated = world.pods().await?;
+        ensure!(!gated.is_empty(), "examples/gated.yaml has no pod");
+        // The scheduler has seen the gated pods when it has bound one that came later.
+        world.create_pods([pod("later", "100m", "64Mi")].into_iter()).await?;
+        world.wait_bound(1, 30).await?;
+        for before in &gated {
+            let after = world.pod(name_of(before)).await?;
+            let condition = condition_of(&after, "PodScheduled");
+            ensure!(
+                condition["reason"] == "SchedulingGated",
+                "{} has {condition}",
+                name_of(before)
+            );
+            let is_untouched = after.metadata.resource_version == before.metadata.resource_version;
+            ensure!(is_untouched, "gated pod {} was changed: {}", name_of(before), json!(after));
+        }
+        let events = all_events(world).await?;
+        let notes: Vec<_> = events.iter().map(|event| &event.note).collect();
+        ensure!(events.len() == 1, "gated pods have events: {notes:?}");
+        for pod in &gated {
+            let patch = json!({"spec": {"schedulingGates": null}});
+            let arguments = ["-n", &world.namespace, "patch", "pod", name_of(pod), "-p"];
+            world.plane.kubectl(&[arguments.as_slice(), &[&patch.to_string()]].concat()).await?;
+        }
+        world.wait_running(gated.len() + 1, 30).await?;
+        check::settled(world, &Expected::bound(gated.len() + 1)).await
+    })
+}
+
+/// A node that comes later cures a pod that waits for it.
+pub(crate) fn waits_for_node(world: &mut World) -> Run<'_> {
+    Box::pin(async move {
+        world.create_nodes(2, &node("node", "4", "16Gi", 110)).await?;
+        world.run_scheduler(Start::plain(Election::Quick)).await?;
+        world.apply_example("waits-for-node.yaml").await?;
+        let pods = world.pods().await?;
+        for pod in &pods {
+            world.wait_waiting(name_of(pod), "Unschedulable", "0/2 nodes are available").await?;
+        }
+        let expected = Expected { waiting: pods.len(), ..Expected::default() };
+        check::settled(world, &expected).await?;
+        let selector = pods.first().and_then(|pod| pod.spec.as_ref()?.node_selector.clone());
+        let selector = selector.context("examples/waits-for-node.yaml has no nodeSelector")?;
+        let mut cure = node("cure", "4", "16Gi", 110);
+        cure["metadata"]["labels"] = json!(selector);
+        world.create_nodes(1, &cure).await?;
+        let pods = world.wait_running(pods.len(), 30).await?;
+        let is_right = pods.iter().all(|pod| node_of(pod) == Some("cure-0"));
+        ensure!(is_right, "the pods are not on the node they waited for");
+        check::settled(world, &Expected::bound(pods.len())).await
+    })
+}
+
+/// Taints keep pods away until they are removed, and do not keep those away that tolerate them.
+pub(crate) fn taints(world: &mut World) -> Run<'_> {
+    Box::pin(async move {
+        world.create_nodes(2, &node("node", "4", "16Gi", 110)).await?;
+        world.run_scheduler(Start::plain(Election::Quick)).await?;
+        let taint = "example.com/maintenance";
+        let closed = format!("{taint}=yes:NoSchedule");
+        world.plane.kubectl(&["taint", "nodes", "--all", &closed]).await?;
+        // Who has seen the label has seen the taint.
+        world.plane.kubectl(&["label", "nodes", "--all", "example.com/stage=closed"]).await?;
+        let mut plain = pod("plain", "100m", "64Mi");
+        plain["spec"]["nodeSelector"] = json!({"example.com/stage": "closed"});
+        world.create_pods([plain].into_iter()).await?;
+        let said = "2 node(s) had untolerated taint(s)";
+        world.wait_waiting("plain", "Unschedulable", said).await?;
+        let expected = Expected { waiting: 1, ..Expected::default() };
+        check::settled(world, &expected).await?;
+        tolerate(world).await?;
+        world.plane.kubectl(&["taint", "nodes", "node-1", &format!("{taint}-")]).await?;
+        let pods = world.wait_running(2, 30).await?;
+        let plain = pods.iter().find(|pod| name_of(pod) == "plain").context("plain is there")?;
+        ensure!(node_of(plain) == Some("node-1"), "plain is on {:?}", node_of(plain));
+        check::settled(world, &Expected::bound(2)).await
+    })
+}
+
+/// The pod of the example goes where its tolerations let it, and only it.
+async fn tolerate(world: &World) -> Result<()> {
+    world.apply_example("tolerations.yaml").await?;
+    let pods = world.pods().await?;
+    let tolerant: Vec<_> = pods.iter().filter(|pod| name_of(pod) != "plain").collect();
+    ensure!(tolerant.len() == 1, "examples/tolerations.yaml has {} pods", tolerant.len());
+    let name = name_of(tolerant[0]);
+    world.wait_waiting(name, "Unschedulable", "untolerated taint").await?;
+    let tolerations = json!(tolerant[0].spec.as_ref().and_then(|spec| spec.tolerations.clone()));
+    let mut special = node("special", "4", "16Gi", 110);
+    special["spec"]["taints"] = tolerations
+        .as_array()
+        .context("it tolerates something")?
+        .iter()
+        .filter(|it| !text(&it["key"]).starts_with("node.kubernetes.io/"))
+        .map(|it| json!({"key": it["key"], "value": it["value"], "effect": it["effect"]}))
+        .collect();
+    world.create_nodes(1, &special).await?;
+    let pods = world.wait_bound(1, 30).await?;
+    let found = pods.iter().find(|pod| name_of(pod) == name).and_then(node_of);
+    ensure!(found == Some("special-0"), "{name} is on {found:?}, not on special-0");
+    Ok(())
+}
+
+fn text(value: &Value) -> String {
+    value.as_str().unwrap_or_default().to_owned()
+}
