@@ -123,6 +123,7 @@ const ANYTHING: &[&str] = &[
     "kubenexus-e2e",
     "kubenexus-parity",
     "kubenexus-perf",
+    "kubenexus-perf-live",
     "xtask",
 ];
 

@@ -68,8 +68,9 @@ pub(crate) fn connect(config: &kube::Config) -> Result<kube::Client> {
     tcp.set_keepalive_interval(Some(KEEPALIVE / 3));
     tcp.set_keepalive_retries(Some(3));
     tcp.set_tcp_user_timeout(Some(UNACKNOWLEDGED_MAX));
-    let connector =
-        config.rustls_https_connector_with_connector(tcp).context("preparing TLS for the client")?;
+    let connector = config
+        .rustls_https_connector_with_connector(tcp)
+        .context("preparing TLS for the client")?;
     let http: hyper_util::client::legacy::Client<_, Body> =
         hyper_util::client::legacy::Client::builder(TokioExecutor::new())
             .pool_timer(TokioTimer::new())

@@ -135,9 +135,8 @@ impl Core {
     /// What kube-scheduler calls an event.
     fn handled(&self, event: &Event) -> Option<Handled> {
         let catalog = self.scheduler.catalog();
-        let is_placed = |uid: &str| {
-            catalog.find_pod(uid).map(|pod| catalog.pod(pod).state.node().is_some())
-        };
+        let is_placed =
+            |uid: &str| catalog.find_pod(uid).map(|pod| catalog.pod(pod).state.node().is_some());
         Some(match event {
             Event::NodeApplied(facts) => match catalog.find_node(&facts.name) {
                 Some(_) => Handled::NodeUpdate,

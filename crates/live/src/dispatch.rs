@@ -4,6 +4,9 @@
 //! pod is read, and a pod that is still on no node gets the same binding again, because the first
 //! may yet arrive. Its place on the node stays taken all the while.
 
+#[cfg(test)]
+mod tests;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};

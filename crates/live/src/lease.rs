@@ -47,7 +47,7 @@ pub(crate) struct Candidate {
 /// What became of a request.
 enum Answer {
     /// The lease, if it is there.
-    Read(Option<Lease>),
+    Read(Option<Box<Lease>>),
     Written(Box<Lease>),
     /// Somebody else wrote first.
     Raced,
@@ -139,7 +139,7 @@ impl Candidate {
                 Answer::Failed(failure) => return Err(failure),
                 Answer::Read(None) | Answer::Written(_) | Answer::Raced => return Ok(false),
             };
-            let Some(released) = self.election.released(lease, Timestamp::now()) else {
+            let Some(released) = self.election.released(*lease, Timestamp::now()) else {
                 return Ok(false);
             };
             match self.replace(&released).await {
@@ -165,7 +165,7 @@ impl Candidate {
             };
             match answer {
                 Answer::Read(lease) => {
-                    self.election.found(lease, Instant::now());
+                    self.election.found(lease.map(|lease| *lease), Instant::now());
                     self.log_holder();
                 }
                 Answer::Written(lease) => {
@@ -215,7 +215,7 @@ impl Candidate {
 
     async fn read(&self) -> Answer {
         match self.in_time(self.leases.get(&self.name)).await {
-            Ok(lease) => Answer::Read(Some(lease)),
+            Ok(lease) => Answer::Read(Some(Box::new(lease))),
             Err(failure) if failure.code() == Some(404) => Answer::Read(None),
             Err(failure) => Answer::Failed(failure),
         }

@@ -22,6 +22,8 @@ mod metrics;
 mod order;
 mod run;
 mod serve;
+#[cfg(test)]
+mod testing;
 mod watch;
 mod writes;
 

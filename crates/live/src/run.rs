@@ -109,7 +109,10 @@ async fn start(options: Options) -> Result<()> {
 }
 
 /// Fails when we claim to lead but have not renewed for much longer than the lease lasts.
-fn watchdog(leadership: &Leadership, settings: &Settings) -> impl Fn() -> bool + Send + Sync + use<> {
+fn watchdog(
+    leadership: &Leadership,
+    settings: &Settings,
+) -> impl Fn() -> bool + Send + Sync + use<> {
     const GRACE: Duration = Duration::from_secs(20);
     let limit = Duration::from_millis(settings.leader_election.lease_duration.0) + GRACE;
     let leadership = leadership.clone();
@@ -167,8 +170,7 @@ impl Live {
         settings: &Settings,
         orders: mpsc::UnboundedReceiver<order::Order>,
     ) -> Arc<Writes> {
-        let (qps, burst) =
-            (settings.client_connection.qps_milli, settings.client_connection.burst);
+        let (qps, burst) = (settings.client_connection.qps_milli, settings.client_connection.burst);
         let limiter = Arc::new(Limiter::new(qps, burst));
         let in_flight = Arc::new(AtomicUsize::new(0));
         let writes = Arc::new(Writes::new(
@@ -196,8 +198,7 @@ impl Live {
     fn watch(&self, progress: &Progress) {
         for kind in [Kind::Nodes, Kind::Pods] {
             let (client, feed) = (self.client.clone(), self.feed.clone());
-            let watcher =
-                Watcher::new(kind, client, feed, self.metrics.clone(), progress.clone());
+            let watcher = Watcher::new(kind, client, feed, self.metrics.clone(), progress.clone());
             tokio::spawn(watcher.run());
         }
     }

@@ -17,6 +17,8 @@ mod kind;
 mod lines;
 mod page;
 mod progress;
+#[cfg(test)]
+mod tests;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -32,8 +34,8 @@ use crate::feed::{Closed, Feed, Input, Seen};
 use crate::metrics::Metrics;
 
 pub(crate) use kind::Kind;
-pub(crate) use progress::Progress;
 use lines::{Line, Lines};
+pub(crate) use progress::Progress;
 
 /// How long the server may let a watch run before it ends it in good order.
 const WATCH_MAX: Duration = Duration::from_secs(300);

@@ -1,6 +1,9 @@
 //! What is written beside bindings: conditions of pods that wait, and events. It waits in a bounded
 //! queue behind the bindings: while any is out, only a trickle is written.
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -32,12 +35,7 @@ const TRIES_MAX: u32 = 8;
 /// One thing to write.
 pub(crate) enum Write {
     /// An event about a pod.
-    Event {
-        pod: PodKey,
-        scheduler: Arc<str>,
-        at: Timestamp,
-        text: Text,
-    },
+    Event { pod: PodKey, scheduler: Arc<str>, at: Timestamp, text: Text },
     /// The `PodScheduled` condition of a pod that waits.
     Condition {
         pod: PodKey,
@@ -227,7 +225,9 @@ impl Writes {
             self.metrics.request(&method, status);
             match result {
                 // An event of this name is there: an earlier try arrived after all.
-                Ok(answer) if answer.status.is_success() || answer.status == StatusCode::CONFLICT => {
+                Ok(answer)
+                    if answer.status.is_success() || answer.status == StatusCode::CONFLICT =>
+                {
                     return true;
                 }
                 Ok(answer)

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result, anyhow};
 use bytes::Bytes;
 use http::{Request, StatusCode, header};
 use http_body_util::BodyExt as _;
@@ -40,8 +40,7 @@ pub(crate) async fn of_port(port: u16, token: &str) -> Result<Client> {
 }
 
 async fn connect(kubeconfig: Kubeconfig) -> Result<Client> {
-    let config =
-        Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await?;
+    let config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await?;
     let mut tcp = HttpConnector::new();
     tcp.enforce_http(false);
     tcp.set_nodelay(true);
@@ -92,10 +91,12 @@ pub(crate) async fn send(client: &Client, request: Request<Body>) -> Result<(Sta
     tokio::time::timeout(PATIENCE, exchange).await.context("waiting for an answer")?
 }
 
-pub(crate) fn expect_success(path: &str, status: StatusCode, body: &[u8]) -> Result<()> {
-    if !status.is_success() {
-        let text = String::from_utf8_lossy(&body[..body.len().min(300)]);
-        bail!("{path}: expected success, found {status}: {text}");
-    }
-    Ok(())
+fn expect_success(path: &str, status: StatusCode, body: &[u8]) -> Result<()> {
+    if status.is_success() { Ok(()) } else { Err(refusal(path, status, body)) }
+}
+
+/// What a server said instead of what was asked for.
+pub(crate) fn refusal(path: &str, status: StatusCode, body: &[u8]) -> anyhow::Error {
+    let text = String::from_utf8_lossy(&body[..body.len().min(300)]);
+    anyhow!("{path}: expected success, found {status}: {text}")
 }

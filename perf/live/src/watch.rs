@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result};
 use http::{Request, header};
 use http_body_util::BodyExt as _;
 use kube::Client;
@@ -29,17 +29,12 @@ impl Lines {
         let status = response.status();
         let body = response.into_body();
         if !status.is_success() {
-            client::expect_success(path, status, &body.collect().await?.to_bytes())?;
-            return Self::never();
+            return Err(client::refusal(path, status, &body.collect().await?.to_bytes()));
         }
         Ok(Self { body, text: Vec::new(), start: 0, searched: 0 })
     }
 
-    fn never() -> Result<Self> {
-        bail!("the server refused a watch")
-    }
-
-    /// The next line, and when it was read. May be dropped while it waits.
+    /// The next line. May be dropped while it waits.
     pub(crate) async fn next(&mut self) -> Result<&[u8]> {
         loop {
             let found = self.text[self.searched..].iter().position(|byte| *byte == b'\n');

@@ -13,7 +13,7 @@ use anyhow::{Context as _, Result, bail};
 const GRACE: Duration = Duration::from_secs(5);
 
 /// How much of a log an error shows.
-const TAIL_LINES: usize = 25;
+const TAIL_LINES: usize = 15;
 
 /// What can be sent to a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -33,14 +33,15 @@ pub struct Proxy {
 }
 
 impl Proxy {
-    /// Listens on a free port of loopback, for an API server that listens on `upstream`.
-    pub fn start(upstream: u16) -> Result<Self> {
+    /// Listens on a free port of loopback, for an API server that listens on `upstream`. Requests
+    /// without a token get this one: some clients do not trust theirs to a line without TLS.
+    pub fn start(upstream: u16, token: &str) -> Result<Self> {
         let runtime = Builder::new_current_thread().enable_all().build()?;
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0));
         let listener = listener.context("listening on loopback")?;
         listener.set_nonblocking(true)?;
         let address = listener.local_addr()?;
-        let shared = Arc::new(Shared::new(upstream));
+        let shared = Arc::new(Shared::new(upstream, token));
         let (stop, stopped) = oneshot::channel();
         let served = shared.clone();
         let thread = thread::spawn(move || {
@@ -78,6 +79,12 @@ impl Proxy {
     /// Cuts the connections of all watches, and says how many.
     pub fn cut_watches(&self) -> usize {
         self.shared.cut(true)
+    }
+
+    /// Keeps watches that begin from reaching the server until told: they arrive late, and ask for
+    /// what they asked then.
+    pub fn hold_watches(&self, is_holding: bool) {
+        self.shared.hold_watches(is_holding);
     }
 
     /// Cuts all connections and accepts no other until told.

@@ -70,7 +70,7 @@ impl Scheduler {
             format!("--config={}", file.display()),
             format!("--secure-port={port}"),
             "--bind-address=127.0.0.1".into(),
-            "-v=4".into(),
+            "-v=2".into(),
         ]);
         args.extend(flags);
         let log = folder.join(format!("{name}.log"));
@@ -87,10 +87,9 @@ impl Scheduler {
                 return Ok(());
             }
             if start.elapsed() > within {
-                let tail = self.process.tail();
-                bail!("the scheduler is not ready after {within:?}: {last:?}\n{tail}");
+                bail!("the scheduler is not ready after {within:?}: {last:?}");
             }
-            sleep(Duration::from_millis(20)).await;
+            sleep(Duration::from_millis(50)).await;
         }
     }
 

@@ -11,7 +11,7 @@ use kube::Api;
 use kube::api::ListParams;
 
 use crate::fit;
-use crate::objects::SCHEDULER;
+use crate::objects::{PACKING, SCHEDULER};
 use crate::wait::until;
 use crate::world::{World, condition_of, name_of, node_of};
 
@@ -46,7 +46,7 @@ impl Expected {
 /// can, nothing is lost, and every bind has its event.
 pub(crate) async fn settled(world: &World, expected: &Expected) -> Result<()> {
     let pods = world.pods().await?;
-    let is_ours = |pod: &&Pod| scheduler_of(pod) == SCHEDULER;
+    let is_ours = |pod: &&Pod| [SCHEDULER, PACKING].contains(&scheduler_of(pod));
     let (bound, waiting): (Vec<_>, Vec<_>) =
         pods.iter().filter(is_ours).partition(|pod| node_of(pod).is_some());
     let is_complete = bound.len() == expected.bound && waiting.len() == expected.waiting;

@@ -1,6 +1,6 @@
 //! Who fits where, worked out from the objects alone: slow, simple and independent of the
 //! scheduler. It knows what the scenarios use: requests of containers, the number of pods, taints,
-//! cordons and node selectors.
+//! cordons and node selectors. Pods with an affinity are taken at their word.
 
 use std::collections::BTreeMap;
 
@@ -78,7 +78,8 @@ fn is_open(pod: &Pod, node: &Node) -> bool {
     let tolerations = spec.tolerations.as_deref().unwrap_or_default();
     let keeps_away = |taint: &&Taint| taint.effect != "PreferNoSchedule";
     let mut taints = node_spec.taints.iter().flatten().filter(keeps_away);
-    !node_spec.unschedulable.unwrap_or(false)
+    spec.affinity.is_none()
+        && !node_spec.unschedulable.unwrap_or(false)
         && selector.all(|(key, value)| labels.get(key) == Some(value))
         && taints.all(|taint| tolerations.iter().any(|toleration| covers(toleration, taint)))
 }

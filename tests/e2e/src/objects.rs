@@ -5,6 +5,9 @@ use serde_json::{Value, json};
 /// The name pods ask for.
 pub(crate) const SCHEDULER: &str = "kubenexus-scheduler";
 
+/// The name of a second profile.
+pub(crate) const PACKING: &str = "kubenexus-packing";
+
 /// A node, or the template of many.
 pub(crate) fn node(name: &str, cpu: &str, memory: &str, pods: u32) -> Value {
     let room = json!({"cpu": cpu, "memory": memory, "pods": pods.to_string()});

@@ -38,19 +38,20 @@ pub(crate) const ALL: &[Scenario] = &[
     standard("nominated", others::nominated),
     standard("serving", serving::serving),
     standard("watches-cut", faults::watches_cut),
+    standard("cut-off", faults::cut_off),
     standard("bind-409", binds::answered_409),
     standard("bind-404", binds::answered_404),
     standard("bind-429", binds::answered_429),
     standard("bind-500", binds::answered_500),
     ours("bind-silence-before", binds::silence_before, STANDARD),
     ours("bind-silence-after", binds::silence_after, STANDARD),
-    standard("bind-cut-after", binds::cut_after),
+    ours("bind-cut-after", binds::cut_after, STANDARD),
     standard("bound-by-others", binds::bound_by_others),
     standard("node-deleted", binds::node_deleted),
     standard("killed-halfway", binds::killed_halfway),
     standard("leader-killed", replicas::leader_killed),
     standard("leader-frozen", replicas::leader_frozen),
-    standard("leader-ends", replicas::leader_ends),
+    ours("leader-ends", replicas::leader_ends, STANDARD),
     standard("apiserver-restart", faults::apiserver_restart),
     standard("compaction", faults::compaction),
     ours("apis-off-deployment", plain::deployment, APIS_OFF),
@@ -69,8 +70,9 @@ const fn standard(name: &'static str, run: Function) -> Scenario {
     Scenario { name, run, apiserver_flags: STANDARD, suits_reference: true }
 }
 
-/// Not for kube-scheduler: it waits for ever for DRA and for answers to binds, does not page
-/// what it lists first, and has rights of its own.
+/// Not for kube-scheduler: it waits for ever for DRA and for answers to binds, gives the room of a
+/// pod away when the answer to its bind is lost, does not page what it lists first, loses
+/// events when it ends, and has rights of its own.
 const fn ours(name: &'static str, run: Function, flags: &'static [&'static str]) -> Scenario {
     Scenario { name, run, apiserver_flags: flags, suits_reference: false }
 }

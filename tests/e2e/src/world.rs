@@ -237,7 +237,7 @@ impl World {
 
     /// A proxy in front of this API server.
     pub(crate) fn proxy(&self) -> Result<Proxy> {
-        Proxy::start(self.plane.apiserver_port())
+        Proxy::start(self.plane.apiserver_port(), &self.token)
     }
 
     /// `kubectl apply -f` of a file in `examples/`, into the scenario's namespace.
@@ -359,5 +359,5 @@ fn is_ready(node: &Node) -> bool {
     let taints = node.spec.as_ref().and_then(|spec| spec.taints.as_ref());
     let mut taints = taints.into_iter().flatten();
     conditions.any(|condition| condition.type_ == "Ready" && condition.status == "True")
-        && !taints.any(|taint| taint.key.starts_with("node.kubernetes.io/"))
+        && !taints.any(|taint| taint.key == "node.kubernetes.io/not-ready")
 }

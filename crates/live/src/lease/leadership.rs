@@ -31,7 +31,7 @@ impl Leadership {
     }
 
     /// No right yet.
-    pub(super) fn none() -> Self {
+    pub(crate) fn none() -> Self {
         Self::with(0, false)
     }
 
@@ -51,8 +51,8 @@ impl Leadership {
         self.0.since_base_us(now) < self.0.ends_us.load(Ordering::Acquire)
     }
 
-    /// Whether this replica holds the lease as far as it knows. It can lag behind what
-    /// [`Leadership::may_bind`] says, never the other way round for longer than a renewal takes.
+    /// Whether this replica holds the lease as far as it knows. It learns of the end later than
+    /// [`Leadership::may_bind`], which is what guards a bind.
     pub(crate) fn is_leader(&self) -> bool {
         *self.0.leads.borrow()
     }

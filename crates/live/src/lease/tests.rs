@@ -94,6 +94,11 @@ async fn leads(leadership: &Leadership) {
     tokio::time::timeout(TOO_LONG, changes.wait_for(|leads| *leads)).await.unwrap().unwrap();
 }
 
+/// Waits until it has lost.
+async fn loss(campaign: tokio::task::JoinHandle<Loss>) -> Loss {
+    tokio::time::timeout(TOO_LONG, campaign).await.unwrap().unwrap()
+}
+
 async fn until(what: impl Fn() -> bool) {
     let waiting = async {
         while !what() {
@@ -135,7 +140,7 @@ async fn a_leader_without_answers_stops_before_another_starts() {
         until(|| server.lock().unwrap().version > 5).await;
         assert!(one.is_leader() && !two.is_leader());
         server.lock().unwrap().cut.push("first");
-        assert_eq!(campaign.await.unwrap(), Loss::Late);
+        assert_eq!(loss(campaign).await, Loss::Late);
         assert!(!one.is_leader() && !one.may_bind(Instant::now()));
         leads(&two).await;
         assert!(two.may_bind(Instant::now()));
@@ -223,7 +228,7 @@ async fn a_leader_ends_when_somebody_else_is_written_in() {
         lease.spec.as_mut().unwrap().holder_identity = Some("by-hand".into());
         server.write(lease);
     }
-    assert_eq!(campaign.await.unwrap(), Loss::TakenBy("by-hand".into()));
+    assert_eq!(loss(campaign).await, Loss::TakenBy("by-hand".into()));
     assert!(!one.may_bind(Instant::now()) && !one.is_leader());
 }
 

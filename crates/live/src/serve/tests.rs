@@ -63,6 +63,7 @@ impl Api {
                     "scraper" | "nobody" | "odd" => json!({"authenticated": true, "user": {
                         "username": token, "uid": "7", "groups": ["g"], "extra": {"e": ["v"]},
                     }}),
+                    "expired" => json!({"user": {"username": "scraper"}}),
                     _ => json!({"error": "invalid bearer token"}),
                 };
             }
@@ -115,6 +116,7 @@ async fn metrics_and_configuration_are_for_those_who_are_known_and_allowed() {
         ("Bearer", StatusCode::UNAUTHORIZED),
         ("Bearer  ", StatusCode::UNAUTHORIZED),
         ("Bearer wrong", StatusCode::UNAUTHORIZED),
+        ("Bearer expired", StatusCode::UNAUTHORIZED),
         ("Bearer nobody", StatusCode::FORBIDDEN),
         ("Bearer odd", StatusCode::FORBIDDEN),
         ("Bearer scraper", StatusCode::OK),

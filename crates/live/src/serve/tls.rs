@@ -176,9 +176,9 @@ impl Certificate {
 
 #[cfg(test)]
 impl Certificate {
-    /// The certificate that is served at this moment.
-    pub(super) fn shown(&self) -> CertificateDer<'static> {
-        self.state().pair.cert[0].clone()
+    /// The chain that is served at this moment.
+    pub(super) fn shown(&self) -> Vec<CertificateDer<'static>> {
+        self.state().pair.cert.clone()
     }
 }
 

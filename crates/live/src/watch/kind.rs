@@ -79,9 +79,8 @@ struct Status {
 impl View {
     /// Whether the kubelet turned the pod away.
     fn is_rejected(&self) -> bool {
-        let is_rejection = |reason: &str| {
-            reason.starts_with("OutOf") || REJECTIONS.contains(&reason)
-        };
+        let is_rejection =
+            |reason: &str| reason.starts_with("OutOf") || REJECTIONS.contains(&reason);
         self.status
             .as_ref()
             .is_some_and(|status| status.phase == "Failed" && is_rejection(&status.reason))
@@ -98,24 +97,26 @@ impl Watcher {
                 ingest::read_pod(object).map(|pod| (pod.version, pod.event, pod.standing))
             }
         };
-        let seen = match read {
-            Ok(seen) => Some(seen),
+        let (read, name) = match read {
+            Ok(read) => {
+                let name = name(&read.1);
+                (Some(read), name)
+            }
             Err(fault) => {
                 let meta = serde_json::from_slice::<View>(object).ok()?.metadata;
                 error!(name = meta.name, %fault, "an object that cannot be read");
                 self.metrics.not_read(self.kind.word());
-                listing.map(|present| insert(present, &meta.name, &meta.uid));
-                return None;
+                let name = if self.kind == Kind::Nodes { meta.name } else { meta.uid };
+                (None, Some(name.into()))
             }
         };
-        match (listing, seen.as_ref().map(|(_, event, _)| event)) {
-            (Some(present), Some(Event::NodeApplied(facts))) => insert(present, &facts.name, ""),
-            (Some(present), Some(Event::PodApplied(facts))) => {
-                insert(present, "", &facts.key.uid);
-            }
-            (_, _) => {}
+        if let (Some(listing), Some(name)) = (listing, name) {
+            match listing {
+                Present::Nodes(names) => names.insert(name),
+                Present::Pods(uids) => uids.insert(name),
+            };
         }
-        seen
+        read
     }
 
     /// Reads the last state of an object that is gone.
@@ -133,10 +134,14 @@ impl Watcher {
     }
 }
 
-/// Adds an object to a list.
-fn insert(present: &mut Present, name: &str, uid: &str) {
-    match present {
-        Present::Nodes(names) => names.insert(name.into()),
-        Present::Pods(uids) => uids.insert(uid.into()),
-    };
+/// What an object that is there is listed by.
+fn name(event: &Event) -> Option<Box<str>> {
+    match event {
+        Event::NodeApplied(facts) => Some(facts.name.as_str().into()),
+        Event::PodApplied(facts) => Some(facts.key.uid.clone()),
+        Event::NodeDeleted(_)
+        | Event::PodDeleted(_)
+        | Event::Reset(_)
+        | Event::BindRefused { .. } => None,
+    }
 }

@@ -28,7 +28,8 @@ pub(super) fn read(body: &[u8]) -> Result<Page<'_>, String> {
         #[serde(default)]
         r#continue: String,
     }
-    let list: List<'_> = serde_json::from_slice(body).map_err(|error| format!("a list: {error}"))?;
+    let list: List<'_> =
+        serde_json::from_slice(body).map_err(|error| format!("a list: {error}"))?;
     let next = Some(list.metadata.r#continue).filter(|token| !token.is_empty());
     let items = list.items.unwrap_or_default();
     Ok(Page { items, version: list.metadata.resource_version, next })

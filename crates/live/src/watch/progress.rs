@@ -29,8 +29,7 @@ impl Progress {
     /// Waits until the engine has been fed all that the API server had when this was called: the
     /// bindings of the leader before us among it.
     pub(crate) async fn catch_up(&self, client: &kube::Client) {
-        let request =
-            request(Method::GET, "/api/v1/pods?limit=1", "application/json", Vec::new());
+        let request = request(Method::GET, "/api/v1/pods?limit=1", "application/json", Vec::new());
         let answer = match ask(client, request, PATIENCE).await {
             Ok(answer) if answer.status.is_success() => answer,
             Ok(answer) => {

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use anyhow::{Context as _, Result, bail};
 use bytes::Bytes;
-use http::header::{ACCEPT_ENCODING, HOST, HeaderValue};
+use http::header::{ACCEPT_ENCODING, AUTHORIZATION, HOST, HeaderValue};
 use http::{Request, Response, request};
 use http_body_util::BodyExt as _;
 use hyper::body::Incoming;
@@ -27,6 +27,7 @@ use crate::http::tls;
 #[derive(Debug)]
 pub(super) struct Shared {
     upstream: u16,
+    authorization: String,
     faults: Mutex<Faults>,
     record: Mutex<Vec<Exchange>>,
     lines: Mutex<BTreeMap<usize, Arc<Line>>>,
@@ -34,6 +35,7 @@ pub(super) struct Shared {
     held: AtomicUsize,
     /// How often held binds were released.
     releases: watch::Sender<usize>,
+    holds_watches: watch::Sender<bool>,
 }
 
 /// A connection, as seen by those who want to cut it.
@@ -47,15 +49,17 @@ struct Line {
 type Upstream = tokio::sync::Mutex<Option<SendRequest<AnyBody>>>;
 
 impl Shared {
-    pub(super) fn new(upstream: u16) -> Self {
+    pub(super) fn new(upstream: u16, token: &str) -> Self {
         Self {
             upstream,
+            authorization: format!("Bearer {token}"),
             faults: Mutex::default(),
             record: Mutex::default(),
             lines: Mutex::default(),
             is_refusing: AtomicBool::new(false),
             held: AtomicUsize::new(0),
             releases: watch::Sender::new(0),
+            holds_watches: watch::Sender::new(false),
         }
     }
 
@@ -77,6 +81,10 @@ impl Shared {
 
     pub(super) fn release(&self) {
         self.releases.send_modify(|count| *count += 1);
+    }
+
+    pub(super) fn hold_watches(&self, is_holding: bool) {
+        self.holds_watches.send_replace(is_holding);
     }
 
     pub(super) fn refuse(&self, is_refusing: bool) {
@@ -148,9 +156,15 @@ async fn answer(
     parts.headers.remove(ACCEPT_ENCODING);
     let host = HeaderValue::from_str(&format!("127.0.0.1:{}", shared.upstream))?;
     parts.headers.insert(HOST, host);
+    if !parts.headers.contains_key(AUTHORIZATION) {
+        parts.headers.insert(AUTHORIZATION, HeaderValue::from_str(&shared.authorization)?);
+    }
     if is_bind {
         let body = body.collect().await?.to_bytes();
         return bind(shared, upstream, index, parts, body).await;
+    }
+    if is_watch {
+        shared.holds_watches.subscribe().wait_for(|is_holding| !is_holding).await?;
     }
     let request = Request::from_parts(parts, body.boxed());
     let response = forward(&shared, upstream, index, request).await?;

@@ -6,6 +6,7 @@ use anyhow::{Result, ensure};
 use control_plane::{Fault, Proxy};
 use serde_json::json;
 
+use super::binds::arrived;
 use crate::check::{self, Expected};
 use crate::objects::{Election, many, node, pod};
 use crate::suite::Run;
@@ -72,8 +73,8 @@ async fn watches_again(proxy: &Proxy) -> Result<()> {
     .await
 }
 
-/// etcd is compacted and the API server restarted while the scheduler is cut off: its watches are
-/// answered with 410, and what it missed is not in any of them.
+/// Watches are cut and come back late: etcd was compacted and the API server restarted meanwhile,
+/// so that they are answered with 410, and what was missed is in none of them.
 pub(crate) fn compaction(world: &mut World) -> Run<'_> {
     Box::pin(async move {
         // Node 0 goes away, its pods too; node 1 becomes free; node 2 comes.
@@ -83,7 +84,8 @@ pub(crate) fn compaction(world: &mut World) -> Run<'_> {
         world.create_pods(many(&pod("old", "1", "64Mi"), 4)).await?;
         world.wait_bound(4, 30).await?;
         check::settled(world, &Expected::bound(4)).await?;
-        proxy.refuse(true);
+        proxy.hold_watches(true);
+        ensure!(proxy.cut_watches() >= 2, "pods and nodes were not watched");
         world.plane.kubectl(&["delete", "node", "node-0"]).await?;
         let delete = ["-n", &world.namespace, "delete", "pods", "--all", "--now"];
         world.plane.kubectl(&delete).await?;
@@ -93,7 +95,7 @@ pub(crate) fn compaction(world: &mut World) -> Run<'_> {
         world.create_pods(many(&pod("new", "1", "64Mi"), 5)).await?;
         world.plane.compact_etcd().await?;
         world.plane.restart_apiserver().await?;
-        proxy.refuse(false);
+        proxy.hold_watches(false);
         // Two on node-1, two on late-0, and one has no room.
         world.wait_bound(4, 60).await?;
         let record = proxy.record();
@@ -105,6 +107,26 @@ pub(crate) fn compaction(world: &mut World) -> Run<'_> {
         let deleted = (0..4).map(|number| format!("old-{number}")).collect();
         let expected = Expected { bound: 4, waiting: 1, deleted, ..Expected::default() };
         check::settled(world, &expected).await
+    })
+}
+
+/// The scheduler is cut off for a while, with binds under way that arrive and answers that do not.
+pub(crate) fn cut_off(world: &mut World) -> Run<'_> {
+    Box::pin(async move {
+        // Room for exactly 60.
+        world.create_nodes(6, &node("node", "1", "16Gi", 110)).await?;
+        let proxy = world.proxy()?;
+        world.run_scheduler(Start::through(&proxy, Election::Off)).await?;
+        proxy.inject(Fault::Hold.after(10));
+        world.create_pods(many(&pod("pod", "100m", "64Mi"), 40)).await?;
+        held(&proxy).await?;
+        proxy.refuse(true);
+        proxy.release();
+        arrived(&proxy).await?;
+        world.create_pods(many(&pod("more", "100m", "64Mi"), 20)).await?;
+        proxy.refuse(false);
+        world.wait_bound(60, 90).await?;
+        check::settled(world, &Expected::bound(60)).await
     })
 }
 

@@ -1,11 +1,14 @@
 //! Pods of others, several profiles, and nominations.
 
+use std::time::Duration;
+
 use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
 
 use crate::check::{self, Expected, all_events};
-use crate::objects::{self, Election, SCHEDULER, many, node, pod};
+use crate::objects::{self, Election, PACKING, SCHEDULER, many, node, pod};
 use crate::suite::Run;
+use crate::wait::until;
 use crate::world::{Start, World, name_of, node_of};
 
 /// Pods of other schedulers take room on their nodes, and are never touched.
@@ -59,7 +62,7 @@ pub(crate) fn profiles(world: &mut World) -> Run<'_> {
         let mut start = Start::plain(Election::Quick);
         start.config["profiles"] = json!([
             {"schedulerName": SCHEDULER},
-            {"schedulerName": "packing", "pluginConfig": [{
+            {"schedulerName": PACKING, "pluginConfig": [{
                 "name": "NodeResourcesFit",
                 "args": {"scoringStrategy": {"type": "MostAllocated", "resources": [
                     {"name": "cpu", "weight": 1}, {"name": "memory", "weight": 1}
@@ -70,14 +73,14 @@ pub(crate) fn profiles(world: &mut World) -> Run<'_> {
         ]);
         world.run_scheduler(start).await?;
         let mut packed = pod("packed", "500m", "64Mi");
-        packed["spec"]["schedulerName"] = "packing".into();
+        packed["spec"]["schedulerName"] = PACKING.into();
         // One after the other, so that each sees the one before.
         for pod in many(&packed, 4).chain(many(&pod("spread", "500m", "64Mi"), 3)) {
             let count = world.pods().await?.len() + 1;
             world.create_pods([pod].into_iter()).await?;
             world.wait_bound(count, 30).await?;
         }
-        check::settled(world, &Expected::bound(3)).await?;
+        check::settled(world, &Expected::bound(7)).await?;
         let pods = world.pods().await?;
         let nodes = |prefix: &str| {
             let mine = pods.iter().filter(|pod| name_of(pod).starts_with(prefix));
@@ -93,7 +96,7 @@ pub(crate) fn profiles(world: &mut World) -> Run<'_> {
 async fn check_reporters(world: &World) -> Result<()> {
     for event in all_events(world).await? {
         let pod = event.regarding.as_ref().and_then(|it| it.name.clone()).unwrap_or_default();
-        let expected = if pod.starts_with("packed") { "packing" } else { SCHEDULER };
+        let expected = if pod.starts_with("packed") { PACKING } else { SCHEDULER };
         let controller = event.reporting_controller.unwrap_or_default();
         let instance = event.reporting_instance.unwrap_or_default();
         let is_right = controller == expected && instance.starts_with(&format!("{expected}-"));
@@ -102,49 +105,49 @@ async fn check_reporters(world: &World) -> Result<()> {
     Ok(())
 }
 
-/// A pod goes to the node its status names, if it fits there, and the name is cleared; if it fits
-/// nowhere, the nomination stays as kube-scheduler would leave it.
+/// A pod goes to the node its status names if it fits there, and elsewhere if not. The name is
+/// taken back when the pod is bound, and when it fits nowhere.
 pub(crate) fn nominated(world: &mut World) -> Run<'_> {
     Box::pin(async move {
         world.create_nodes(3, &node("node", "4", "16Gi", 110)).await?;
-        world.create_pods(gated("fits", "1").into_iter()).await?;
-        world.create_pods(gated("too-large-there", "3").into_iter()).await?;
         // The named node is the worst choice: it is the fullest.
         let mut filler = pod("filler", "2", "64Mi");
         filler["spec"]["nodeName"] = "node-1".into();
         world.create_pods([filler].into_iter()).await?;
-        for name in ["fits", "too-large-there"] {
-            let path = format!("/api/v1/namespaces/{}/pods/{name}/status", world.namespace);
-            world.patch(&path, &json!({"status": {"nominatedNodeName": "node-1"}})).await?;
-        }
         world.run_scheduler(Start::plain(Election::Quick)).await?;
-        ungate(world, "fits").await?;
-        let pods = world.wait_bound(2, 30).await?;
-        let found = pods.iter().find(|pod| name_of(pod) == "fits").and_then(node_of);
-        ensure!(found == Some("node-1"), "the nominated pod is on {found:?}, not on node-1");
-        ungate(world, "too-large-there").await?;
-        let pods = world.wait_bound(3, 30).await?;
-        let found = pods.iter().find(|pod| name_of(pod) == "too-large-there").and_then(node_of);
-        ensure!(
-            found != Some("node-1"),
-            "a pod is on the node it was nominated for, but too large"
-        );
-        for pod in &pods {
-            let name = pod.status.as_ref().and_then(|it| it.nominated_node_name.clone());
-            ensure!(name.is_none(), "{} is bound and still nominated", name_of(pod));
-        }
+        // One after the other: a nominated pod keeps its room from others.
+        let node = nominate(world, "fits", "1").await?;
+        ensure!(node.as_deref() == Some("node-1"), "the nominated pod is on {node:?}, not node-1");
+        let node = nominate(world, "fits-elsewhere", "3").await?;
+        ensure!(node.is_some(), "the pod that is too large for the named node is not bound");
+        let node = nominate(world, "fits-nowhere", "5").await?;
+        ensure!(node.is_none(), "a pod is on {node:?}, which is too small for it");
         let by_others = ["filler".to_owned()].into();
-        check::settled(world, &Expected { by_others, ..Expected::bound(3) }).await
+        let expected = Expected { bound: 3, waiting: 1, by_others, ..Expected::default() };
+        check::settled(world, &expected).await
     })
+}
+
+/// Makes a pod with `node-1` in its status, and waits until the name is taken back. Where the pod
+/// is then.
+async fn nominate(world: &World, name: &str, cpu: &str) -> Result<Option<String>> {
+    world.create_pods(gated(name, cpu).into_iter()).await?;
+    let path = format!("/api/v1/namespaces/{}/pods/{name}", world.namespace);
+    let status = json!({"status": {"nominatedNodeName": "node-1"}});
+    world.patch(&format!("{path}/status"), &status).await?;
+    world.patch(&path, &json!({"spec": {"schedulingGates": null}})).await?;
+    let what = format!("{name} to be decided and its nomination to be taken back");
+    until(&what, Duration::from_secs(30), || async {
+        let pod = world.pod(name).await?;
+        let nominated = pod.status.as_ref().and_then(|it| it.nominated_node_name.clone());
+        let node = node_of(&pod).map(str::to_owned);
+        Ok(if nominated.is_none() { Ok(node) } else { Err(format!("{node:?}, {nominated:?}")) })
+    })
+    .await
 }
 
 fn gated(name: &str, cpu: &str) -> [Value; 1] {
     let mut pod = objects::pod(name, cpu, "64Mi");
     pod["spec"]["schedulingGates"] = json!([{"name": "example.com/gate"}]);
     [pod]
-}
-
-async fn ungate(world: &World, name: &str) -> Result<()> {
-    let path = format!("/api/v1/namespaces/{}/pods/{name}", world.namespace);
-    world.patch(&path, &json!({"spec": {"schedulingGates": null}})).await
 }

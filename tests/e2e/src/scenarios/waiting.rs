@@ -179,54 +179,34 @@ pub(crate) fn waits_for_node(world: &mut World) -> Run<'_> {
     })
 }
 
-/// Taints keep pods away until they are removed, and do not keep those away that tolerate them.
+/// A taint keeps the pod away that does not tolerate it, until it is removed.
 pub(crate) fn taints(world: &mut World) -> Run<'_> {
     Box::pin(async move {
         world.create_nodes(2, &node("node", "4", "16Gi", 110)).await?;
         world.run_scheduler(Start::plain(Election::Quick)).await?;
-        let taint = "example.com/maintenance";
-        let closed = format!("{taint}=yes:NoSchedule");
-        world.plane.kubectl(&["taint", "nodes", "--all", &closed]).await?;
-        // Who has seen the label has seen the taint.
-        world.plane.kubectl(&["label", "nodes", "--all", "example.com/stage=closed"]).await?;
-        let mut plain = pod("plain", "100m", "64Mi");
-        plain["spec"]["nodeSelector"] = json!({"example.com/stage": "closed"});
-        world.create_pods([plain].into_iter()).await?;
-        let said = "2 node(s) had untolerated taint(s)";
-        world.wait_waiting("plain", "Unschedulable", said).await?;
-        let expected = Expected { waiting: 1, ..Expected::default() };
+        let taint = "example.com/dedicated=batch:NoSchedule";
+        world.plane.kubectl(&["taint", "nodes", "--all", taint]).await?;
+        world.plane.kubectl(&["label", "nodes", "--all", "example.com/stage=tainted"]).await?;
+        // Who has seen the label has seen the taint, which came before.
+        let mut witness = pod("witness", "100m", "64Mi");
+        witness["spec"]["nodeSelector"] = json!({"example.com/stage": "tainted"});
+        witness["spec"]["tolerations"] = json!([{"operator": "Exists"}]);
+        world.create_pods([witness].into_iter()).await?;
+        world.wait_bound(1, 30).await?;
+        world.apply_example("tolerations.yaml").await?;
+        world.wait_waiting("intolerant", "Unschedulable", "0/2 nodes are available: 2 ").await?;
+        let pod = world.wait_waiting("intolerant", "Unschedulable", "untolerated taint").await?;
+        ensure!(node_of(&pod).is_none(), "intolerant is on {:?}", node_of(&pod));
+        world.wait_running(2, 30).await?;
+        let expected = Expected { bound: 2, waiting: 1, ..Expected::default() };
         check::settled(world, &expected).await?;
-        tolerate(world).await?;
-        world.plane.kubectl(&["taint", "nodes", "node-1", &format!("{taint}-")]).await?;
-        let pods = world.wait_running(2, 30).await?;
-        let plain = pods.iter().find(|pod| name_of(pod) == "plain").context("plain is there")?;
-        ensure!(node_of(plain) == Some("node-1"), "plain is on {:?}", node_of(plain));
-        check::settled(world, &Expected::bound(2)).await
+        let away = "example.com/dedicated:NoSchedule-";
+        world.plane.kubectl(&["taint", "nodes", "node-1", away]).await?;
+        world.wait_running(3, 30).await?;
+        let pod = world.pod("intolerant").await?;
+        ensure!(node_of(&pod) == Some("node-1"), "intolerant is on {:?}", node_of(&pod));
+        check::settled(world, &Expected::bound(3)).await
     })
-}
-
-/// The pod of the example goes where its tolerations let it, and only it.
-async fn tolerate(world: &World) -> Result<()> {
-    world.apply_example("tolerations.yaml").await?;
-    let pods = world.pods().await?;
-    let tolerant: Vec<_> = pods.iter().filter(|pod| name_of(pod) != "plain").collect();
-    ensure!(tolerant.len() == 1, "examples/tolerations.yaml has {} pods", tolerant.len());
-    let name = name_of(tolerant[0]);
-    world.wait_waiting(name, "Unschedulable", "untolerated taint").await?;
-    let tolerations = json!(tolerant[0].spec.as_ref().and_then(|spec| spec.tolerations.clone()));
-    let mut special = node("special", "4", "16Gi", 110);
-    special["spec"]["taints"] = tolerations
-        .as_array()
-        .context("it tolerates something")?
-        .iter()
-        .filter(|it| !text(&it["key"]).starts_with("node.kubernetes.io/"))
-        .map(|it| json!({"key": it["key"], "value": it["value"], "effect": it["effect"]}))
-        .collect();
-    world.create_nodes(1, &special).await?;
-    let pods = world.wait_bound(1, 30).await?;
-    let found = pods.iter().find(|pod| name_of(pod) == name).and_then(node_of);
-    ensure!(found == Some("special-0"), "{name} is on {found:?}, not on special-0");
-    Ok(())
 }
 
 fn text(value: &Value) -> String {

@@ -182,12 +182,18 @@ fn files_are_looked_at_once_a_second() {
     certificate.refresh(start + Duration::from_secs(1));
     write(&folder.0, &second);
     certificate.refresh(start + Duration::from_millis(1_900));
-    assert_eq!(certificate.shown(), der(&first.certificate));
+    assert_eq!(certificate.shown(), [der(&first.certificate)]);
     certificate.refresh(start + Duration::from_secs(2));
-    assert_eq!(certificate.shown(), der(&second.certificate));
-    fs::remove_file(folder.0.join("tls.key")).expect("removed");
+    assert_eq!(certificate.shown(), [der(&second.certificate)]);
+    // A chain that grows around the same key.
+    let chain = [&*second.certificate, &*first.certificate].concat();
+    fs::write(folder.0.join("tls.crt"), chain).expect("written");
     certificate.refresh(start + Duration::from_secs(3));
-    assert_eq!(certificate.shown(), der(&second.certificate), "a file that is away for a while");
+    let chain = [der(&second.certificate), der(&first.certificate)];
+    assert_eq!(certificate.shown(), chain);
+    fs::remove_file(folder.0.join("tls.key")).expect("removed");
+    certificate.refresh(start + Duration::from_secs(4));
+    assert_eq!(certificate.shown(), chain, "a file that is away for a while");
 }
 
 #[test]

@@ -1,0 +1,115 @@
+//! Bindings against a server that answers what a test wants.
+
+use std::collections::VecDeque;
+use std::sync::Mutex;
+
+use model::Attempt;
+use serde_json::json;
+
+use super::*;
+use crate::feed::feed;
+use crate::testing::{Reply, server};
+
+const OURS: &str = "n1";
+
+fn pod_on(uid: &str, node: &str) -> Reply {
+    let spec = if node.is_empty() { json!({}) } else { json!({"nodeName": node}) };
+    Some((200, json!({"metadata": {"uid": uid}, "spec": spec}).to_string()))
+}
+
+fn status(code: u16) -> Reply {
+    Some((code, json!({"message": format!("said {code}")}).to_string()))
+}
+
+/// Binds with the given replies, then silence. Returns what came of it and the methods that were
+/// asked.
+async fn check(replies: Vec<Reply>) -> (Option<Result<(), Option<String>>>, String) {
+    let replies = Mutex::new(VecDeque::from(replies));
+    let (client, log) = server(move |_| {
+        let reply = replies.lock().unwrap().pop_front().flatten();
+        async move { reply }
+    });
+    let dispatch = dispatch(client, Leadership::always());
+    let result = dispatch.bind(&bind()).await;
+    let methods: Vec<String> =
+        log.lock().unwrap().iter().map(|arrived| arrived.method.to_string()).collect();
+    (result.map(|result| result.map_err(|refusal| refusal.message)), methods.join(" "))
+}
+
+fn dispatch(client: kube::Client, leadership: Leadership) -> Dispatch {
+    let (feed, _) = feed();
+    let metrics = Arc::new(Metrics::new(["s"], "host", "lease"));
+    let limiter = Arc::new(Limiter::new(-1, 1));
+    let in_flight = Arc::new(AtomicUsize::new(0));
+    let limiters = (limiter.clone(), Limiter::new(-1, 1));
+    let writes = Writes::new(
+        client.clone(),
+        feed.clone(),
+        metrics.clone(),
+        limiters,
+        in_flight.clone(),
+        "host".into(),
+    );
+    Dispatch { client, feed, metrics, leadership, limiter, writes: Arc::new(writes), in_flight }
+}
+
+fn bind() -> Bind {
+    let now = Instant::now();
+    Bind {
+        pod: PodKey { uid: "u1".into(), namespace: "ns".into(), name: "p".into() },
+        node: OURS.into(),
+        scheduler: "s".into(),
+        attempt: Attempt(1),
+        body: b"{}".to_vec(),
+        read_at: None,
+        began: now,
+        arrived: now,
+        tries: 1,
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn outcomes_by_table() {
+    let refused = |code: &str| Some(Err(Some(format!("binding to node n1 was refused: {code}"))));
+    let table = [
+        ("taken", vec![status(201)], Some(Ok(())), "POST"),
+        ("gone", vec![status(404)], Some(Err(None)), "POST"),
+        ("forbidden", vec![status(403)], refused("403 Forbidden: said 403"), "POST"),
+        ("our own", vec![status(409), pod_on("u1", OURS)], Some(Ok(())), "POST GET"),
+        ("elsewhere", vec![status(409), pod_on("u1", "n2")], Some(Err(None)), "POST GET"),
+        ("another pod", vec![status(409), pod_on("u2", OURS)], Some(Err(None)), "POST GET"),
+        (
+            "fault, nowhere",
+            vec![status(500), pod_on("u1", "")],
+            refused("500 Internal Server Error: said 500"),
+            "POST GET",
+        ),
+        ("fault, yet there", vec![status(500), pod_on("u1", OURS)], Some(Ok(())), "POST GET"),
+        ("busy", vec![status(429), status(429), status(201)], Some(Ok(())), "POST POST POST"),
+        ("silence, yet there", vec![None, pod_on("u1", OURS)], Some(Ok(())), "POST GET"),
+        ("silence, gone", vec![None, status(404)], Some(Err(None)), "POST GET"),
+        (
+            "silence twice",
+            vec![None, pod_on("u1", ""), None, pod_on("u1", OURS)],
+            Some(Ok(())),
+            "POST GET POST GET",
+        ),
+        (
+            "silence, and the read fails too",
+            vec![None, status(500), None, pod_on("u1", OURS)],
+            Some(Ok(())),
+            "POST GET GET GET",
+        ),
+    ];
+    for (name, replies, expected, methods) in table {
+        assert_eq!(check(replies).await, (expected, methods.into()), "{name}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_does_not_lead_sends_nothing() {
+    let (client, log) = server(|_| async { status(201) });
+    let result = dispatch(client, Leadership::none()).bind(&bind()).await;
+    assert!(result.is_none());
+    assert!(log.lock().unwrap().is_empty());
+}

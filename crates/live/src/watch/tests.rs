@@ -1,0 +1,141 @@
+//! Lists and watches against a server that says what a test wants.
+
+use std::collections::VecDeque;
+use std::sync::mpsc::Receiver;
+use std::sync::{Arc, Mutex};
+
+use model::{Event, Present};
+use serde_json::{Value, json};
+
+use super::*;
+use crate::feed::feed;
+use crate::testing::{Reply, server};
+
+fn node(name: &str, version: u64) -> Value {
+    json!({"metadata": {"name": name, "uid": format!("u-{name}"),
+        "resourceVersion": version.to_string()}, "status": {"allocatable": {"pods": "1"}}})
+}
+
+fn line(kind: &str, object: &Value) -> String {
+    format!("{}\n", json!({"type": kind, "object": object}))
+}
+
+fn bookmark(version: u64, is_end: bool) -> String {
+    let annotations = if is_end { json!({"k8s.io/initial-events-end": "true"}) } else { json!({}) };
+    let version = version.to_string();
+    let meta = json!({"resourceVersion": version, "annotations": annotations});
+    line("BOOKMARK", &json!({"metadata": meta}))
+}
+
+/// Gives the replies one after the other, then silence; returns what the engine was fed and the
+/// targets that were asked.
+async fn check(replies: Vec<Reply>) -> (Vec<String>, Vec<String>) {
+    let count = replies.len();
+    let replies = Arc::new(Mutex::new(VecDeque::from(replies)));
+    let (client, log) = server(move |_| {
+        let reply = replies.lock().unwrap().pop_front().flatten();
+        async move { reply }
+    });
+    let (feed, inbox) = feed();
+    let metrics = Arc::new(Metrics::new(["a"], "host", "lease"));
+    let watcher = Watcher::new(Kind::Nodes, client, feed, metrics, Progress::default());
+    let task = tokio::spawn(watcher.run());
+    while log.lock().unwrap().len() <= count {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    task.abort();
+    let targets = log.lock().unwrap().iter().map(|arrived| arrived.target.clone()).collect();
+    (fed(&inbox), targets)
+}
+
+fn fed(inbox: &Receiver<Input>) -> Vec<String> {
+    let word = |input: Input| match input {
+        Input::Seen(Seen { event: Event::NodeApplied(facts), .. }) => facts.name,
+        Input::Seen(Seen { event: Event::NodeDeleted(name), .. }) => format!("-{name}"),
+        Input::Seen(Seen { event: Event::Reset(Present::Nodes(names)), .. }) => {
+            format!("={}", names.into_iter().collect::<Vec<_>>().join(","))
+        }
+        _ => "?".into(),
+    };
+    inbox.try_iter().map(word).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_streaming_list_ends_with_one_reset_and_goes_on_as_a_watch() {
+    let body = [
+        line("ADDED", &node("a", 1)),
+        line("ADDED", &node("b", 2)),
+        bookmark(7, true),
+        line("MODIFIED", &node("b", 8)),
+        line("DELETED", &node("a", 9)),
+        bookmark(12, false),
+    ];
+    let again = line("ADDED", &node("c", 13));
+    let (fed, targets) = check(vec![Some((200, body.concat())), Some((200, again))]).await;
+    assert_eq!(fed, ["a", "b", "=a,b", "b", "-a", "c"]);
+    assert!(targets[0].contains("sendInitialEvents=true"), "{targets:?}");
+    assert!(targets[1].contains("resourceVersion=12&") || targets[1].ends_with("=12"));
+    assert!(targets[2].contains("resourceVersion=13"), "{targets:?}");
+    assert!(!targets[1].contains("sendInitialEvents"), "{targets:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_without_streaming_lists_is_listed_by_pages() {
+    let refusal = json!({"message": "sendInitialEvents is forbidden"}).to_string();
+    let page = |items: Value, token: &str| {
+        let meta = json!({"resourceVersion": "20", "continue": token});
+        Some((200, json!({"metadata": meta, "items": items}).to_string()))
+    };
+    let (fed, targets) = check(vec![
+        Some((422, refusal)),
+        page(json!([node("a", 1), node("b", 2)]), "next-1"),
+        page(json!([node("c", 3)]), ""),
+        Some((200, line("DELETED", &node("b", 21)))),
+    ])
+    .await;
+    assert_eq!(fed, ["a", "b", "c", "=a,b,c", "-b"]);
+    assert!(targets[1].contains("limit=250") && !targets[1].contains("watch=true"));
+    assert!(targets[2].contains("continue=next-1"), "{targets:?}");
+    assert!(targets[3].contains("resourceVersion=20"), "{targets:?}");
+    assert!(targets[4].contains("resourceVersion=21"), "{targets:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_version_that_is_too_old_is_listed_again() {
+    let list = |name: &str, version| {
+        let lines = [line("ADDED", &node(name, version)), bookmark(version, true)];
+        Some((200, lines.concat()))
+    };
+    let gone = line("ERROR", &json!({"code": 410, "message": "too old"}));
+    for answer in [Some((200, gone)), Some((410, "{}".into())), Some((500, "{}".into()))] {
+        let (fed, targets) = check(vec![list("a", 5), answer, list("b", 9)]).await;
+        assert_eq!(fed, ["a", "=a", "b", "=b"]);
+        assert!(targets[2].contains("sendInitialEvents=true"), "{targets:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_busy_server_is_asked_again_from_where_we_were() {
+    let list = [line("ADDED", &node("a", 5)), bookmark(6, true)].concat();
+    let busy = Some((429, "{}".into()));
+    let (fed, targets) = check(vec![Some((200, list)), busy]).await;
+    assert_eq!(fed, ["a", "=a"]);
+    assert!(targets[2].contains("resourceVersion=6"), "{targets:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_list_that_is_cut_off_resets_nothing() {
+    let cut = line("ADDED", &node("a", 5));
+    let whole = [line("ADDED", &node("b", 5)), bookmark(6, true)].concat();
+    let (fed, _) = check(vec![Some((200, cut)), Some((200, whole))]).await;
+    assert_eq!(fed, ["a", "b", "=b"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_object_that_cannot_be_read_stays_as_it_was_known() {
+    let mut broken = node("b", 2);
+    broken["status"]["allocatable"]["cpu"] = json!("many");
+    let list = [line("ADDED", &node("a", 1)), line("ADDED", &broken), bookmark(6, true)].concat();
+    let (fed, _) = check(vec![Some((200, list))]).await;
+    assert_eq!(fed, ["a", "=a,b"]);
+}

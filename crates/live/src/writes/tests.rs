@@ -1,0 +1,96 @@
+//! The queue behind the bindings.
+
+use super::*;
+use crate::feed::feed;
+use crate::testing::server;
+
+fn pod(name: &str) -> PodKey {
+    PodKey { uid: format!("u-{name}").into(), namespace: "ns".into(), name: name.into() }
+}
+
+struct Bench {
+    writes: Arc<Writes>,
+    binds: Arc<AtomicUsize>,
+    inbox: std::sync::mpsc::Receiver<Input>,
+    log: Arc<Mutex<Vec<crate::testing::Arrived>>>,
+}
+
+fn bench(code: u16) -> Bench {
+    let (client, log) = server(move |_| async move {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+        Some((code, "{}".into()))
+    });
+    let (feed, inbox) = feed();
+    let metrics = Arc::new(Metrics::new(["s"], "host", "lease"));
+    let limiters = (Arc::new(Limiter::new(-1, 1)), Limiter::new(-1, 1));
+    let binds = Arc::new(AtomicUsize::new(0));
+    let writes = Writes::new(client, feed, metrics, limiters, binds.clone(), "host".into());
+    let writes = Arc::new(writes);
+    tokio::spawn(writes.clone().run());
+    Bench { writes, binds, inbox, log }
+}
+
+fn tell(name: &str) -> Tell {
+    Tell {
+        pod: pod(name),
+        scheduler: "s".into(),
+        reason: "Unschedulable",
+        message: "0/0 nodes".into(),
+        status: Some(StatusChange { generation: 1, is_transition: true, clears_nomination: false }),
+        has_event: true,
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn conditions_and_events_are_written() {
+    let bench = bench(200);
+    bench.writes.tell(tell("a"));
+    bench.writes.push(Write::scheduled(pod("b"), "n1".into(), "s".into()));
+    bench.writes.flushed().await;
+    let log = bench.log.lock().unwrap();
+    let found: Vec<_> = log.iter().map(|a| format!("{} {}", a.method, a.target)).collect();
+    let event = "POST /apis/events.k8s.io/v1/namespaces/ns/events";
+    assert_eq!(found, ["PATCH /api/v1/namespaces/ns/pods/a/status", event, event]);
+    assert!(log[1].body.contains("\"note\":\"0/0 nodes\""), "{}", log[1].body);
+    let note = "\"note\":\"Successfully assigned ns/b to n1\"";
+    assert!(log[2].body.contains(note), "{}", log[2].body);
+    assert!(log[2].body.contains("\"reportingInstance\":\"s-host\""), "{}", log[2].body);
+}
+
+#[tokio::test(start_paused = true)]
+async fn while_bindings_are_out_there_is_only_a_trickle() {
+    let bench = bench(200);
+    bench.binds.store(1, Ordering::Relaxed);
+    for at in 0..100 {
+        bench.writes.push(Write::scheduled(pod(&format!("p{at}")), "n".into(), "s".into()));
+    }
+    tokio::time::sleep(Duration::from_millis(105)).await;
+    let trickled = bench.log.lock().unwrap().len();
+    assert!((5..=12).contains(&trickled), "{trickled}");
+    bench.binds.store(0, Ordering::Relaxed);
+    bench.writes.wake();
+    tokio::time::sleep(Duration::from_millis(105)).await;
+    assert_eq!(bench.log.lock().unwrap().len(), 100);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_condition_that_is_refused_is_reported() {
+    let bench = bench(403);
+    bench.writes.tell(tell("a"));
+    bench.writes.flushed().await;
+    let told = bench.inbox.try_iter().next();
+    assert!(matches!(told, Some(Input::NotTold { uid }) if &*uid == "u-a"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_full_queue_drops_the_oldest_event() {
+    let bench = bench(200);
+    bench.binds.store(1, Ordering::Relaxed);
+    for at in 0..=QUEUE_MAX {
+        bench.writes.push(Write::scheduled(pod(&format!("p{at}")), "n".into(), "s".into()));
+    }
+    let queues = bench.writes.queues();
+    assert_eq!(queues.events.len(), QUEUE_MAX);
+    let Some(Write::Event { pod, .. }) = queues.events.front() else { panic!("events only") };
+    assert_eq!(&*pod.name, "p1");
+}

@@ -1,0 +1,146 @@
+//! The parts of the benchmark, one after the other.
+
+mod idle;
+mod in_flight;
+mod latency;
+mod memory;
+mod restart;
+mod throughput;
+
+use std::time::Instant;
+
+use anyhow::{Context as _, Result};
+use clap::ValueEnum;
+
+use crate::Args;
+use crate::contender::Contender;
+use crate::figures::Figures;
+use crate::stage::Programs;
+
+/// What can be measured by itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Part {
+    /// Pods per second, CPU time per pod and memory of all contenders
+    Throughput,
+    /// The same while pods arrive
+    Arrival,
+    /// Peak memory at 1,000 nodes and 10,000 pods
+    Memory,
+    /// From the creation of a pod until it is bound, one at a time
+    Latency,
+    /// Start with 5,000 nodes and 20,000 bound pods
+    Restart,
+    /// CPU when nothing happens, and at 500 pods per second
+    Idle,
+    /// The number of bindings in flight that suits the null binder best; only on request
+    InFlight,
+}
+
+const DEFAULT: [Part; 6] =
+    [Part::Throughput, Part::Arrival, Part::Latency, Part::Idle, Part::Memory, Part::Restart];
+
+/// How large everything is.
+#[derive(Clone, Debug)]
+pub(crate) struct Sizes {
+    pub(crate) repeats: usize,
+    /// Nodes of the runs for throughput.
+    pub(crate) nodes: Vec<usize>,
+    /// Pods of a run.
+    pub(crate) pods: usize,
+    /// Nodes and pods of the run for memory.
+    pub(crate) memory: (usize, usize),
+    /// Pods that are created one at a time.
+    pub(crate) single_pods: usize,
+    /// Nodes and bound pods of a restart.
+    pub(crate) restart: (usize, usize),
+    /// Seconds of nothing, and of 500 pods per second.
+    pub(crate) idle_seconds: u64,
+}
+
+impl Sizes {
+    fn of(args: &Args) -> Self {
+        let usual = Self {
+            repeats: args.repeats.max(1),
+            nodes: vec![1_000, 5_000],
+            pods: 5_000,
+            memory: (1_000, 10_000),
+            single_pods: 300,
+            restart: (5_000, 20_000),
+            idle_seconds: 10,
+        };
+        if !args.quick {
+            return usual;
+        }
+        Self {
+            repeats: 1,
+            nodes: vec![1_000],
+            pods: 2_000,
+            single_pods: 100,
+            restart: (1_000, 5_000),
+            idle_seconds: 3,
+            ..usual
+        }
+    }
+}
+
+/// What every part is given.
+pub(crate) struct Bench {
+    pub(crate) programs: Programs,
+    pub(crate) sizes: Sizes,
+    pub(crate) figures: Figures,
+}
+
+impl Bench {
+    /// Those of some contenders that can be started.
+    pub(crate) fn present(&self, contenders: &[Contender]) -> Vec<Contender> {
+        let has_ours = self.programs.kubenexus.is_some();
+        let is_present = |contender: &Contender| match contender {
+            Contender::KubeNexus => has_ours,
+            Contender::NullBinder | Contender::WatchingNullBinder | Contender::KubeScheduler => {
+                true
+            }
+        };
+        contenders.iter().copied().filter(is_present).collect()
+    }
+}
+
+/// Both schedulers.
+pub(crate) const SCHEDULERS: [Contender; 2] = [Contender::KubeScheduler, Contender::KubeNexus];
+
+/// Measures all parts, or those that are asked for. A part that fails does not spoil the others:
+/// tells whether none did.
+pub(crate) async fn run(args: &Args) -> Result<bool> {
+    let programs = Programs {
+        control_plane: args.control_plane.clone().context("no --control-plane FOLDER is given")?,
+        kubenexus: args.kubenexus.clone(),
+        in_flight: args.in_flight,
+        keeps_folder: args.keep,
+    };
+    if programs.kubenexus.is_none() {
+        println!("No --kubenexus FILE is given: only the others are measured.");
+    }
+    let mut bench = Bench { programs, sizes: Sizes::of(args), figures: Figures::default() };
+    let parts = if args.only.is_empty() { DEFAULT.to_vec() } else { args.only.clone() };
+    let mut all_measured = true;
+    for part in parts {
+        let began = Instant::now();
+        let name = part.to_possible_value().expect("no part is hidden").get_name().to_owned();
+        eprintln!("measuring {name}");
+        let measured = match part {
+            Part::Throughput => throughput::measure(&mut bench).await,
+            Part::Arrival => throughput::measure_arrival(&mut bench).await,
+            Part::Memory => memory::measure(&mut bench).await,
+            Part::Latency => latency::measure(&mut bench).await,
+            Part::Restart => restart::measure(&mut bench).await,
+            Part::Idle => idle::measure(&mut bench).await,
+            Part::InFlight => in_flight::measure(&mut bench).await,
+        };
+        if let Err(error) = measured {
+            eprintln!("bench-live: {name}: {error:#}");
+            all_measured = false;
+        }
+        eprintln!("measured {name} in {:.0} s", began.elapsed().as_secs_f64());
+    }
+    bench.figures.print();
+    Ok(all_measured)
+}

@@ -1,0 +1,112 @@
+//! How long one pod takes on a cluster where nothing else happens.
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result};
+use tokio::time::{sleep, timeout};
+
+use crate::contender::{Contender, Running};
+use crate::figures::quantile;
+use crate::histogram::Histogram;
+use crate::objects::Workload;
+use crate::parts::Bench;
+use crate::stage::Stage;
+use crate::watch::Bound;
+
+const NODES: usize = 1_000;
+/// Pods that are not counted: connections are made, code is read from disk.
+const WARM_UP: usize = 30;
+/// Between a pod and the next.
+const PAUSE: Duration = Duration::from_millis(20);
+/// How long one pod may take.
+const BOUND_WITHIN: Duration = Duration::from_secs(20);
+/// From the watch event to the bind request.
+const DECISION: &str = "kubenexus_decision_latency_seconds";
+
+/// Creates pods one at a time for each contender that watches.
+pub(crate) async fn measure(bench: &mut Bench) -> Result<()> {
+    let stage = Stage::start(&bench.programs, NODES).await?;
+    let pods = bench.sizes.single_pods;
+    let mut rows = Vec::new();
+    for contender in bench.present(&Contender::ALL[1..]) {
+        eprintln!("  {}", contender.title());
+        rows.push((contender, one(&stage, contender, pods).await?));
+    }
+    println!(
+        "\nLatency: {pods} pods one at a time, {NODES} nodes. From the request that creates a"
+    );
+    println!("pod to its binding as seen by a watch, in ms.\n");
+    println!("{:<26} {:>8} {:>8} {:>8}", "", "p50", "p99", "longest");
+    for (contender, Latency { millis, .. }) in &rows {
+        let at = |share| quantile(millis.iter().copied(), share);
+        println!("{:<26} {:>8.2} {:>8.2} {:>8.2}", contender.title(), at(0.5), at(0.99), at(1.0));
+        let of = contender.suffix();
+        bench.figures.put(format!("live_create_to_bound_p50_ms{of}"), at(0.5));
+        bench.figures.put(format!("live_create_to_bound_p99_ms{of}"), at(0.99));
+    }
+    println!();
+    for decision in rows.iter().filter_map(|(_, latency)| latency.decision.as_ref()) {
+        for (share, name) in [(0.5, "p50"), (0.99, "p99")] {
+            let (above, to) = decision.quantile(share).context("no decision was counted")?;
+            let (above, to) = (above * 1e3, to * 1e3);
+            println!("From the watch event to the bind request, {name}: {above:.1} to {to:.1} ms.");
+            bench.figures.put(format!("live_decision_{name}_ms"), to);
+        }
+    }
+    Ok(())
+}
+
+struct Latency {
+    /// From creation to binding, for each pod.
+    millis: Vec<f64>,
+    /// What ours says about itself.
+    decision: Option<Histogram>,
+}
+
+async fn one(stage: &Stage, contender: Contender, pods: usize) -> Result<Latency> {
+    let namespace = stage.namespace().await?;
+    let mut bound = Bound::open(&stage.client, &namespace).await?;
+    let mut running = Running::start(stage, contender, &namespace).await?;
+    running.ready().await?;
+    sleep(Duration::from_secs(1)).await;
+    for at in 0..WARM_UP {
+        create_and_wait(stage, &namespace, &mut bound, at).await?;
+    }
+    let before = decisions(&running, contender).await?;
+    let mut millis = Vec::new();
+    for at in WARM_UP..WARM_UP + pods {
+        let took = create_and_wait(stage, &namespace, &mut bound, at).await?;
+        millis.push(took.as_secs_f64() * 1e3);
+    }
+    let after = decisions(&running, contender).await?;
+    let decision = after.zip(before).map(|(after, before)| after.since(&before));
+    running.kill()?;
+    stage.delete_pods(&namespace).await?;
+    Ok(Latency { millis, decision })
+}
+
+async fn decisions(running: &Running, contender: Contender) -> Result<Option<Histogram>> {
+    match contender {
+        Contender::KubeNexus => Histogram::find(&running.metrics().await?, DECISION).map(Some),
+        Contender::NullBinder | Contender::WatchingNullBinder | Contender::KubeScheduler => {
+            Ok(None)
+        }
+    }
+}
+
+async fn create_and_wait(
+    stage: &Stage,
+    namespace: &str,
+    bound: &mut Bound,
+    at: usize,
+) -> Result<Duration> {
+    sleep(PAUSE).await;
+    let began = Instant::now();
+    let both =
+        async { tokio::try_join!(stage.create_pod(namespace, Workload::Plain, at), bound.next()) };
+    let ((), pod) = timeout(BOUND_WITHIN, both)
+        .await
+        .with_context(|| format!("pod-{at} is not bound after {BOUND_WITHIN:?}"))??;
+    anyhow::ensure!(pod.name == format!("pod-{at}"), "expected pod-{at}, found {}", pod.name);
+    Ok(pod.at - began)
+}

@@ -1,0 +1,143 @@
+//! A control plane with nodes, and the pods that come and go on it.
+
+use std::cell::Cell;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, bail};
+use control_plane::{ControlPlane, Options, User};
+use kube::Client;
+use serde::Deserialize;
+use serde_json::json;
+use tokio::time::sleep;
+
+use crate::client;
+use crate::objects::{self, Workload};
+
+/// How long deleted pods may take to go away.
+const GONE_WITHIN: Duration = Duration::from_secs(120);
+/// How long the API server is left alone before something is measured.
+const REST: Duration = Duration::from_secs(1);
+
+/// The programs that are measured, and how.
+#[derive(Clone, Debug)]
+pub(crate) struct Programs {
+    /// etcd, kube-apiserver and kube-scheduler are in this folder.
+    pub(crate) control_plane: PathBuf,
+    /// The `kubenexus` program.
+    pub(crate) kubenexus: Option<PathBuf>,
+    /// Bindings that null binders have out at a time.
+    pub(crate) in_flight: usize,
+    /// Leave folders with logs there.
+    pub(crate) keeps_folder: bool,
+}
+
+/// A running control plane with nodes. It ends when it is dropped.
+pub(crate) struct Stage {
+    pub(crate) programs: Programs,
+    pub(crate) plane: ControlPlane,
+    /// Over the scheduler's own stack.
+    pub(crate) client: Client,
+    /// Namespaces made so far: each run has its own, whose events can be counted.
+    namespaces: Cell<usize>,
+}
+
+impl Stage {
+    /// Starts etcd and kube-apiserver, nothing else, and creates nodes.
+    pub(crate) async fn start(programs: &Programs, nodes: usize) -> Result<Self> {
+        let began = Instant::now();
+        let options = Options {
+            has_controllers: false,
+            has_kwok: false,
+            // Pods are deleted between runs, not during them.
+            apiserver_flags: vec!["--delete-collection-workers=8".into()],
+            // A policy that names nobody would write down every request.
+            audited: vec!["nobody".into()],
+            keeps_folder: programs.keeps_folder,
+        };
+        let plane = ControlPlane::start(&programs.control_plane, options).await?;
+        let client = client::of_kubeconfig(&plane.kubeconfig(User::Admin)).await?;
+        for (count, node) in objects::pools(nodes) {
+            plane.create_nodes(count, &node).await?;
+        }
+        let seconds = began.elapsed().as_secs_f64();
+        eprintln!("  a control plane with {nodes} nodes: {seconds:.1} s");
+        Ok(Self { programs: programs.clone(), plane, client, namespaces: Cell::new(0) })
+    }
+
+    /// Makes a namespace.
+    pub(crate) async fn namespace(&self) -> Result<String> {
+        let number = self.namespaces.get() + 1;
+        self.namespaces.set(number);
+        let name = format!("run-{number}");
+        let object = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
+        client::post(&self.client, "/api/v1/namespaces", object.to_string().into()).await?;
+        Ok(name)
+    }
+
+    /// Creates pods, as fast as the API server takes them.
+    pub(crate) async fn create_pods(
+        &self,
+        namespace: &str,
+        workload: Workload,
+        count: usize,
+    ) -> Result<()> {
+        let pods = (0..count).map(|at| workload.pod(at));
+        self.plane.create(&pods_path(namespace), pods).await
+    }
+
+    /// Creates one pod.
+    pub(crate) async fn create_pod(
+        &self,
+        namespace: &str,
+        workload: Workload,
+        at: usize,
+    ) -> Result<()> {
+        let pod = workload.pod(at).to_string();
+        client::post(&self.client, &pods_path(namespace), pod.into()).await
+    }
+
+    /// Deletes the pods of a namespace, and waits until they are gone.
+    pub(crate) async fn delete_pods(&self, namespace: &str) -> Result<()> {
+        let path = pods_path(namespace);
+        let began = Instant::now();
+        loop {
+            // Many pods take longer than one request may.
+            let deleted = client::delete_all(&self.client, &path).await;
+            if self.count(&path).await? == 0 {
+                break;
+            }
+            if began.elapsed() > GONE_WITHIN {
+                deleted?;
+                bail!("pods of {namespace} are still there after {GONE_WITHIN:?}");
+            }
+        }
+        sleep(REST).await;
+        Ok(())
+    }
+
+    /// How many events there are in a namespace.
+    pub(crate) async fn events(&self, namespace: &str) -> Result<usize> {
+        self.count(&format!("/apis/events.k8s.io/v1/namespaces/{namespace}/events")).await
+    }
+
+    async fn count(&self, path: &str) -> Result<usize> {
+        #[derive(Deserialize)]
+        struct List {
+            metadata: Meta,
+            items: Vec<serde::de::IgnoredAny>,
+        }
+        #[derive(Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Meta {
+            remaining_item_count: Option<usize>,
+        }
+        let body = client::get(&self.client, &format!("{path}?limit=1")).await?;
+        let list: List = serde_json::from_slice(&body).with_context(|| format!("list {path}"))?;
+        Ok(list.items.len() + list.metadata.remaining_item_count.unwrap_or_default())
+    }
+}
+
+pub(crate) fn pods_path(namespace: &str) -> String {
+    format!("/api/v1/namespaces/{namespace}/pods")
+}
