@@ -187,7 +187,7 @@ impl Core {
         self.scheduler.apply(&Event::BindRefused { uid, attempt }, now);
         let Some(message) = refusal.message else { return };
         let Some(id) = self.scheduler.catalog().find_pod(&pod.uid) else { return };
-        self.tell(id, "SchedulerError", message.into());
+        self.tell(id, "SchedulerError", message.into(), true);
     }
 
     fn decide(&mut self, decisions: &mut Vec<Decision>) {
@@ -230,7 +230,7 @@ impl Core {
         }
     }
 
-    /// Tells the owner of a pod that fits nowhere, unless it was told already.
+    /// Puts into words why a pod fits nowhere.
     fn wait(&mut self, waiting: &Waiting, began: Instant) {
         let (reason, message) = match &self.state.worded {
             Some((of, reason, message)) if Arc::ptr_eq(of, &waiting.diagnosis) => {
@@ -249,12 +249,14 @@ impl Core {
             if reason == "Unschedulable" { Attempt::Unschedulable } else { Attempt::Error };
         let seconds = began.elapsed().as_secs_f64();
         self.metrics.attempt(&self.scheduler_of(waiting.pod), result, seconds);
-        self.tell(waiting.pod, reason, message);
+        self.tell(waiting.pod, reason, message, waiting.diagnosis.ends_nomination());
     }
 
-    fn tell(&mut self, pod: PodId, reason: &'static str, message: Arc<str>) {
+    /// Tells the owner of a pod why it waits, as far as that was not told before.
+    fn tell(&mut self, pod: PodId, reason: &'static str, message: Arc<str>, ends_nomination: bool) {
         let key = &self.scheduler.catalog().pod(pod).key;
-        let (status, has_event) = self.state.notes.tell(&key.uid, reason, &message);
+        let notes = &mut self.state.notes;
+        let (status, has_event) = notes.tell(&key.uid, reason, &message, ends_nomination);
         if status.is_none() && !has_event {
             return;
         }

@@ -8,13 +8,12 @@ use anyhow::{Context as _, Result};
 use jiff::Timestamp;
 use kube::Client;
 use serde::Deserialize;
-use serde::de::DeserializeOwned;
 use serde_json::json;
 use tokio::sync::{Semaphore, mpsc};
 
 use crate::objects::SCHEDULER;
 use crate::stage::pods_path;
-use crate::watch::Lines;
+use crate::watch::{Meta, Pod, Watch};
 use crate::{client, objects};
 
 /// What it prints once it waits for pods.
@@ -42,40 +41,10 @@ pub(crate) struct Args {
     watch: bool,
 }
 
-#[derive(Clone, Debug, Deserialize)]
-struct Object {
-    metadata: Meta,
-    #[serde(default)]
-    spec: Spec,
-}
-
-#[derive(Clone, Debug, Deserialize)]
-struct Meta {
-    name: String,
-    #[serde(default)]
-    namespace: String,
-    uid: String,
-}
-
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Spec {
-    #[serde(default)]
-    node_name: String,
-    #[serde(default)]
-    scheduler_name: String,
-}
-
-impl Object {
-    fn is_waiting(&self) -> bool {
-        self.spec.node_name.is_empty() && self.spec.scheduler_name == SCHEDULER
-    }
-}
-
 /// Binds pods, and then sleeps until it is ended.
 pub(crate) async fn run(args: &Args) -> Result<()> {
     let client = client::of_kubeconfig(&args.kubeconfig).await?;
-    let nodes: Vec<Object> = list(&client, "/api/v1/nodes").await?;
+    let nodes = list(&client, "/api/v1/nodes").await?;
     let nodes = nodes.into_iter().map(|node| node.metadata.name.into()).collect();
     let (events, bound) = mpsc::unbounded_channel();
     let events = args.watch.then_some(events);
@@ -84,7 +53,7 @@ pub(crate) async fn run(args: &Args) -> Result<()> {
         tokio::spawn(write_events(binder.client.clone(), bound));
         return binder.follow().await;
     }
-    let pods: Vec<Object> = list(&binder.client, &pods_path(&args.namespace)).await?;
+    let pods = list(&binder.client, &pods_path(&args.namespace)).await?;
     println!("{READY}");
     for pod in pods {
         binder.bind(pod.metadata).await?;
@@ -105,20 +74,12 @@ struct Binder {
 impl Binder {
     /// Binds what a watch of all pods shows, as a scheduler has it.
     async fn follow(&mut self) -> Result<()> {
-        #[derive(Deserialize)]
-        struct Event {
-            r#type: String,
-            object: Object,
-        }
-        let path = "/api/v1/pods?watch=1&timeoutSeconds=1200";
-        let mut lines = Lines::open(&self.client, path).await?;
+        let mut watch = Watch::open(&self.client, "/api/v1/pods?".into()).await?;
         println!("{READY}");
         loop {
-            let line = lines.next().await?;
-            let event: Event = serde_json::from_slice(line)
-                .with_context(|| format!("a watch said {}", String::from_utf8_lossy(line)))?;
-            if event.r#type == "ADDED" && event.object.is_waiting() {
-                self.bind(event.object.metadata).await?;
+            let pod = watch.added().await?;
+            if pod.spec.node_name.is_empty() && pod.spec.scheduler_name == SCHEDULER {
+                self.bind(pod.metadata).await?;
             }
         }
     }
@@ -163,7 +124,7 @@ async fn write_events(client: Client, mut bound: mpsc::UnboundedReceiver<(Meta, 
 
 /// The event a scheduler writes about a pod it has bound.
 fn event(pod: &Meta, node: &str) -> String {
-    let Meta { name, namespace, uid } = pod;
+    let Meta { name, namespace, uid, .. } = pod;
     let at = Timestamp::now().strftime("%Y-%m-%dT%H:%M:%S%.6fZ").to_string();
     json!({
         "apiVersion": "events.k8s.io/v1",
@@ -183,12 +144,12 @@ fn event(pod: &Meta, node: &str) -> String {
     .to_string()
 }
 
-async fn list<T: DeserializeOwned>(client: &Client, path: &str) -> Result<Vec<T>> {
+/// Everything at a path. Nodes have names too, and nothing else of them is needed.
+async fn list(client: &Client, path: &str) -> Result<Vec<Pod>> {
     #[derive(Deserialize)]
-    #[serde(bound = "T: DeserializeOwned")]
-    struct Page<T> {
+    struct Page {
         metadata: PageMeta,
-        items: Vec<T>,
+        items: Vec<Pod>,
     }
     #[derive(Deserialize)]
     struct PageMeta {
@@ -198,8 +159,7 @@ async fn list<T: DeserializeOwned>(client: &Client, path: &str) -> Result<Vec<T>
     let (mut all, mut next) = (Vec::new(), String::new());
     loop {
         let body = client::get(client, &format!("{path}?limit={PAGE}&continue={next}")).await?;
-        let page: Page<T> =
-            serde_json::from_slice(&body).with_context(|| format!("list {path}"))?;
+        let page: Page = serde_json::from_slice(&body).with_context(|| format!("list {path}"))?;
         all.extend(page.items);
         if page.metadata.r#continue.is_empty() {
             return Ok(all);

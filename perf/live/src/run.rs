@@ -1,9 +1,10 @@
 //! One run: pods, a contender, and what it took.
 
+use std::cell::Cell;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
-use tokio::time::{interval, sleep};
+use tokio::time::sleep;
 
 use crate::contender::{Contender, Running};
 use crate::objects::Workload;
@@ -78,15 +79,17 @@ async fn measure(
     namespace: &str,
 ) -> Result<Measured> {
     let create = || stage.create_pods(namespace, plan.workload, plan.pods);
-    let bound = Bound::open(&stage.client, namespace).await?;
+    let watch = || Bound::open(&stage.client, namespace);
     let (mut running, pace) = match plan.arrival {
         Arrival::Before => {
             create().await?;
+            let bound = watch().await?;
             let mut running = Running::start(stage, contender, namespace).await?;
             let pace = follow(bound, &mut running, plan.pods).await?;
             (running, pace)
         }
         Arrival::Meanwhile => {
+            let bound = watch().await?;
             let mut running = Running::start(stage, contender, namespace).await?;
             running.ready().await?;
             let follow = follow(bound, &mut running, plan.pods);
@@ -119,32 +122,35 @@ pub(crate) struct Pace {
 
 /// Follows a contender until so many pods are bound.
 pub(crate) async fn follow(mut bound: Bound, running: &mut Running, pods: usize) -> Result<Pace> {
-    let mut look = interval(LOOK_EVERY);
-    let mut cpu_before = Duration::ZERO;
-    let mut span: Option<(Instant, Instant)> = None;
-    let mut count = 0;
-    let began = Instant::now();
-    while count < pods {
-        tokio::select! {
-            pod = bound.next() => {
-                let at = pod?.at;
-                span = Some((span.map_or(at, |(first, _)| first), at));
-                count += 1;
-            }
-            _ = look.tick() => {
-                running.must_run()?;
-                if span.is_none() {
-                    cpu_before = running.cpu()?;
-                }
-                if began.elapsed() > BOUND_WITHIN {
-                    let tail = running.tail();
-                    bail!("{count} of {pods} pods are bound after {BOUND_WITHIN:?}:\n{tail}");
-                }
-            }
+    let count = Cell::new(0);
+    let cpu_before = Cell::new(Duration::ZERO);
+    let counting = async {
+        let first = bound.next().await?.at;
+        count.set(1);
+        let mut last = first;
+        while count.get() < pods {
+            last = bound.next().await?.at;
+            count.set(count.get() + 1);
         }
-    }
-    let span = span.map_or(Duration::ZERO, |(first, last)| last - first);
-    Ok(Pace { span, cpu_before })
+        Ok(last - first)
+    };
+    let looking = async {
+        let began = Instant::now();
+        while began.elapsed() < BOUND_WITHIN {
+            running.must_run()?;
+            if count.get() == 0 {
+                cpu_before.set(running.cpu()?);
+            }
+            sleep(LOOK_EVERY).await;
+        }
+        let (count, tail) = (count.get(), running.tail());
+        bail!("{count} of {pods} pods are bound after {BOUND_WITHIN:?}:\n{tail}")
+    };
+    let span = tokio::select! {
+        span = counting => span,
+        failed = looking => failed,
+    }?;
+    Ok(Pace { span, cpu_before: cpu_before.get() })
 }
 
 /// Waits for the events of a run. Gives their number, and the seconds to the last of them.

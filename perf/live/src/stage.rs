@@ -16,6 +16,8 @@ use crate::objects::{self, Workload};
 
 /// How long deleted pods may take to go away.
 const GONE_WITHIN: Duration = Duration::from_secs(120);
+/// Pods that come and go before anything is measured.
+const WARM_UP_PODS: usize = 2_000;
 /// How long the API server is left alone before something is measured.
 const REST: Duration = Duration::from_secs(1);
 
@@ -60,9 +62,20 @@ impl Stage {
         for (count, node) in objects::pools(nodes) {
             plane.create_nodes(count, &node).await?;
         }
+        let (programs, namespaces) = (programs.clone(), Cell::new(0));
+        let stage = Self { programs, plane, client, namespaces };
+        stage.warm_up().await?;
         let seconds = began.elapsed().as_secs_f64();
         eprintln!("  a control plane with {nodes} nodes: {seconds:.1} s");
-        Ok(Self { programs: programs.clone(), plane, client, namespaces: Cell::new(0) })
+        Ok(stage)
+    }
+
+    /// Lets pods come and go once. The API server gives watches little room until it has seen how
+    /// many events there are, and then ends those that are not read at once.
+    async fn warm_up(&self) -> Result<()> {
+        let namespace = self.namespace().await?;
+        self.create_pods(&namespace, Workload::Plain, WARM_UP_PODS).await?;
+        self.delete_pods(&namespace).await
     }
 
     /// Makes a namespace.

@@ -1,4 +1,4 @@
-//! Watches, line by line, and the one that tells when pods are bound.
+//! Watches of pods, and the one that tells when they are bound.
 
 use std::time::Instant;
 
@@ -11,8 +11,84 @@ use serde::Deserialize;
 
 use crate::client;
 
-/// The lines of a watch.
-pub(crate) struct Lines {
+/// What is read of a pod.
+#[derive(Clone, Debug, Deserialize)]
+pub(crate) struct Pod {
+    pub(crate) metadata: Meta,
+    #[serde(default)]
+    pub(crate) spec: Spec,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Meta {
+    pub(crate) name: String,
+    #[serde(default)]
+    pub(crate) namespace: String,
+    pub(crate) uid: String,
+    pub(crate) resource_version: String,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Spec {
+    #[serde(default)]
+    pub(crate) node_name: String,
+    #[serde(default)]
+    pub(crate) scheduler_name: String,
+}
+
+/// A watch that goes on where it was when the server ends it. Servers do that to a watch that does
+/// not take events fast enough, and on a busy machine nothing is fast enough.
+pub(crate) struct Watch {
+    client: Client,
+    path: String,
+    lines: Option<Lines>,
+    /// Everything up to here was seen; empty at first.
+    version: String,
+}
+
+impl Watch {
+    /// Opens a watch, which first shows what is there already. More parameters can follow `path`.
+    pub(crate) async fn open(client: &Client, path: String) -> Result<Self> {
+        let mut watch = Self { client: client.clone(), path, lines: None, version: String::new() };
+        watch.lines().await?;
+        Ok(watch)
+    }
+
+    /// The next pod that was added, in the eyes of this watch.
+    pub(crate) async fn added(&mut self) -> Result<Pod> {
+        #[derive(Deserialize)]
+        struct Event {
+            r#type: String,
+            object: Pod,
+        }
+        loop {
+            let Some(line) = self.lines().await?.next().await? else {
+                self.lines = None;
+                continue;
+            };
+            let event: Event = serde_json::from_slice(line)
+                .with_context(|| format!("a watch said {}", String::from_utf8_lossy(line)))?;
+            self.version.clone_from(&event.object.metadata.resource_version);
+            if event.r#type == "ADDED" {
+                return Ok(event.object);
+            }
+        }
+    }
+
+    async fn lines(&mut self) -> Result<&mut Lines> {
+        if self.lines.is_none() {
+            let (path, version) = (&self.path, &self.version);
+            let url = format!("{path}watch=1&timeoutSeconds=1200&resourceVersion={version}");
+            self.lines = Some(Lines::open(&self.client, &url).await?);
+        }
+        Ok(self.lines.as_mut().expect("it was opened above"))
+    }
+}
+
+/// The lines of an answer that comes piece by piece.
+struct Lines {
     body: Body,
     text: Vec<u8>,
     /// What comes before is taken.
@@ -22,8 +98,8 @@ pub(crate) struct Lines {
 }
 
 impl Lines {
-    /// Opens a watch and waits until the server has begun it.
-    pub(crate) async fn open(client: &Client, path: &str) -> Result<Self> {
+    /// Waits until the server has begun its answer.
+    async fn open(client: &Client, path: &str) -> Result<Self> {
         let request = Request::get(path).header(header::ACCEPT, "application/json");
         let response = client.send(request.body(Body::empty())?).await?;
         let status = response.status();
@@ -34,21 +110,21 @@ impl Lines {
         Ok(Self { body, text: Vec::new(), start: 0, searched: 0 })
     }
 
-    /// The next line. May be dropped while it waits.
-    pub(crate) async fn next(&mut self) -> Result<&[u8]> {
+    /// The next line; nothing at the end.
+    async fn next(&mut self) -> Result<Option<&[u8]>> {
         loop {
             let found = self.text[self.searched..].iter().position(|byte| *byte == b'\n');
             if let Some(at) = found {
                 let (from, to) = (self.start, self.searched + at);
                 self.start = to + 1;
                 self.searched = self.start;
-                return Ok(&self.text[from..to]);
+                return Ok(Some(&self.text[from..to]));
             }
             self.text.drain(..self.start);
             self.start = 0;
             self.searched = self.text.len();
-            let frame = self.body.frame().await.context("the server ended a watch")??;
-            if let Ok(piece) = frame.into_data() {
+            let Some(frame) = self.body.frame().await else { return Ok(None) };
+            if let Ok(piece) = frame?.into_data() {
                 self.text.extend_from_slice(&piece);
             }
         }
@@ -57,9 +133,7 @@ impl Lines {
 
 /// The watch that shows pods of a namespace from the moment they are on a node. The benchmark
 /// reads nothing else while it measures, so that it costs little and the same for everyone.
-pub(crate) struct Bound {
-    lines: Lines,
-}
+pub(crate) struct Bound(Watch);
 
 /// A pod that is on a node.
 pub(crate) struct BoundPod {
@@ -70,36 +144,13 @@ pub(crate) struct BoundPod {
 
 impl Bound {
     pub(crate) async fn open(client: &Client, namespace: &str) -> Result<Self> {
-        let path = format!(
-            "/api/v1/namespaces/{namespace}/pods?watch=1&fieldSelector=spec.nodeName!%3D\
-             &timeoutSeconds=1200"
-        );
-        Ok(Self { lines: Lines::open(client, &path).await? })
+        let path = format!("/api/v1/namespaces/{namespace}/pods?fieldSelector=spec.nodeName!%3D&");
+        Ok(Self(Watch::open(client, path).await?))
     }
 
-    /// The next pod that came onto a node. May be dropped while it waits.
+    /// The next pod that came onto a node.
     pub(crate) async fn next(&mut self) -> Result<BoundPod> {
-        #[derive(Deserialize)]
-        struct Event {
-            r#type: String,
-            object: Object,
-        }
-        #[derive(Deserialize)]
-        struct Object {
-            metadata: Meta,
-        }
-        #[derive(Deserialize)]
-        struct Meta {
-            name: String,
-        }
-        loop {
-            let line = self.lines.next().await?;
-            let at = Instant::now();
-            let event: Event = serde_json::from_slice(line)
-                .with_context(|| format!("a watch said {}", String::from_utf8_lossy(line)))?;
-            if event.r#type == "ADDED" {
-                return Ok(BoundPod { name: event.object.metadata.name, at });
-            }
-        }
+        let pod = self.0.added().await?;
+        Ok(BoundPod { name: pod.metadata.name, at: Instant::now() })
     }
 }

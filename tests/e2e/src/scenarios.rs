@@ -16,10 +16,8 @@ use crate::world::World;
 const STANDARD: &[&str] = &[];
 
 /// Without the optional APIs a scheduler may read.
-const APIS_OFF: &[&str] = &[
-    "--runtime-config=resource.k8s.io/v1=false,scheduling.k8s.io/v1beta1=false",
-    "--feature-gates=DynamicResourceAllocation=false,GenericWorkload=false",
-];
+const APIS_OFF: &[&str] =
+    &["--runtime-config=resource.k8s.io/v1=false,scheduling.k8s.io/v1beta1=false"];
 
 /// Lists are not streamed.
 const NO_STREAMS: &[&str] = &["--feature-gates=WatchList=false"];
@@ -38,7 +36,7 @@ pub(crate) const ALL: &[Scenario] = &[
     standard("nominated", others::nominated),
     standard("serving", serving::serving),
     standard("watches-cut", faults::watches_cut),
-    standard("cut-off", faults::cut_off),
+    ours("cut-off", faults::cut_off, STANDARD),
     standard("bind-409", binds::answered_409),
     standard("bind-404", binds::answered_404),
     standard("bind-429", binds::answered_429),
@@ -72,7 +70,7 @@ const fn standard(name: &'static str, run: Function) -> Scenario {
 
 /// Not for kube-scheduler: it waits for ever for DRA and for answers to binds, gives the room of a
 /// pod away when the answer to its bind is lost, does not page what it lists first, loses
-/// events when it ends, and has rights of its own.
+/// events when it ends or is cut off, and has rights of its own.
 const fn ours(name: &'static str, run: Function, flags: &'static [&'static str]) -> Scenario {
     Scenario { name, run, apiserver_flags: flags, suits_reference: false }
 }

@@ -128,14 +128,17 @@ impl World {
 
     /// Ends the schedulers and empties the cluster.
     pub(crate) async fn leave(&mut self) -> Result<()> {
+        let t = std::time::Instant::now();
         let stopped = self.stop_schedulers().await;
+        eprintln!("stopped {:?}", t.elapsed());
         let within = &["-n", &self.namespace];
         let kinds = "deployments,jobs,replicasets";
         let delete = ["delete", kinds, "--all", "--wait=false"];
         self.plane.kubectl(&[within.as_slice(), &delete].concat()).await?;
-        let namespace = format!("/api/v1/namespaces/{}", self.namespace);
-        self.delete_all(&format!("{namespace}/pods?gracePeriodSeconds=0")).await?;
+        self.delete_pods().await?;
+        eprintln!("deleted pods {:?}", t.elapsed());
         self.delete_all("/api/v1/nodes").await?;
+        eprintln!("deleted nodes {:?}", t.elapsed());
         // The next scenario need not wait for the lease of a scheduler that was killed.
         let leases: Api<Lease> = Api::namespaced(self.client.clone(), "kube-system");
         if leases.get_opt(SCHEDULER).await?.is_some() {
@@ -150,6 +153,12 @@ impl World {
         })
         .await?;
         stopped
+    }
+
+    /// Deletes all of the scenario's pods at once.
+    pub(crate) async fn delete_pods(&self) -> Result<()> {
+        let path = format!("/api/v1/namespaces/{}/pods", self.namespace);
+        self.delete_all(&format!("{path}?gracePeriodSeconds=0")).await
     }
 
     async fn delete_all(&self, path: &str) -> Result<()> {

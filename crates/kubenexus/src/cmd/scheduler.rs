@@ -90,7 +90,8 @@ fn check_election(settings: &Settings) -> Result<()> {
 }
 
 fn write_config(settings: &Settings, path: &Path) -> Result<()> {
-    let text = serde_json::to_string_pretty(&config::write(settings, plugins::known())).context("writing JSON")?;
+    let value = config::write(settings, plugins::known());
+    let text = serde_json::to_string_pretty(&value).context("writing JSON")?;
     fs::write(path, text + "\n").with_context(|| format!("writing {}", path.display()))
 }
 

@@ -2,7 +2,6 @@
 //! were told, and which bindings no watch has shown yet.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use k8s::ingest::Standing;
@@ -85,17 +84,20 @@ impl Notes {
         &mut self,
         uid: &str,
         reason: &str,
-        message: &Arc<str>,
+        message: &str,
+        ends_nomination: bool,
     ) -> (Option<StatusChange>, bool) {
         let Some(note) = self.waiting.get_mut(&hash_of(uid)) else { return (None, false) };
         note.read_at = None;
         let words = words(reason, message);
-        let status = (note.told != Some(words) || note.is_nominated).then(|| StatusChange {
+        let clears_nomination = note.is_nominated && ends_nomination;
+        let status = (note.told != Some(words) || clears_nomination).then(|| StatusChange {
             generation: note.generation,
             is_transition: note.told.is_none(),
-            clears_nomination: note.is_nominated,
+            clears_nomination,
         });
-        (note.told, note.is_nominated) = (Some(words), false);
+        note.told = Some(words);
+        note.is_nominated &= !ends_nomination;
         let is_repeated =
             note.event.is_some_and(|(last, at)| last == words && at.elapsed() < REPEAT);
         if !is_repeated {
@@ -122,4 +124,78 @@ impl Notes {
 
 fn words(reason: &str, message: &str) -> u64 {
     hash_of(reason).rotate_left(1) ^ hash_of(message)
+}
+
+#[cfg(test)]
+mod tests {
+    use model::{Event, PodKey, PodSpec};
+
+    use super::*;
+
+    fn applied(standing: Standing) -> (PodFacts, Seen) {
+        let facts = PodFacts {
+            key: PodKey { uid: "u".into(), ..PodKey::default() },
+            spec: PodSpec::default(),
+            priority: 0,
+            is_preempting: true,
+            gates: Box::default(),
+            node: None,
+            nominated: None,
+            is_finished: false,
+            is_terminating: false,
+        };
+        let event = Event::PodApplied(Box::new(facts.clone()));
+        (facts, Seen { event, standing: Some(standing), read_at: Instant::now() })
+    }
+
+    fn notes(standing: Standing) -> Notes {
+        let mut notes = Notes::default();
+        let (facts, seen) = applied(standing);
+        notes.pod_applied(&facts, true, &seen);
+        notes
+    }
+
+    #[test]
+    fn the_same_is_told_once() {
+        let mut notes = notes(Standing { generation: 3, ..Standing::default() });
+        let (status, has_event) = notes.tell("u", "Unschedulable", "why", true);
+        let expected =
+            StatusChange { generation: 3, is_transition: true, clears_nomination: false };
+        assert_eq!((status, has_event), (Some(expected), true));
+        assert_eq!(notes.tell("u", "Unschedulable", "why", true), (None, false));
+        let (status, has_event) = notes.tell("u", "Unschedulable", "another", true);
+        assert!(!status.unwrap().is_transition && has_event);
+        notes.forget_told("u");
+        assert!(notes.tell("u", "Unschedulable", "another", true).0.is_some());
+    }
+
+    #[test]
+    fn what_stands_in_the_status_is_not_written_again() {
+        let condition = Some(("Unschedulable".into(), "why".into()));
+        let mut notes = notes(Standing { condition, ..Standing::default() });
+        assert_eq!(notes.tell("u", "Unschedulable", "why", true), (None, true));
+    }
+
+    #[test]
+    fn a_nomination_is_taken_back_only_where_it_ends() {
+        let standing = Standing { is_nominated: true, ..Standing::default() };
+        let mut notes = notes(standing);
+        assert!(!notes.tell("u", "r", "why", false).0.unwrap().clears_nomination);
+        assert!(notes.tell("u", "r", "why", true).0.unwrap().clears_nomination);
+        assert_eq!(notes.tell("u", "r", "why", true).0, None);
+    }
+
+    #[test]
+    fn bindings_are_unconfirmed_until_the_watch_shows_them() {
+        let mut notes = notes(Standing::default());
+        assert!(notes.placed("u").is_some(), "the first decision knows when the pod was read");
+        assert!(notes.placed("u").is_none());
+        assert!(notes.has_unconfirmed());
+        let (mut facts, seen) = applied(Standing::default());
+        notes.pod_applied(&facts, true, &seen);
+        assert!(notes.has_unconfirmed(), "the pod is still on no node");
+        facts.node = Some("n".into());
+        notes.pod_applied(&facts, true, &seen);
+        assert!(!notes.has_unconfirmed());
+    }
 }

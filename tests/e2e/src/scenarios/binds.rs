@@ -69,8 +69,7 @@ async fn faulty(world: &mut World, fault: Fault, count: usize, secs: u64) -> Res
     ensure!(happened == count, "the fault happened {happened} times, not {count}");
     check::settled(world, &Expected::bound(PODS)).await?;
     // Nothing is held for pods that are gone: the freed room can be used again, all of it.
-    let delete = ["-n", &world.namespace, "delete", "pods", "--all", "--now"];
-    world.plane.kubectl(&delete).await?;
+    world.delete_pods().await?;
     world.create_pods(many(&pod("again", "100m", "64Mi"), PODS)).await?;
     world.wait_bound(PODS, 30).await?;
     let deleted = (0..PODS).map(|number| format!("pod-{number}")).collect();
