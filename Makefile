@@ -3,6 +3,7 @@
 SHELL := /bin/sh
 CASES ?= 20000
 SEED ?=
+ONLY ?=
 
 CARGO_VERSION_MIN := 1.95
 GO_VERSION_MIN := 1.26
@@ -33,7 +34,7 @@ endef
 .DEFAULT_GOAL := help
 # Steps share the cores and cargo's lock: side by side they would only mix their output.
 .NOTPARALLEL:
-.PHONY: help build test unit parity bench demo fmt fmt-check lint tidy deny clean \
+.PHONY: help build test unit parity e2e bench demo fmt fmt-check lint tidy deny clean \
 	need-cargo need-go
 
 help: ## list the targets
@@ -45,7 +46,7 @@ build: need-cargo ## build the kubenexus command, optimised
 # Cheapest first. The cases are the same for everybody, so that a failure is nobody's bad luck;
 # `make parity` draws others every day.
 test: SEED := 1
-test: fmt-check tidy lint unit parity ## run every check and every test
+test: fmt-check tidy lint unit parity e2e ## run every check and every test
 
 unit: need-cargo ## run the tests of all crates
 	$(call step,unit tests,cargo test --workspace --locked --quiet)
@@ -55,6 +56,14 @@ parity: need-cargo $(ORACLE) ## compare with kube-scheduler; CASES=20000, SEED=t
 		cargo build --release --locked -p kubenexus -p kubenexus-parity)
 	$(call step,parity on $(CASES) cases,$(TARGET_DIR)/release/parity --cases $(CASES) \
 		$(if $(SEED),--seed $(SEED)) --kubenexus $(TARGET_DIR)/release/kubenexus --oracle $(ORACLE))
+
+# The control plane is built once, in some ten minutes, and says so while it is.
+e2e: need-cargo ## run the scheduler on a real control plane, as a user would; ONLY=NAME
+	$(call step,build kubenexus and the end-to-end suite,\
+		cargo build --release --locked -p kubenexus -p kubenexus-e2e)
+	$(call step,end to end,folder=$$(tests/control-plane/provide.sh) && \
+		$(TARGET_DIR)/release/e2e --kubenexus $(TARGET_DIR)/release/kubenexus \
+		--control-plane "$$folder" $(if $(ONLY),--only '$(ONLY)'))
 
 bench: need-cargo $(ORACLE) ## measure, and print one line per figure
 	$(call step,benchmarks,cargo run --release --locked -p kubenexus-perf -- \

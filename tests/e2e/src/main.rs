@@ -33,6 +33,9 @@ struct Args {
     /// Only the scenarios whose name contains this; may be given several times.
     #[arg(long, value_name = "TEXT")]
     only: Vec<String>,
+    /// Run each scenario so many times, to find what fails now and then.
+    #[arg(long, default_value_t = 1)]
+    repeat: usize,
     /// Print the names of the scenarios.
     #[arg(long)]
     list: bool,

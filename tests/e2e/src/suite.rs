@@ -4,6 +4,7 @@ use std::pin::Pin;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, anyhow};
+use control_plane::Call;
 use tokio::time::timeout;
 
 use crate::Args;
@@ -44,44 +45,75 @@ pub(crate) async fn run(args: &Args) -> Result<bool> {
     };
     let chosen: Vec<_> = ALL.iter().filter(is_meant).collect();
     let start = Instant::now();
-    let mut failed = Vec::new();
-    let mut earlier = Vec::new();
+    let mut tally = Tally::default();
     for group in chosen.chunk_by(|a, b| a.apiserver_flags == b.apiserver_flags) {
-        let beginning = Instant::now();
-        let flags = group[0].apiserver_flags;
-        let mut world = World::start(args, flags).await.context("starting a control plane")?;
-        println!("{:<30} {:>5.1} s", "(control plane)", beginning.elapsed().as_secs_f64());
-        world.earlier = std::mem::take(&mut earlier);
-        for scenario in group {
-            if !run_one(&mut world, scenario).await? {
-                failed.push(scenario.name);
-                world.plane.keep_folder();
-            }
-        }
-        earlier = world.calls()?;
+        run_group(args, group, &mut tally).await?;
     }
     let seconds = start.elapsed().as_secs();
-    println!("{} passed, {} failed, {seconds} s", chosen.len() - failed.len(), failed.len());
-    failed.iter().for_each(|name| println!("failed: {name}"));
-    Ok(failed.is_empty())
+    println!("{} passed, {} failed, {seconds} s", tally.passed, tally.failed.len());
+    tally.failed.iter().for_each(|name| println!("failed: {name}"));
+    Ok(tally.failed.is_empty())
 }
 
-async fn run_one(world: &mut World, scenario: &Scenario) -> Result<bool> {
+/// What came of the scenarios so far.
+#[derive(Default)]
+struct Tally {
+    passed: usize,
+    failed: Vec<String>,
+    /// What the scheduler asked the control planes that have ended.
+    calls: Vec<Call>,
+}
+
+/// Runs scenarios that share a control plane.
+async fn run_group(args: &Args, group: &[&Scenario], tally: &mut Tally) -> Result<()> {
+    let mut world = start_world(args, group[0], tally).await?;
+    for scenario in group {
+        for round in 0..args.repeat {
+            let name = match args.repeat {
+                1 => scenario.name.to_owned(),
+                _ => format!("{}-{round}", scenario.name),
+            };
+            let passed = run_one(&mut world, scenario, &name).await?;
+            if passed {
+                tally.passed += 1;
+                continue;
+            }
+            tally.failed.push(name);
+            world.plane.keep_folder();
+            // Who knows what is left of it.
+            tally.calls = world.calls()?;
+            drop(world);
+            world = start_world(args, scenario, tally).await?;
+        }
+    }
+    tally.calls = world.calls()?;
+    Ok(())
+}
+
+async fn start_world(args: &Args, scenario: &Scenario, tally: &mut Tally) -> Result<World> {
     let start = Instant::now();
-    world.enter(scenario.name).await?;
+    let world = World::start(args, scenario.apiserver_flags).await;
+    let mut world = world.context("starting a control plane")?;
+    world.earlier = std::mem::take(&mut tally.calls);
+    println!("{:<30} {:>5.1} s", "(control plane)", start.elapsed().as_secs_f64());
+    Ok(world)
+}
+
+async fn run_one(world: &mut World, scenario: &Scenario, name: &str) -> Result<bool> {
+    let start = Instant::now();
+    world.enter(name).await?;
     let ended = timeout(SCENARIO_WITHIN, (scenario.run)(world)).await;
     let mut ended = ended.unwrap_or_else(|_| Err(anyhow!("still at it after {SCENARIO_WITHIN:?}")));
     let tails: Vec<_> = world.replicas.iter().map(|it| it.scheduler.tail()).collect();
-    let left = world.leave().await;
     if ended.is_ok() {
-        ended = left;
+        ended = world.leave().await;
     }
     let seconds = start.elapsed().as_secs_f64();
     let Err(error) = ended else {
-        println!("{:<30} {seconds:>5.1} s  ok", scenario.name);
+        println!("{name:<30} {seconds:>5.1} s  ok");
         return Ok(true);
     };
-    println!("{:<30} {seconds:>5.1} s  FAILED: {error:#}", scenario.name);
+    println!("{name:<30} {seconds:>5.1} s  FAILED: {error:#}");
     for (number, tail) in tails.iter().enumerate() {
         println!("  end of the log of scheduler {number}:");
         tail.lines().for_each(|line| println!("    {line}"));

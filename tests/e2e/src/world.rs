@@ -128,17 +128,13 @@ impl World {
 
     /// Ends the schedulers and empties the cluster.
     pub(crate) async fn leave(&mut self) -> Result<()> {
-        let t = std::time::Instant::now();
         let stopped = self.stop_schedulers().await;
-        eprintln!("stopped {:?}", t.elapsed());
         let within = &["-n", &self.namespace];
         let kinds = "deployments,jobs,replicasets";
         let delete = ["delete", kinds, "--all", "--wait=false"];
         self.plane.kubectl(&[within.as_slice(), &delete].concat()).await?;
         self.delete_pods().await?;
-        eprintln!("deleted pods {:?}", t.elapsed());
         self.delete_all("/api/v1/nodes").await?;
-        eprintln!("deleted nodes {:?}", t.elapsed());
         // The next scenario need not wait for the lease of a scheduler that was killed.
         let leases: Api<Lease> = Api::namespaced(self.client.clone(), "kube-system");
         if leases.get_opt(SCHEDULER).await?.is_some() {
