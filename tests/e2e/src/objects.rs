@@ -52,7 +52,7 @@ pub(crate) fn many(template: &Value, count: usize) -> impl Iterator<Item = Value
 pub(crate) enum Election {
     /// They do not: there is one.
     Off,
-    /// In a few seconds, for impatient tests.
+    /// In a few seconds, but not so few that a busy machine makes a leader miss its deadline.
     Quick,
     /// As deployed.
     Deployed,
@@ -62,7 +62,7 @@ pub(crate) enum Election {
 pub(crate) fn config(election: Election) -> Value {
     let (duration, deadline, period) = match election {
         Election::Off | Election::Deployed => ("15s", "10s", "2s"),
-        Election::Quick => ("4s", "2s", "500ms"),
+        Election::Quick => ("8s", "6s", "1s"),
     };
     json!({
         "apiVersion": "kubescheduler.config.k8s.io/v1",

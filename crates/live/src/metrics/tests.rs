@@ -112,9 +112,9 @@ fn sample_name(family: String, found: &Found) -> String {
 
 fn sample(line: &str, families: &mut BTreeMap<String, Found>) {
     let name = line.split(['{', ' ']).next().expect("a name");
-    let family = ["_total", "_bucket", "_sum", "_count"].into_iter();
-    let family = family.filter_map(|end| name.strip_suffix(end));
-    let family = family.filter(|family| families.contains_key(*family)).next_back().unwrap_or(name);
+    let ends = ["_total", "_bucket", "_sum", "_count"].into_iter();
+    let mut stems = ends.filter_map(|end| name.strip_suffix(end));
+    let family = stems.find(|stem| families.contains_key(*stem)).unwrap_or(name);
     let found = families.get_mut(family).unwrap_or_else(|| panic!("no type of {line}"));
     let labels = line.split_once('{').and_then(|(_, rest)| rest.rsplit_once('}'));
     for label in labels.map_or("", |(labels, _)| labels).split(',').filter(|text| !text.is_empty())

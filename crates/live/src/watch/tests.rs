@@ -55,7 +55,11 @@ fn fed(inbox: &Receiver<Input>) -> Vec<String> {
         Input::Seen(Seen { event: Event::Reset(Present::Nodes(names)), .. }) => {
             format!("={}", names.into_iter().collect::<Vec<_>>().join(","))
         }
-        _ => "?".into(),
+        Input::Seen(_)
+        | Input::Outcome(_)
+        | Input::NotTold { .. }
+        | Input::Lead
+        | Input::Drain(_) => "?".into(),
     };
     inbox.try_iter().map(word).collect()
 }
