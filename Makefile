@@ -69,6 +69,14 @@ bench: need-cargo $(ORACLE) ## measure, and print one line per figure
 	$(call step,benchmarks,cargo run --release --locked -p kubenexus-perf -- \
 		--oracle "$(CURDIR)/$(ORACLE)")
 
+.PHONY: bench-live
+bench-live: need-cargo ## measure on a real control plane, some 20 minutes; ONLY=PART
+	$(call step,build kubenexus and the live benchmarks,\
+		cargo build --release --locked -p kubenexus -p kubenexus-perf-live)
+	$(call step,live benchmarks,folder=$$(tests/control-plane/provide.sh) && \
+		$(TARGET_DIR)/release/bench-live --kubenexus $(TARGET_DIR)/release/kubenexus \
+		--control-plane "$$folder" $(if $(ONLY),--only '$(ONLY)'))
+
 demo: need-cargo ## watch pods being placed on an embedded cluster
 	@cargo run --release --locked --quiet -- demo
 

@@ -4,6 +4,8 @@
 //! kube's own stack repeats refused requests of every verb and leaves dead connections to the
 //! kernel's two hours. Here the caller decides what is repeated, and a silent peer is noticed.
 
+mod fence;
+
 use std::path::Path;
 use std::time::Duration;
 
@@ -15,7 +17,10 @@ use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use kube::client::{Body, ConfigExt as _};
 use kube::config::{KubeConfigOptions, Kubeconfig};
-use tower::{BoxError, ServiceBuilder};
+use tower::{BoxError, ServiceBuilder, ServiceExt as _};
+
+use crate::lease::Leadership;
+use fence::Fenced;
 
 /// A silent connection is asked whether it lives after this long, and again every third of it.
 const KEEPALIVE: Duration = Duration::from_secs(15);
@@ -55,11 +60,12 @@ pub(crate) async fn configuration(
     Ok(config)
 }
 
-/// A client for a configuration. Nothing is sent yet.
+/// A client for a configuration. Nothing is sent yet, and nothing is sent while the right that is
+/// given, if any, does not stand.
 ///
 /// # Errors
 /// When certificates or credentials cannot be used.
-pub(crate) fn connect(config: &kube::Config) -> Result<kube::Client> {
+pub(crate) fn connect(config: &kube::Config, right: Option<Leadership>) -> Result<kube::Client> {
     let mut tcp = HttpConnector::new();
     tcp.enforce_http(false);
     tcp.set_nodelay(true);
@@ -68,6 +74,7 @@ pub(crate) fn connect(config: &kube::Config) -> Result<kube::Client> {
     tcp.set_keepalive_interval(Some(KEEPALIVE / 3));
     tcp.set_keepalive_retries(Some(3));
     tcp.set_tcp_user_timeout(Some(UNACKNOWLEDGED_MAX));
+    let tcp = tcp.map_response(move |connection| Fenced::new(connection, right.clone()));
     let connector = config
         .rustls_https_connector_with_connector(tcp)
         .context("preparing TLS for the client")?;

@@ -31,7 +31,10 @@ const BACKOFF_MAX: Duration = Duration::from_secs(5);
 
 /// Everything that is needed to carry out orders.
 pub(crate) struct Dispatch {
+    /// Reads.
     pub(crate) client: kube::Client,
+    /// Binds, and sends only while we lead.
+    pub(crate) binder: kube::Client,
     pub(crate) feed: Feed,
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) leadership: Leadership,
@@ -135,7 +138,7 @@ impl Dispatch {
     async fn post(&self, bind: &Bind) -> Result<Answer, NoAnswer> {
         let path = format!("{}/binding", pod_path(&bind.pod));
         let request = request(Method::POST, &path, "application/json", bind.body.clone());
-        let result = ask(&self.client, request, PATIENCE).await;
+        let result = ask(&self.binder, request, PATIENCE).await;
         self.metrics.request(&Method::POST, result.as_ref().ok().map(|answer| answer.status));
         result
     }

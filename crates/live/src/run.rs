@@ -62,7 +62,7 @@ pub fn run(options: Options) -> Result<()> {
 async fn start(options: Options) -> Result<()> {
     let server = options.serving.as_ref().map(serve::bind).transpose()?;
     let config = configuration(options.kubeconfig.as_deref(), options.master.as_deref()).await?;
-    let client = connect(&config)?;
+    let client = connect(&config, None)?;
     let settings = &options.settings;
     let profiles: Vec<Arc<str>> =
         settings.profiles.iter().map(|profile| profile.scheduler.as_str().into()).collect();
@@ -72,7 +72,7 @@ async fn start(options: Options) -> Result<()> {
     let metrics = Arc::new(Metrics::new(names, &host, lease));
     let (candidate, leadership) = if settings.leader_election.leader_elect {
         // A renewal must not wait behind bindings: it has connections of its own.
-        let candidate = Candidate::new(connect(&config)?, &settings.leader_election)
+        let candidate = Candidate::new(connect(&config, None)?, &settings.leader_election)
             .context("making a name for the lease")?;
         let leadership = candidate.leadership();
         (Some(candidate), leadership)
@@ -92,7 +92,8 @@ async fn start(options: Options) -> Result<()> {
         start: Instant::now(),
         state: Default::default(),
     };
-    let live = Live { client, feed, metrics, health, leadership };
+    let binder = connect(&config, Some(leadership.clone()))?;
+    let live = Live { client, binder, feed, metrics, health, leadership };
     if let Some(server) = server {
         live.serve(server, settings);
     }
@@ -152,6 +153,8 @@ fn engine_thread(core: Core) -> Result<oneshot::Receiver<()>> {
 #[derive(Clone)]
 struct Live {
     client: kube::Client,
+    /// Sends only while we lead.
+    binder: kube::Client,
     feed: Feed,
     metrics: Arc<Metrics>,
     health: Arc<Health>,
@@ -184,6 +187,7 @@ impl Live {
         tokio::spawn(writes.clone().run());
         let dispatch = Dispatch {
             client: self.client.clone(),
+            binder: self.binder.clone(),
             feed: self.feed.clone(),
             metrics: self.metrics.clone(),
             leadership: self.leadership.clone(),

@@ -188,9 +188,12 @@ impl Watcher {
             {
                 Broken::NotStreaming(message)
             }
-            StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE => {
-                Broken::Failed(format!("{status}: {message}"))
-            }
+            // Nothing is wrong with the version. A server that has just started does not know yet
+            // what we may do.
+            StatusCode::TOO_MANY_REQUESTS
+            | StatusCode::SERVICE_UNAVAILABLE
+            | StatusCode::UNAUTHORIZED
+            | StatusCode::FORBIDDEN => Broken::Failed(format!("{status}: {message}")),
             _ => Broken::Refused(format!("{status}: {message}")),
         })
     }

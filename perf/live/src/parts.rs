@@ -116,6 +116,7 @@ pub(crate) async fn run(args: &Args) -> Result<bool> {
         in_flight: args.in_flight,
         keeps_folder: args.keep,
     };
+    introduce(&programs);
     if programs.kubenexus.is_none() {
         println!("No --kubenexus FILE is given: only the others are measured.");
     }
@@ -143,4 +144,14 @@ pub(crate) async fn run(args: &Args) -> Result<bool> {
     }
     bench.figures.print();
     Ok(all_measured)
+}
+
+/// Says where this is, and whether something else runs here: figures depend on both.
+fn introduce(programs: &Programs) {
+    let cores = std::thread::available_parallelism().map_or(0, usize::from);
+    let load = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    let load = load.split(' ').next().unwrap_or_default();
+    let in_flight = programs.in_flight;
+    println!("{cores} cores, load {load} before it begins. Null binders have {in_flight} bindings");
+    println!("in flight. All are administrators to the API server, which runs on the same cores.");
 }

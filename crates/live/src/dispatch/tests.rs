@@ -50,7 +50,8 @@ fn dispatch(client: kube::Client, leadership: Leadership) -> Dispatch {
         in_flight.clone(),
         "host".into(),
     );
-    Dispatch { client, feed, metrics, leadership, limiter, writes: Arc::new(writes), in_flight }
+    let (binder, writes) = (client.clone(), Arc::new(writes));
+    Dispatch { client, binder, feed, metrics, leadership, limiter, writes, in_flight }
 }
 
 fn bind() -> Bind {

@@ -79,7 +79,6 @@ async fn metrics(world: &World, index: usize) -> Result<()> {
         "scheduler_scheduling_attempt_duration_seconds_bucket",
         "scheduler_pending_pods",
         "scheduler_pod_scheduling_sli_duration_seconds_bucket",
-        "scheduler_queue_incoming_pods_total",
         "scheduler_cache_size",
         "leader_election_master_status",
         "process_resident_memory_bytes",
