@@ -102,6 +102,7 @@ const ALLOWED: &[(&str, &[(&str, &str)])] = &[
             ("jiff", "timestamps of leases, events and conditions"),
             ("k8s-openapi", "leases and reviews, which are few"),
             ("kube", "kubeconfig, credentials, TLS to the API server"),
+            ("memchr", "ends of lines in a watch"),
             ("prometheus-client", "metrics"),
             ("rcgen", "the certificate that is served when none is given"),
             ("rustls", "TLS"),

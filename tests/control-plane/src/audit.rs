@@ -1,6 +1,7 @@
 //! What the API server says it was asked by the scheduler, from its audit log.
 
 use std::fs;
+use std::ops::Range;
 use std::path::Path;
 
 use anyhow::{Context as _, Result};
@@ -25,6 +26,9 @@ pub struct Call {
     pub uri: String,
     /// The status code.
     pub code: u64,
+    /// Whether the API server was about to start. Until it has read the roles it refuses what
+    /// they allow.
+    pub is_early: bool,
 }
 
 /// The policy: all requests of these users, without bodies.
@@ -37,16 +41,30 @@ pub(crate) fn policy(users: &[String]) -> String {
     json!({"apiVersion": "audit.k8s.io/v1", "kind": "Policy", "rules": rules}).to_string()
 }
 
-/// Everything in the log so far. The server writes an answer's line before the answer.
-pub(crate) fn read(file: &Path) -> Result<Vec<Call>> {
+/// Everything in the log so far. The server writes an answer's line before the answer. `starts` are
+/// the lines that were written while it started.
+pub(crate) fn read(file: &Path, starts: &[Range<usize>]) -> Result<Vec<Call>> {
     let text = fs::read_to_string(file).with_context(|| format!("reading {}", file.display()))?;
-    // A server that was killed may have left half a line.
-    let events = text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
-    Ok(events.filter(|event| !is_start_of_end(event)).map(|event| call(&event)).collect())
+    let mut calls = Vec::new();
+    for (number, line) in text.lines().enumerate() {
+        // A server that was killed may have left half a line.
+        let Ok(event) = serde_json::from_str::<Value>(line) else { continue };
+        if !is_end_of_watch(&event) {
+            let is_early = starts.iter().any(|lines| lines.contains(&number));
+            calls.push(Call { is_early, ..call(&event) });
+        }
+    }
+    Ok(calls)
+}
+
+/// How many lines the log has.
+pub(crate) fn lines(file: &Path) -> Result<usize> {
+    let text = fs::read_to_string(file).with_context(|| format!("reading {}", file.display()))?;
+    Ok(text.lines().count())
 }
 
 /// A watch has a line at its start; the one at its end would count it twice.
-fn is_start_of_end(event: &Value) -> bool {
+fn is_end_of_watch(event: &Value) -> bool {
     event["verb"] == "watch" && event["stage"] == "ResponseComplete" && code(event) == 200
 }
 
@@ -66,9 +84,42 @@ fn call(event: &Value) -> Call {
         name: text(&about["name"]),
         uri: text(&event["requestURI"]),
         code: code(event),
+        is_early: false,
     }
 }
 
 fn code(event: &Value) -> u64 {
     event["responseStatus"]["code"].as_u64().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_watch_is_one_call_and_early_lines_are_marked() {
+        let line = |stage: &str, verb: &str, code: u64| {
+            json!({
+                "stage": stage, "verb": verb, "requestURI": "/api/v1/pods",
+                "objectRef": {"resource": "pods", "subresource": "binding", "name": "a"},
+                "user": {"username": "me"}, "responseStatus": {"code": code},
+            })
+            .to_string()
+        };
+        let text = [
+            line("ResponseComplete", "create", 403),
+            line("ResponseStarted", "watch", 200),
+            "{\"half".into(),
+            line("ResponseComplete", "watch", 200),
+            line("ResponseComplete", "create", 201),
+        ];
+        let file = std::env::temp_dir().join(format!("kubenexus-audit-{}", std::process::id()));
+        fs::write(&file, text.join("\n")).unwrap();
+        let calls = read(&file, std::slice::from_ref(&(0..2))).unwrap();
+        let told: Vec<_> = calls.iter().map(|it| (&*it.verb, it.code, it.is_early)).collect();
+        assert_eq!(told, [("create", 403, true), ("watch", 200, true), ("create", 201, false)]);
+        assert_eq!(calls[0].resource, "pods/binding");
+        assert_eq!(lines(&file).unwrap(), 5);
+        fs::remove_file(file).unwrap();
+    }
 }

@@ -1,6 +1,7 @@
 //! The control plane: etcd, kube-apiserver, kube-controller-manager and kwok.
 
 use std::fs;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -116,6 +117,8 @@ pub struct ControlPlane {
     apiserver_port: u16,
     etcd_port: u16,
     client: Client,
+    /// Lines of the audit log that were written while the API server started again.
+    starts: Vec<Range<usize>>,
 }
 
 impl ControlPlane {
@@ -169,6 +172,7 @@ impl ControlPlane {
             apiserver_port,
             etcd_port,
             client,
+            starts: Vec::new(),
         };
         plane.start_others(options.has_controllers, options.has_kwok).await?;
         Ok(plane)
@@ -271,9 +275,13 @@ impl ControlPlane {
     /// Starts the API server again on the same port, and waits until it is ready.
     pub async fn start_apiserver(&mut self) -> Result<()> {
         let at = &self.folder.path;
+        let log = at.join("audit.log");
+        let before = audit::lines(&log)?;
         self.apiserver = start(&self.binaries, at, "kube-apiserver", &self.apiserver_flags)?;
         let what = "kube-apiserver to be ready again";
-        until(&mut self.apiserver, what, || is_ready(self.client.clone())).await
+        until(&mut self.apiserver, what, || is_ready(self.client.clone())).await?;
+        self.starts.push(before..audit::lines(&log)?);
+        Ok(())
     }
 
     /// Kills the API server and starts it again.
@@ -302,7 +310,7 @@ impl ControlPlane {
 
     /// Everything the audited users asked so far.
     pub fn audit(&self) -> Result<Vec<Call>> {
-        audit::read(&self.folder.path.join("audit.log"))
+        audit::read(&self.folder.path.join("audit.log"), &self.starts)
     }
 }
 

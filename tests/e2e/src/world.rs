@@ -89,7 +89,7 @@ impl World {
             plane,
             namespace: String::new(),
             is_reference: args.reference,
-            is_complete: args.only.is_empty(),
+            is_complete: true,
             earlier: Vec::new(),
             program,
             binaries,

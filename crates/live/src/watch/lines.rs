@@ -46,7 +46,7 @@ impl Lines {
     pub(super) async fn next(&mut self) -> Result<Option<Line<'_>>, Broken> {
         loop {
             let rest = &self.buffer[self.searched..];
-            if let Some(length) = rest.iter().position(|byte| *byte == b'\n') {
+            if let Some(length) = memchr::memchr(b'\n', rest) {
                 let (start, end) = (self.start, self.searched + length);
                 (self.start, self.searched) = (end + 1, end + 1);
                 if self.buffer[start..end].iter().all(u8::is_ascii_whitespace) {

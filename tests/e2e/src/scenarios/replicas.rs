@@ -22,7 +22,7 @@ pub(crate) fn leader_killed(world: &mut World) -> Run<'_> {
         let (one, two) = (world.proxy()?, world.proxy()?);
         let leader = world.run_scheduler(Start::through(&one, Election::Quick)).await?;
         holder(world, None).await?;
-        world.run_scheduler(Start::through(&two, Election::Quick)).await?;
+        world.run_scheduler(Start::through(&two, Election::Off)).await?;
         one.inject(Fault::Hold.after(60));
         world.create_pods(many(&pod("pod", "100m", "64Mi"), 150)).await?;
         held(&one).await?;
@@ -44,7 +44,8 @@ pub(crate) fn leader_frozen(world: &mut World) -> Run<'_> {
         world.create_nodes(20, &node("node", "2", "16Gi", 110)).await?;
         let (one, two) = (world.proxy()?, world.proxy()?);
         // Slow enough to be frozen with most of the work ahead of it.
-        let mut slow = Start::through(&one, Election::Quick);
+        let mut slow = Start::through(&one, Election::Deployed);
+        slow.config["leaderElection"]["renewDeadline"] = "14s".into();
         slow.config["clientConnection"]["qps"] = 40.into();
         slow.config["clientConnection"]["burst"] = 10.into();
         let leader = world.run_scheduler(slow).await?;
@@ -66,7 +67,9 @@ pub(crate) fn leader_frozen(world: &mut World) -> Run<'_> {
         world.replicas[leader].scheduler.signal(Signal::Continue)?;
         world.must_exit(leader, 1, 15).await?;
         let more = binds(&one) - thawed;
-        let is_right = more == 0 || world.is_reference;
+        // One may have been frozen between its last look at the clock and the network, a moment
+        // nobody can close. It comes too late: that pod is bound.
+        let is_right = more <= 1 || world.is_reference;
         ensure!(is_right, "the former leader sent {more} binds after it was thawed");
         world.wait_bound(250, 60).await?;
         check::settled(world, &Expected { without_event, ..Expected::bound(250) }).await
