@@ -284,8 +284,8 @@ mod tests {
 
     #[test]
     fn a_crate_nobody_listed_is_noticed() {
-        let found = check_edge("kubenexus-live", "tokio", None);
-        assert!(found.contains("kubenexus-live has no line"), "{found}");
+        let found = check_edge("kubenexus-unknown", "tokio", None);
+        assert!(found.contains("kubenexus-unknown has no line"), "{found}");
     }
 
     #[test]
