@@ -23,6 +23,9 @@ const OWN: &str = "kubenexus-scheduler";
 pub(crate) fn run(args: &SchedulerArgs) -> Result<()> {
     log::start(args.verbosity, args.logging_format)?;
     let settings = settings(args)?;
+    for flag in args.without_effect() {
+        tracing::info!(flag, "this flag has no effect");
+    }
     if let Some(path) = &args.write_config_to {
         return write_config(&settings, path);
     }
@@ -160,6 +163,15 @@ mod tests {
         assert_eq!(settings.client_connection.qps_milli, 12_500);
         assert_eq!(settings.client_connection.kubeconfig.as_deref(), Some("a.conf"));
         assert_eq!(parsed(&[&config]).unwrap().client_connection.burst, 100);
+    }
+
+    #[test]
+    fn the_flags_of_kubeadm_are_accepted() {
+        let flags = "k --authentication-kubeconfig=/s --authorization-kubeconfig=/s \
+                     --bind-address=127.0.0.1 --kubeconfig=/s --leader-elect=true --profiling=false";
+        let args = Cli::try_parse_from(flags.split_whitespace()).unwrap().args;
+        let expected = ["--authentication-kubeconfig", "--authorization-kubeconfig", "--profiling"];
+        assert_eq!(args.without_effect(), expected);
     }
 
     #[test]

@@ -94,6 +94,31 @@ pub(crate) struct SchedulerArgs {
     )]
     pub(crate) authorization_always_allow_paths: Vec<String>,
 
+    /// Callers of /metrics are reviewed with the credentials of --kubeconfig
+    #[arg(
+        long,
+        value_name = "FILE",
+        help_heading = "Accepted from kube-scheduler, without effect"
+    )]
+    pub(crate) authentication_kubeconfig: Option<PathBuf>,
+    /// Callers of /metrics are reviewed with the credentials of --kubeconfig
+    #[arg(
+        long,
+        value_name = "FILE",
+        help_heading = "Accepted from kube-scheduler, without effect"
+    )]
+    pub(crate) authorization_kubeconfig: Option<PathBuf>,
+    /// No profiles of the running process are served
+    #[arg(
+        long,
+        value_name = "BOOL",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "true",
+        help_heading = "Accepted from kube-scheduler, without effect"
+    )]
+    pub(crate) profiling: Option<bool>,
+
     /// How much to log: 0 to 3 what happens, 4 and 5 each decision, 6 and more everything
     ///
     /// The environment variable RUST_LOG goes before it.
@@ -108,6 +133,18 @@ pub(crate) struct SchedulerArgs {
     /// How log lines are written
     #[arg(long, value_enum, default_value_t = LogFormat::Text, help_heading = "Log")]
     pub(crate) logging_format: LogFormat,
+}
+
+impl SchedulerArgs {
+    /// The flags that were given and do nothing.
+    pub(crate) fn without_effect(&self) -> Vec<&'static str> {
+        let flags = [
+            ("--authentication-kubeconfig", self.authentication_kubeconfig.is_some()),
+            ("--authorization-kubeconfig", self.authorization_kubeconfig.is_some()),
+            ("--profiling", self.profiling.is_some()),
+        ];
+        flags.into_iter().filter(|(_, is_given)| *is_given).map(|(flag, _)| flag).collect()
+    }
 }
 
 /// How log lines are written.
