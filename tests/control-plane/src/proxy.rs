@@ -110,3 +110,6 @@ impl Drop for Proxy {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -16,6 +16,8 @@ use anyhow::{Context as _, Result};
 use clap::Parser;
 use tokio::signal::unix::{SignalKind, signal};
 
+const REPOSITORY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+
 /// Runs scenarios, one after the other, with one line for each.
 ///
 /// Exits with 1 if a scenario fails and with 2 if the suite itself does not work.
@@ -43,7 +45,7 @@ struct Args {
     #[arg(long)]
     keep: bool,
     /// Where `examples` and `deploy` are.
-    #[arg(long, value_name = "FOLDER", default_value = concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))]
+    #[arg(long, value_name = "FOLDER", default_value = REPOSITORY)]
     repository: PathBuf,
 }
 

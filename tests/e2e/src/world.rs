@@ -89,7 +89,7 @@ impl World {
             plane,
             namespace: String::new(),
             is_reference: args.reference,
-            is_complete: true,
+            is_complete: args.only.is_empty(),
             earlier: Vec::new(),
             program,
             binaries,

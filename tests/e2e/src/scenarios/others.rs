@@ -17,7 +17,7 @@ pub(crate) fn other_schedulers(world: &mut World) -> Run<'_> {
         world.create_nodes(2, &node("node", "4", "16Gi", 110)).await?;
         let (mut placed, mut pending) = (pod("placed", "3", "64Mi"), pod("pending", "1", "64Mi"));
         for theirs in [&mut placed, &mut pending] {
-            theirs["spec"]["schedulerName"] = SCHEDULER.into();
+            theirs["spec"]["schedulerName"] = "somebody-else".into();
         }
         world.create_pods([placed, pending].into_iter()).await?;
         bind(world, "placed", "node-0").await?;
@@ -133,7 +133,7 @@ pub(crate) fn nominated(world: &mut World) -> Run<'_> {
 async fn nominate(world: &World, name: &str, cpu: &str) -> Result<Option<String>> {
     world.create_pods(gated(name, cpu).into_iter()).await?;
     let path = format!("/api/v1/namespaces/{}/pods/{name}", world.namespace);
-    let status = json!({"status": {"nominatedNodeName": "node-2"}});
+    let status = json!({"status": {"nominatedNodeName": "node-1"}});
     world.patch(&format!("{path}/status"), &status).await?;
     world.patch(&path, &json!({"spec": {"schedulingGates": null}})).await?;
     let what = format!("{name} to be decided and its nomination to be taken back");

@@ -44,7 +44,7 @@ async fn allow_metrics(world: &World) -> Result<()> {
     let binding = json!({
         "metadata": {"name": "metrics-reader"},
         "roleRef": {"apiGroup": group, "kind": "ClusterRole", "name": "metrics-reader"},
-        "subjects": [{"apiGroup": group, "kind": "User", "name": User::Nobody.name()}],
+        "subjects": [{"apiGroup": group, "kind": "User", "name": User::Reader.name()}],
     });
     world.plane.create(&format!("{rbac}/clusterrolebindings"), [binding].into_iter()).await
 }

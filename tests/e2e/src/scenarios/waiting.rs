@@ -17,9 +17,7 @@ use crate::world::{Start, World, condition_of, name_of, node_of};
 pub(crate) fn fits_nowhere(world: &mut World) -> Run<'_> {
     Box::pin(async move {
         make_hard_nodes(world).await?;
-        let mut start = Start::plain(Election::Quick);
-        start.config["profiles"][0]["plugins"] = json!({"multiPoint": {"disabled": [{"name": "DefaultPreemption"}]}});
-        world.run_scheduler(start).await?;
+        world.run_scheduler(Start::plain(Election::Quick)).await?;
         world.run_kube_scheduler().await?;
         world.apply_example("fits-nowhere.yaml").await?;
         let ours = world.pods().await?;
@@ -172,7 +170,7 @@ pub(crate) fn waits_for_node(world: &mut World) -> Run<'_> {
         let selector = pods.first().and_then(|pod| pod.spec.as_ref()?.node_selector.clone());
         let selector = selector.context("examples/waits-for-node.yaml has no nodeSelector")?;
         let mut cure = node("cure", "4", "16Gi", 110);
-        cure["metadata"]["labels"] = json!({"other": selector.len().to_string()});
+        cure["metadata"]["labels"] = json!(selector);
         world.create_nodes(1, &cure).await?;
         let pods = world.wait_running(pods.len(), 30).await?;
         let is_right = pods.iter().all(|pod| node_of(pod) == Some("cure-0"));
