@@ -16,6 +16,7 @@ use crate::Args;
 use crate::contender::Contender;
 use crate::figures::Figures;
 use crate::stage::Programs;
+use crate::usage::Neighbours;
 
 /// What can be measured by itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -127,6 +128,7 @@ pub(crate) async fn run(args: &Args) -> Result<bool> {
         let began = Instant::now();
         let name = part.to_possible_value().expect("no part is hidden").get_name().to_owned();
         eprintln!("measuring {name}");
+        let neighbours = Neighbours::watch(&[])?;
         let measured = match part {
             Part::Throughput => throughput::measure(&mut bench).await,
             Part::Arrival => throughput::measure_arrival(&mut bench).await,
@@ -140,7 +142,10 @@ pub(crate) async fn run(args: &Args) -> Result<bool> {
             eprintln!("bench-live: {name}: {error:#}");
             all_measured = false;
         }
-        eprintln!("measured {name} in {:.0} s", began.elapsed().as_secs_f64());
+        let others = neighbours.cores(&[])?;
+        bench.figures.put(format!("live_others_cores_{}", name.replace('-', "_")), others);
+        let seconds = began.elapsed().as_secs_f64();
+        eprintln!("measured {name} in {seconds:.0} s; neighbours used {others:.2} cores");
     }
     bench.figures.print();
     Ok(all_measured)

@@ -9,6 +9,7 @@ use tokio::time::sleep;
 use crate::contender::{Contender, Running};
 use crate::objects::Workload;
 use crate::stage::Stage;
+use crate::usage::Neighbours;
 use crate::watch::Bound;
 
 /// How long it may take until all pods are bound.
@@ -52,16 +53,21 @@ pub(crate) struct Measured {
     pub(crate) events: usize,
     /// Seconds from the last binding to the last event.
     pub(crate) events_seconds: f64,
+    /// Cores that were busy with something else.
+    pub(crate) others_cores: f64,
 }
 
 /// Runs a contender against a plan. The pods are gone afterwards.
 pub(crate) async fn run(stage: &Stage, contender: Contender, plan: Plan) -> Result<Measured> {
     let namespace = stage.namespace().await?;
+    let neighbours = Neighbours::watch(&stage.pids())?;
     let measured = measure(stage, contender, plan, &namespace).await;
     stage.delete_pods(&namespace).await?;
-    let measured = measured?;
+    let others_cores = neighbours.cores(&stage.pids())?;
+    let measured = Measured { others_cores, ..measured? };
     eprintln!(
-        "  {:>26} {:>6.0} pods/s {:>6.0} us CPU/pod {:>6.1} MiB, {} events {:.1} s later",
+        "  {:>26} {:>6.0} pods/s {:>6.0} us CPU/pod {:>6.1} MiB, {} events {:.1} s later, \
+         neighbours {others_cores:.2} cores",
         contender.title(),
         measured.rate,
         measured.cpu_us,
@@ -107,6 +113,7 @@ async fn measure(
         peak_mib: running.peak_mib()?,
         events: events.0,
         events_seconds: events.1,
+        others_cores: 0.0,
     };
     running.kill()?;
     Ok(measured)

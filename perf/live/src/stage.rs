@@ -78,6 +78,11 @@ impl Stage {
         self.delete_pods(&namespace).await
     }
 
+    /// The processes of the control plane.
+    pub(crate) fn pids(&self) -> Vec<u32> {
+        self.plane.pids().iter().map(|(_, pid)| *pid).collect()
+    }
+
     /// Makes a namespace.
     pub(crate) async fn namespace(&self) -> Result<String> {
         let number = self.namespaces.get() + 1;

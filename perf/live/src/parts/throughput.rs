@@ -73,10 +73,23 @@ fn table(what: &str, pods: usize, rows: &[Row]) {
     let repeats = rows.first().map_or(0, |(_, measured)| measured.len());
     println!("\nThroughput: {pods} {what}; median of {repeats}.");
     println!("CPU is that of the contender, from before its first write to after its last, and");
-    println!("from its start. The last column is from the last binding to the last event.\n");
     println!(
-        "{:<26} {:>7} {:>13} {:>8} {:>9} {:>8} {:>8} {:>7} {:>7} {:>6}",
-        "", "pods/s", "lowest-top", "of null", "of 2nd", "us/pod", "us/life", "MiB", "events", "s"
+        "from its start. Then: seconds from the last binding to the last event, and cores that"
+    );
+    println!("were busy with something else.\n");
+    println!(
+        "{:<26} {:>6} {:>11} {:>7} {:>6} {:>6} {:>7} {:>6} {:>6} {:>5} {:>6}",
+        "",
+        "pods/s",
+        "lowest-top",
+        "of null",
+        "of 2nd",
+        "us/pod",
+        "us/life",
+        "MiB",
+        "events",
+        "s",
+        "others"
     );
     for (contender, measured) in rows {
         let middle_of = |what: fn(&Measured) -> f64| median(measured.iter().map(what));
@@ -88,7 +101,7 @@ fn table(what: &str, pods: usize, rows: &[Row]) {
         let lowest = measured.iter().map(|m| m.rate).fold(f64::INFINITY, f64::min);
         let highest = measured.iter().map(|m| m.rate).fold(0.0, f64::max);
         println!(
-            "{:<26} {rate:>7.0} {:>13} {:>8} {:>9} {:>8.0} {:>8.0} {:>7.1} {:>7.0} {:>6.1}",
+            "{:<26} {rate:>6.0} {:>11} {:>7} {:>6} {:>6.0} {:>7.0} {:>6.1} {:>6.0} {:>5.1} {:>6.2}",
             contender.title(),
             format!("{lowest:.0}-{highest:.0}"),
             share(Contender::NullBinder),
@@ -98,6 +111,7 @@ fn table(what: &str, pods: usize, rows: &[Row]) {
             middle_of(|m| m.peak_mib),
             middle_of(|m| m.events as f64),
             middle_of(|m| m.events_seconds),
+            middle_of(|m| m.others_cores),
         );
     }
 }
