@@ -167,8 +167,8 @@ mod tests {
 
     #[test]
     fn the_flags_of_kubeadm_are_accepted() {
-        let flags = "k --authentication-kubeconfig=/s --authorization-kubeconfig=/s --kubeconfig=/s \
-                     --bind-address=127.0.0.1 --leader-elect=true --profiling=false";
+        let flags = "k --authentication-kubeconfig=/s --authorization-kubeconfig=/s \
+                     --kubeconfig=/s --bind-address=127.0.0.1 --leader-elect --profiling=false";
         let args = Cli::try_parse_from(flags.split_whitespace()).unwrap().args;
         let expected = ["--authentication-kubeconfig", "--authorization-kubeconfig", "--profiling"];
         assert_eq!(args.without_effect(), expected);
