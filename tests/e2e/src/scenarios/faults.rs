@@ -29,7 +29,8 @@ pub(crate) fn apiserver_restart(world: &mut World) -> Run<'_> {
         world.wait_bound(300, 90).await?;
         let lost = proxy.record().iter().filter(|it| it.is_bind() && it.code.is_none()).count();
         ensure!(lost > 0, "no bind met the server that was not there");
-        check::settled(world, &Expected::bound(300)).await
+        let expected = Expected { is_audit_lost: true, ..Expected::bound(300) };
+        check::settled(world, &expected).await
     })
 }
 
