@@ -16,7 +16,7 @@ use model::PodKey;
 use tokio::sync::Notify;
 use tracing::{debug, warn};
 
-use crate::client::{ask, request, status_message};
+use crate::client::{Answer, ask, request, status_message};
 use crate::dispatch::{name, pod_path};
 use crate::feed::{Feed, Input};
 use crate::limit::Limiter;
@@ -230,10 +230,7 @@ impl Writes {
                 {
                     return true;
                 }
-                Ok(answer)
-                    if answer.status.is_client_error()
-                        && answer.status != StatusCode::TOO_MANY_REQUESTS =>
-                {
+                Ok(answer) if is_final(&answer) => {
                     let message = status_message(&answer.body);
                     // Of a pod that is gone nobody has to be told.
                     if answer.status == StatusCode::NOT_FOUND {
@@ -283,6 +280,18 @@ impl Writes {
                 (Method::PATCH, path, "application/strategic-merge-patch+json", body, pod)
             }
         }
+    }
+}
+
+/// Whether another try would be answered alike.
+fn is_final(answer: &Answer) -> bool {
+    match answer.status {
+        StatusCode::TOO_MANY_REQUESTS => false,
+        // A server that has just started does not know yet what we may do.
+        StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => {
+            status_message(&answer.body).contains("is being terminated")
+        }
+        status => status.is_client_error(),
     }
 }
 

@@ -16,9 +16,18 @@ struct Bench {
 }
 
 fn bench(code: u16) -> Bench {
-    let (client, log) = server(move |_| async move {
-        tokio::time::sleep(Duration::from_millis(10)).await;
-        Some((code, "{}".into()))
+    bench_after(0, 0, code)
+}
+
+/// The server answers so many requests with one code, and the rest with another.
+fn bench_after(first: usize, first_code: u16, code: u16) -> Bench {
+    let answered = Arc::new(AtomicUsize::new(0));
+    let (client, log) = server(move |_| {
+        let is_first = answered.fetch_add(1, Ordering::Relaxed) < first;
+        async move {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+            Some((if is_first { first_code } else { code }, "{}".into()))
+        }
     });
     let (feed, inbox) = feed();
     let metrics = Arc::new(Metrics::new(["s"], "host", "lease"));
@@ -75,7 +84,7 @@ async fn while_bindings_are_out_there_is_only_a_trickle() {
 
 #[tokio::test(start_paused = true)]
 async fn a_condition_that_is_refused_is_reported() {
-    let bench = bench(403);
+    let bench = bench(422);
     bench.writes.tell(tell("a"));
     bench.writes.flushed().await;
     let told = bench.inbox.try_iter().next();
@@ -93,4 +102,14 @@ async fn a_full_queue_drops_the_oldest_event() {
     assert_eq!(queues.events.len(), QUEUE_MAX);
     let Some(Write::Event { pod, .. }) = queues.events.front() else { panic!("events only") };
     assert_eq!(&*pod.name, "p1");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_does_not_know_our_rights_yet_is_asked_again() {
+    for code in [401, 403, 429, 500, 503] {
+        let bench = bench_after(3, code, 201);
+        bench.writes.push(Write::scheduled(pod("a"), "n1".into(), "s".into()));
+        bench.writes.flushed().await;
+        assert_eq!(bench.log.lock().unwrap().len(), 4, "{code}");
+    }
 }

@@ -66,9 +66,8 @@ pub(crate) fn leader_frozen(world: &mut World) -> Run<'_> {
         world.replicas[leader].scheduler.signal(Signal::Continue)?;
         world.must_exit(leader, 1, 15).await?;
         let more = binds(&one) - thawed;
-        // One may have been frozen between its last look at the clock and the network, a moment
-        // nobody can close. It comes too late: that pod is bound.
-        let is_right = more <= 1 || world.is_reference;
+        // kube-scheduler does not look before it sends.
+        let is_right = more == 0 || world.is_reference;
         ensure!(is_right, "the former leader sent {more} binds after it was thawed");
         world.wait_bound(250, 60).await?;
         check::settled(world, &Expected { without_event, ..Expected::bound(250) }).await
