@@ -98,7 +98,7 @@ impl Binder {
                 "metadata": {"name": pod.name, "namespace": pod.namespace, "uid": pod.uid},
                 "target": {"apiVersion": "v1", "kind": "Node", "name": &*node},
             });
-            must(client::post(&client, &path, binding.to_string().into()).await);
+            must(client::bind(&client, &path, binding.to_string().into()).await);
             drop(permit);
             if let Some(events) = events {
                 // Whoever writes them lives as long as this process.
