@@ -7,13 +7,12 @@ use std::sync::Arc;
 use anyhow::{Context as _, Result};
 use jiff::Timestamp;
 use kube::Client;
-use serde::Deserialize;
 use serde_json::json;
 use tokio::sync::{Semaphore, mpsc};
 
 use crate::objects::SCHEDULER;
 use crate::stage::pods_path;
-use crate::watch::{Meta, Pod, Watch};
+use crate::watch::{Meta, Page, Pod, Watch};
 use crate::{client, objects};
 
 /// What it prints once it waits for pods.
@@ -44,7 +43,7 @@ pub(crate) struct Args {
 /// Binds pods, and then sleeps until it is ended.
 pub(crate) async fn run(args: &Args) -> Result<()> {
     let client = client::of_kubeconfig(&args.kubeconfig).await?;
-    let nodes = list(&client, "/api/v1/nodes").await?;
+    let (nodes, _) = list(&client, "/api/v1/nodes").await?;
     let nodes = nodes.into_iter().map(|node| node.metadata.name.into()).collect();
     let (events, bound) = mpsc::unbounded_channel();
     let events = args.watch.then_some(events);
@@ -53,7 +52,7 @@ pub(crate) async fn run(args: &Args) -> Result<()> {
         tokio::spawn(write_events(binder.client.clone(), bound));
         return binder.follow().await;
     }
-    let pods = list(&binder.client, &pods_path(&args.namespace)).await?;
+    let (pods, _) = list(&binder.client, &pods_path(&args.namespace)).await?;
     println!("{READY}");
     for pod in pods {
         binder.bind(pod.metadata).await?;
@@ -74,14 +73,24 @@ struct Binder {
 impl Binder {
     /// Binds what a watch of all pods shows, as a scheduler has it.
     async fn follow(&mut self) -> Result<()> {
-        let mut watch = Watch::open(&self.client, "/api/v1/pods?".into()).await?;
+        let (pods, version) = list(&self.client, "/api/v1/pods").await?;
+        let mut watch = Watch::open(&self.client, "/api/v1/pods?".into(), version).await?;
         println!("{READY}");
+        for pod in pods {
+            self.bind_waiting(pod).await?;
+        }
         loop {
             let pod = watch.added().await?;
-            if pod.spec.node_name.is_empty() && pod.spec.scheduler_name == SCHEDULER {
-                self.bind(pod.metadata).await?;
-            }
+            self.bind_waiting(pod).await?;
         }
+    }
+
+    /// Binds a pod that waits for the scheduler in whose place this is.
+    async fn bind_waiting(&mut self, pod: Pod) -> Result<()> {
+        if pod.spec.node_name.is_empty() && pod.spec.scheduler_name == SCHEDULER {
+            self.bind(pod.metadata).await?;
+        }
+        Ok(())
     }
 
     /// Sends a binding as soon as one more may be on its way.
@@ -144,25 +153,15 @@ fn event(pod: &Meta, node: &str) -> String {
     .to_string()
 }
 
-/// Everything at a path. Nodes have names too, and nothing else of them is needed.
-async fn list(client: &Client, path: &str) -> Result<Vec<Pod>> {
-    #[derive(Deserialize)]
-    struct Page {
-        metadata: PageMeta,
-        items: Vec<Pod>,
-    }
-    #[derive(Deserialize)]
-    struct PageMeta {
-        #[serde(default)]
-        r#continue: String,
-    }
+/// Everything at a path, and the version of that.
+async fn list(client: &Client, path: &str) -> Result<(Vec<Pod>, String)> {
     let (mut all, mut next) = (Vec::new(), String::new());
     loop {
         let body = client::get(client, &format!("{path}?limit={PAGE}&continue={next}")).await?;
         let page: Page = serde_json::from_slice(&body).with_context(|| format!("list {path}"))?;
         all.extend(page.items);
         if page.metadata.r#continue.is_empty() {
-            return Ok(all);
+            return Ok((all, page.metadata.resource_version));
         }
         next = page.metadata.r#continue;
     }
@@ -172,9 +171,9 @@ fn permits(count: usize) -> Arc<Semaphore> {
     Arc::new(Semaphore::new(count))
 }
 
-fn must(result: Result<()>) {
-    if let Err(error) = result {
+fn must<T>(result: Result<T>) -> T {
+    result.unwrap_or_else(|error| {
         eprintln!("null binder: {error:#}");
         std::process::exit(1);
-    }
+    })
 }

@@ -38,20 +38,37 @@ pub(crate) struct Spec {
     pub(crate) scheduler_name: String,
 }
 
+/// A page of a list. Nodes have names too, and nothing else of them is needed.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Page {
+    pub(crate) metadata: PageMeta,
+    pub(crate) items: Vec<Pod>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct PageMeta {
+    /// What the list shows, on all pages.
+    pub(crate) resource_version: String,
+    /// Names the next page; empty on the last.
+    #[serde(default)]
+    pub(crate) r#continue: String,
+}
+
 /// A watch that goes on where it was when the server ends it. Servers do that to a watch that does
 /// not take events fast enough, and on a busy machine nothing is fast enough.
 pub(crate) struct Watch {
     client: Client,
     path: String,
     lines: Option<Lines>,
-    /// Everything up to here was seen; empty at first.
+    /// Everything up to here was seen.
     version: String,
 }
 
 impl Watch {
-    /// Opens a watch, which first shows what is there already. More parameters can follow `path`.
-    pub(crate) async fn open(client: &Client, path: String) -> Result<Self> {
-        let mut watch = Self { client: client.clone(), path, lines: None, version: String::new() };
+    /// Opens a watch for what happens after a version. More parameters can follow `path`.
+    pub(crate) async fn open(client: &Client, path: String, version: String) -> Result<Self> {
+        let mut watch = Self { client: client.clone(), path, lines: None, version };
         watch.lines().await?;
         Ok(watch)
     }
@@ -145,7 +162,9 @@ pub(crate) struct BoundPod {
 impl Bound {
     pub(crate) async fn open(client: &Client, namespace: &str) -> Result<Self> {
         let path = format!("/api/v1/namespaces/{namespace}/pods?fieldSelector=spec.nodeName!%3D&");
-        Ok(Self(Watch::open(client, path).await?))
+        let body = client::get(client, &format!("{path}limit=1")).await?;
+        let page: Page = serde_json::from_slice(&body).with_context(|| format!("list {path}"))?;
+        Ok(Self(Watch::open(client, path, page.metadata.resource_version).await?))
     }
 
     /// The next pod that came onto a node.
