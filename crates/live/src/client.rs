@@ -20,6 +20,7 @@ use kube::config::{KubeConfigOptions, Kubeconfig};
 use tower::{BoxError, ServiceBuilder, ServiceExt as _};
 
 use crate::lease::Leadership;
+use crate::metrics::Metrics;
 use fence::Fenced;
 
 /// A silent connection is asked whether it lives after this long, and again every third of it.
@@ -142,6 +143,19 @@ pub(crate) async fn ask(
         Ok(result) => result,
         Err(_) => Err(NoAnswer::Silence(patience)),
     }
+}
+
+/// As [`ask`], and counted: all requests that carry out decisions.
+pub(crate) async fn ask_counted(
+    client: &kube::Client,
+    metrics: &Metrics,
+    request: Request<Body>,
+    patience: Duration,
+) -> Result<Answer, NoAnswer> {
+    let method = request.method().clone();
+    let result = ask(client, request, patience).await;
+    metrics.request(&method, result.as_ref().ok().map(|answer| answer.status));
+    result
 }
 
 fn retry_after<B>(response: &Response<B>) -> Option<Duration> {

@@ -24,7 +24,7 @@ use crate::serve::Health;
 use notes::Notes;
 
 /// Bindings that may be out at a time.
-pub(crate) const BINDS_MAX: usize = 64;
+const BINDS_MAX: usize = 64;
 /// Inputs taken in, and decisions made, before the other gets its turn.
 const BATCH: usize = 256;
 /// The longest sleep.

@@ -16,7 +16,7 @@ use model::PodKey;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tracing::{debug, warn};
 
-use crate::client::{Answer, NoAnswer, ask, request, status_message};
+use crate::client::{Answer, NoAnswer, ask_counted, request, status_message};
 use crate::feed::{Feed, Input, Outcome, Refusal};
 use crate::lease::Leadership;
 use crate::limit::Limiter;
@@ -68,10 +68,10 @@ async fn carry_out(dispatch: Arc<Dispatch>, bind: Bind) {
         return;
     };
     let Bind { pod, node, scheduler, attempt, began, arrived, tries, .. } = bind;
+    let seconds = began.elapsed().as_secs_f64();
     match &result {
         Ok(()) => {
             dispatch.metrics.bind_ended(BindOutcome::Bound);
-            let seconds = began.elapsed().as_secs_f64();
             dispatch.metrics.attempt(&scheduler, Attempt::Scheduled, seconds);
             dispatch.metrics.sli(tries, arrived.elapsed().as_secs_f64());
             dispatch.writes.push(Write::scheduled(pod.clone(), node, scheduler));
@@ -80,7 +80,6 @@ async fn carry_out(dispatch: Arc<Dispatch>, bind: Bind) {
             let message = refusal.message.as_deref().unwrap_or("gone, or bound by somebody else");
             warn!(pod = %name(&pod), %node, message, "a binding was refused");
             dispatch.metrics.bind_ended(BindOutcome::Refused);
-            let seconds = began.elapsed().as_secs_f64();
             dispatch.metrics.attempt(&scheduler, Attempt::Error, seconds);
             dispatch.writes.wake();
         }
@@ -138,9 +137,7 @@ impl Dispatch {
     async fn post(&self, bind: &Bind) -> Result<Answer, NoAnswer> {
         let path = format!("{}/binding", pod_path(&bind.pod));
         let request = request(Method::POST, &path, "application/json", bind.body.clone());
-        let result = ask(&self.binder, request, PATIENCE).await;
-        self.metrics.request(&Method::POST, result.as_ref().ok().map(|answer| answer.status));
-        result
+        ask_counted(&self.binder, &self.metrics, request, PATIENCE).await
     }
 
     /// What an answer means.
@@ -173,9 +170,7 @@ impl Dispatch {
         let mut backoff = BACKOFF_MIN;
         loop {
             let request = request(Method::GET, &pod_path(&bind.pod), "application/json", vec![]);
-            let result = ask(&self.client, request, PATIENCE).await;
-            self.metrics.request(&Method::GET, result.as_ref().ok().map(|answer| answer.status));
-            match result {
+            match ask_counted(&self.client, &self.metrics, request, PATIENCE).await {
                 Ok(answer) if answer.status.is_success() => {
                     if let Some(whereabouts) = whereabouts(&answer.body, bind) {
                         return whereabouts;

@@ -16,7 +16,7 @@ use model::PodKey;
 use tokio::sync::Notify;
 use tracing::{debug, warn};
 
-use crate::client::{Answer, ask, request, status_message};
+use crate::client::{Answer, ask_counted, request, status_message};
 use crate::dispatch::{name, pod_path};
 use crate::feed::{Feed, Input};
 use crate::limit::Limiter;
@@ -220,10 +220,7 @@ impl Writes {
                 Write::Condition { .. } => self.limiter.pass().await,
             }
             let request = request(method.clone(), &path, content_type, body.clone());
-            let result = ask(&self.client, request, PATIENCE).await;
-            let status = result.as_ref().ok().map(|answer| answer.status);
-            self.metrics.request(&method, status);
-            match result {
+            match ask_counted(&self.client, &self.metrics, request, PATIENCE).await {
                 // An event of this name is there: an earlier try arrived after all.
                 Ok(answer)
                     if answer.status.is_success() || answer.status == StatusCode::CONFLICT =>

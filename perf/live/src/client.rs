@@ -67,23 +67,11 @@ pub(crate) async fn get(client: &Client, path: &str) -> Result<Bytes> {
 
 /// Sends an object in JSON.
 pub(crate) async fn post(client: &Client, path: &str, object: Vec<u8>) -> Result<()> {
-    let (status, body) = post_any(client, path, object).await?;
-    expect_success(path, status, &body)
-}
-
-/// Sends a binding. A conflict is the same binding that arrived before.
-pub(crate) async fn bind(client: &Client, path: &str, binding: Vec<u8>) -> Result<()> {
-    match post_any(client, path, binding).await? {
-        (StatusCode::CONFLICT, _) => Ok(()),
-        (status, body) => expect_success(path, status, &body),
-    }
-}
-
-async fn post_any(client: &Client, path: &str, object: Vec<u8>) -> Result<(StatusCode, Bytes)> {
     let request = Request::post(path)
         .header(header::ACCEPT, "application/json")
         .header(header::CONTENT_TYPE, "application/json");
-    send(client, request.body(Body::from(object))?).await
+    let (status, body) = send(client, request.body(Body::from(object))?).await?;
+    expect_success(path, status, &body)
 }
 
 /// Deletes everything under a path, at once.

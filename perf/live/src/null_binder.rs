@@ -107,7 +107,7 @@ impl Binder {
                 "metadata": {"name": pod.name, "namespace": pod.namespace, "uid": pod.uid},
                 "target": {"apiVersion": "v1", "kind": "Node", "name": &*node},
             });
-            must(client::bind(&client, &path, binding.to_string().into()).await);
+            must(client::post(&client, &path, binding.to_string().into()).await);
             drop(permit);
             if let Some(events) = events {
                 // Whoever writes them lives as long as this process.
@@ -171,9 +171,9 @@ fn permits(count: usize) -> Arc<Semaphore> {
     Arc::new(Semaphore::new(count))
 }
 
-fn must<T>(result: Result<T>) -> T {
-    result.unwrap_or_else(|error| {
+fn must(result: Result<()>) {
+    if let Err(error) = result {
         eprintln!("null binder: {error:#}");
         std::process::exit(1);
-    })
+    }
 }
