@@ -81,9 +81,9 @@ mod tests {
     use model::{Attempt, Effect, Event, Millis, Taint, Time, Toleration};
 
     use super::*;
-    use crate::cluster::{Fate, Group, NodePlan};
+    use crate::plan::{Gates, Job, NodePlan};
     use crate::quantities::{amounts, requests};
-    use crate::workload::{self, Job};
+    use crate::workload;
 
     /// A node of two CPUs and two pods of one and a half each, ready to be placed wrongly.
     fn world(change: impl FnOnce(&mut NodePlan, &mut Job)) -> (World, NodeAt, [PodAt; 2]) {
@@ -93,7 +93,7 @@ mod tests {
             pods_max: 110,
             ..model::NodeFacts::default()
         };
-        let mut plan = NodePlan { group: Group::General, fate: Fate::Stays, facts };
+        let mut plan = NodePlan::new("general", facts);
         let mut job = workload::plan(1, &[], Millis::seconds(60)).remove(0);
         job.at = Time(0);
         job.pods = 2;
@@ -149,7 +149,9 @@ mod tests {
 
     #[test]
     fn a_gated_pod_that_is_placed_is_caught() {
-        let (world, node, [pod, _]) = world(|_, job| job.gated_for = Some(Millis::seconds(10)));
+        let (world, node, [pod, _]) = world(|_, job| {
+            job.gates = Some(Gates { names: ["quota".into()].into(), lifted_after: None });
+        });
         let caught = check(&world, pod, node).unwrap_err();
         assert!(caught.to_string().ends_with("but it was kept back by a gate"), "{caught}");
     }

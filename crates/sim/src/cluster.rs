@@ -3,6 +3,7 @@
 use model::{Effect, Millis, NodeFacts, Taint, Time};
 
 use crate::dice::{Dice, Stream};
+use crate::plan::{Fate, NodePlan};
 use crate::quantities::{GIB_IN_MIB, amounts};
 
 pub(crate) const POOL: &str = "pool";
@@ -72,26 +73,8 @@ impl Group {
     }
 }
 
-/// What becomes of a node.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Fate {
-    /// There from the start, to the end.
-    Stays,
-    /// Joins at this time.
-    Joins(Time),
-    /// Closed to new pods for a while.
-    Closes { from: Time, until: Time },
-    /// Closed, emptied and taken away, beginning at this time.
-    Leaves(Time),
-}
-
-/// A node to be.
-#[derive(Clone, Debug)]
-pub(crate) struct NodePlan {
-    pub(crate) group: Group,
-    pub(crate) fate: Fate,
-    pub(crate) facts: NodeFacts,
-}
+/// How long after a node is closed its pods are evicted, and how long after that it is gone.
+const DRAIN: Millis = Millis::seconds(30);
 
 /// All nodes of a cluster, present and future.
 pub(crate) fn plan(seed: u64, nodes: u32, span: Millis) -> Vec<NodePlan> {
@@ -103,22 +86,30 @@ pub(crate) fn plan(seed: u64, nodes: u32, span: Millis) -> Vec<NodePlan> {
     let mut plans = Vec::new();
     for (group, count) in sizes {
         for number in 1..=count {
-            let fate = fate(&mut dice, group, span);
-            plans.push(NodePlan { group, fate, facts: facts(&mut dice, group, number) });
+            let (joins, fates) = fates(&mut dice, group, span);
+            let facts = facts(&mut dice, group, number);
+            plans.push(NodePlan { joins, fates, ..NodePlan::new(group.name(), facts) });
         }
     }
     plans
 }
 
-fn fate(dice: &mut Dice, group: Group, span: Millis) -> Fate {
+/// When a node joins, and what becomes of it.
+fn fates(dice: &mut Dice, group: Group, span: Millis) -> (Time, Vec<(Time, Fate)>) {
     // Spot nodes leave more often: that is why they are cheap.
     let leaving = if group == Group::Spot { 12 } else { 1 };
     let at = Time(dice.between(span.0 / 10, span.0 * 8 / 10));
+    let start = Time::default();
     match dice.between(0, 99) {
-        draw if draw < 4 => Fate::Joins(at),
-        draw if draw < 6 => Fate::Closes { from: at, until: at + Millis(span.0 / 10) },
-        draw if draw < 6 + leaving => Fate::Leaves(at),
-        _ => Fate::Stays,
+        draw if draw < 4 => (at, Vec::new()),
+        draw if draw < 6 => {
+            (start, vec![(at, Fate::Closes), (at + Millis(span.0 / 10), Fate::Opens)])
+        }
+        draw if draw < 6 + leaving => {
+            let gone = at + DRAIN + DRAIN;
+            (start, vec![(at, Fate::Closes), (at + DRAIN, Fate::Drains), (gone, Fate::Leaves)])
+        }
+        _ => (start, Vec::new()),
     }
 }
 
@@ -154,16 +145,16 @@ mod tests {
             assert_eq!(plans.len() as u32, nodes);
         }
         let plans = plan(1, 200, Millis::seconds(60));
-        let count = |group| plans.iter().filter(|plan| plan.group == group).count();
-        assert_eq!(Group::ALL.map(count), [110, 30, 12, 18, 30]);
+        let of = |group: Group| plans.iter().filter(move |plan| *plan.pool == *group.name());
+        assert_eq!(Group::ALL.map(|group| of(group).count()), [110, 30, 12, 18, 30]);
     }
 
     #[test]
     fn some_nodes_come_late_close_and_leave() {
         let plans = plan(42, 200, Millis::seconds(3600));
-        let has = |is: fn(&Fate) -> bool| plans.iter().any(|plan| is(&plan.fate));
-        assert!(has(|fate| matches!(fate, Fate::Joins(_))));
-        assert!(has(|fate| matches!(fate, Fate::Closes { .. })));
-        assert!(has(|fate| matches!(fate, Fate::Leaves(_))));
+        let has = |fate| plans.iter().any(|plan| plan.fates.iter().any(|(_, f)| *f == fate));
+        assert!(plans.iter().any(|plan| plan.joins > Time::default()));
+        assert!(has(Fate::Opens));
+        assert!(has(Fate::Leaves));
     }
 }

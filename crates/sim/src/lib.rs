@@ -3,7 +3,7 @@
 //! An embedded cluster in memory: nodes come and go, pods arrive, bindings take a moment and are
 //! sometimes refused, pods run and end. The engine that schedules it is the real one. Time is
 //! virtual and moves from one happening to the next; chance comes from a seed. Nothing here reads
-//! a clock, so the same options lead to the same [`Report`], byte for byte.
+//! a clock, so the same [`Plan`] leads to the same [`Report`], byte for byte.
 
 mod checkers;
 mod cluster;
@@ -11,11 +11,15 @@ mod demo;
 mod dice;
 mod fingerprint;
 mod meter;
+mod plan;
 mod quantities;
 mod report;
+mod run;
 mod workload;
 mod world;
 
 pub use checkers::Violation;
-pub use demo::{Demo, Options, Progress};
-pub use report::{GroupReport, KindReport, Placement, PodCounts, Report, Share, WaitingReport};
+pub use demo::Demo;
+pub use plan::{Fate, Gates, Job, NodePlan, Plan};
+pub use report::{Placement, PodCounts, PoolReport, Report, Share, TenantReport, WaitingReport};
+pub use run::{Progress, Run};

@@ -1,11 +1,10 @@
-//! How full each node group is: at this moment, and on average so far.
+//! How full each pool of nodes is: at this moment, and on average so far.
 
 use model::Millis;
 
-use crate::cluster::Group;
 use crate::quantities::Columns;
 
-/// What is requested of a group and what it offers, now and summed over time.
+/// What is requested of a pool and what it offers, now and summed over time.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Gauge {
     pub(crate) requested: Columns,
@@ -15,15 +14,23 @@ pub(crate) struct Gauge {
     pub(crate) offered_ms: [i128; 3],
 }
 
-/// Gauges of all groups.
-#[derive(Clone, Debug, Default)]
+/// A pool of nodes, by its place in the order in which pools first appear.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct PoolAt(pub(crate) usize);
+
+/// Gauges of all pools.
+#[derive(Clone, Debug)]
 pub(crate) struct Meter {
-    gauges: [Gauge; Group::ALL.len()],
+    gauges: Vec<Gauge>,
 }
 
 impl Meter {
-    pub(crate) fn gauge(&self, group: Group) -> &Gauge {
-        &self.gauges[group as usize]
+    pub(crate) fn new(pools: usize) -> Self {
+        Self { gauges: vec![Gauge::default(); pools] }
+    }
+
+    pub(crate) fn gauge(&self, pool: PoolAt) -> &Gauge {
+        &self.gauges[pool.0]
     }
 
     /// Lets time pass.
@@ -35,13 +42,13 @@ impl Meter {
     }
 
     /// A node appeared (`sign` 1) or disappeared (`sign` -1).
-    pub(crate) fn offer(&mut self, group: Group, amounts: Columns, sign: i64) {
-        add(&mut self.gauges[group as usize].offered, amounts, sign);
+    pub(crate) fn offer(&mut self, pool: PoolAt, amounts: Columns, sign: i64) {
+        add(&mut self.gauges[pool.0].offered, amounts, sign);
     }
 
     /// A pod took its place on a node (`sign` 1) or left it (`sign` -1).
-    pub(crate) fn request(&mut self, group: Group, amounts: Columns, sign: i64) {
-        add(&mut self.gauges[group as usize].requested, amounts, sign);
+    pub(crate) fn request(&mut self, pool: PoolAt, amounts: Columns, sign: i64) {
+        add(&mut self.gauges[pool.0].requested, amounts, sign);
     }
 }
 
@@ -63,13 +70,13 @@ mod tests {
 
     #[test]
     fn sums_weigh_amounts_by_time() {
-        let mut meter = Meter::default();
-        meter.offer(Group::Spot, [1000, 0, 4], 1);
+        let (mut meter, pool) = (Meter::new(1), PoolAt(0));
+        meter.offer(pool, [1000, 0, 4], 1);
         meter.pass(Millis(10));
-        meter.request(Group::Spot, [500, 0, 2], 1);
+        meter.request(pool, [500, 0, 2], 1);
         meter.pass(Millis(30));
-        meter.request(Group::Spot, [500, 0, 2], -1);
-        let gauge = meter.gauge(Group::Spot);
+        meter.request(pool, [500, 0, 2], -1);
+        let gauge = meter.gauge(pool);
         assert_eq!(gauge.requested, [0, 0, 0]);
         assert_eq!((gauge.requested_ms[0], gauge.offered_ms[0]), (15_000, 40_000));
         assert_eq!((gauge.requested_ms[2], gauge.offered_ms[2]), (60, 160));

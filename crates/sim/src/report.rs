@@ -5,26 +5,25 @@ use std::collections::BTreeMap;
 use model::{Catalog, Reason};
 use serde::Serialize;
 
-use crate::cluster::Group;
-use crate::demo::{Options, Tally};
-use crate::workload::Kind;
-use crate::world::{Phase, PodRecord, World};
+use crate::meter::PoolAt;
+use crate::run::Tally;
+use crate::world::{Phase, PodAt, World};
 
-/// What came of a run. Equal options lead to equal reports.
+/// What came of a run. Equal plans lead to equal reports.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Report {
     /// The seed it followed from.
     pub seed: u64,
     /// How many nodes there were, those that joined later or left included.
-    pub nodes: u32,
-    /// How many virtual minutes passed.
-    pub minutes: u32,
+    pub nodes: u64,
+    /// How much virtual time passed.
+    pub span_ms: u64,
     /// All pods.
     pub pods: PodCounts,
-    /// Pods by kind.
-    pub kinds: Vec<KindReport>,
-    /// Node groups.
-    pub groups: Vec<GroupReport>,
+    /// Pods by tenant.
+    pub tenants: Vec<TenantReport>,
+    /// Pools of nodes.
+    pub pools: Vec<PoolReport>,
     /// Waiting pods by reason, most pods first.
     pub waiting: Vec<WaitingReport>,
     /// Decisions to bind.
@@ -71,11 +70,11 @@ impl PodCounts {
     }
 }
 
-/// Pods of a kind, and how long they waited for their place.
+/// Pods of a tenant, and how long they waited for their place.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct KindReport {
-    /// The kind.
-    pub kind: &'static str,
+pub struct TenantReport {
+    /// The namespace.
+    pub tenant: String,
     /// Its pods.
     pub pods: PodCounts,
     /// How long it took, if any of them was placed.
@@ -93,11 +92,11 @@ pub struct Placement {
     pub max_ms: u64,
 }
 
-/// How full a node group was.
+/// How full a pool of nodes was.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct GroupReport {
-    /// The group.
-    pub group: &'static str,
+pub struct PoolReport {
+    /// The pool.
+    pub pool: String,
     /// Its nodes at the end.
     pub nodes: u64,
     /// CPU.
@@ -120,8 +119,8 @@ pub struct Share {
 /// Pods that wait for the same reasons.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct WaitingReport {
-    /// Their kind.
-    pub kind: &'static str,
+    /// Their namespace.
+    pub tenant: String,
     /// How many there are.
     pub pods: u64,
     /// How long the one that waits longest has waited, in virtual milliseconds.
@@ -132,16 +131,16 @@ pub struct WaitingReport {
     pub message: String,
 }
 
-pub(crate) fn of(options: Options, world: &World, tally: &Tally, catalog: &Catalog) -> Report {
+pub(crate) fn of(seed: u64, world: &World, tally: &Tally, catalog: &Catalog) -> Report {
     let mut pods = PodCounts::default();
-    world.pods().iter().for_each(|pod| pods.add(pod.phase));
+    world.pods().for_each(|(_, pod)| pods.add(pod.phase));
     Report {
-        seed: options.seed,
-        nodes: options.nodes,
-        minutes: options.minutes,
+        seed,
+        nodes: world.nodes().len() as u64,
+        span_ms: world.now().0,
         pods,
-        kinds: Kind::ALL.map(|kind| kind_report(world, kind)).into(),
-        groups: Group::ALL.iter().filter_map(|group| group_report(world, *group)).collect(),
+        tenants: tenant_reports(world),
+        pools: world.pools().map(|(at, name)| pool_report(world, at, name)).collect(),
         waiting: waiting_reports(world, catalog),
         bindings: tally.bindings,
         waits: tally.waits,
@@ -150,21 +149,24 @@ pub(crate) fn of(options: Options, world: &World, tally: &Tally, catalog: &Catal
     }
 }
 
-fn kind_report(world: &World, kind: Kind) -> KindReport {
-    let mut pods = PodCounts::default();
-    let mut waits_ms = Vec::new();
-    for pod in world.pods().iter().filter(|pod| world.job(pod.job).kind == kind) {
+fn tenant_reports(world: &World) -> Vec<TenantReport> {
+    let mut tenants: BTreeMap<&str, (PodCounts, Vec<u64>)> = BTreeMap::new();
+    for (_, pod) in world.pods() {
+        let (pods, waits_ms) = tenants.entry(&pod.key.namespace).or_default();
         pods.add(pod.phase);
         waits_ms.extend(pod.placed.map(|placed| placed.0 - pod.since.0));
     }
-    waits_ms.sort_unstable();
-    let placement = || Placement {
-        p50_ms: percentile(&waits_ms, 50),
-        p99_ms: percentile(&waits_ms, 99),
-        max_ms: percentile(&waits_ms, 100),
+    let report = |(tenant, (pods, mut waits_ms)): (&str, (PodCounts, Vec<u64>))| {
+        waits_ms.sort_unstable();
+        let placement = || Placement {
+            p50_ms: percentile(&waits_ms, 50),
+            p99_ms: percentile(&waits_ms, 99),
+            max_ms: percentile(&waits_ms, 100),
+        };
+        let placement = (!waits_ms.is_empty()).then(placement);
+        TenantReport { tenant: tenant.to_owned(), pods, placement }
     };
-    let placement = (!waits_ms.is_empty()).then(placement);
-    KindReport { kind: kind.name(), pods, placement }
+    tenants.into_iter().map(report).collect()
 }
 
 /// The smallest of `sorted`, which is not empty, that `percent` of a hundred are not above.
@@ -172,28 +174,16 @@ fn percentile(sorted: &[u64], percent: usize) -> u64 {
     sorted[(sorted.len() * percent).div_ceil(100) - 1]
 }
 
-/// Nothing for a group without nodes.
-fn group_report(world: &World, group: Group) -> Option<GroupReport> {
-    let nodes = world.nodes().iter().filter(|node| node.group == group);
-    let (mut count, mut is_known) = (0, false);
-    for node in nodes {
-        is_known = true;
-        count += u64::from(node.is_there);
-    }
-    let gauge = world.meter().gauge(group);
+fn pool_report(world: &World, at: PoolAt, name: &str) -> PoolReport {
+    let nodes = world.nodes().iter().filter(|node| node.pool == at && node.is_there);
+    let gauge = world.meter().gauge(at);
     let share = |column: usize| Share {
         end_permille: permille(gauge.requested[column].into(), gauge.offered[column].into()),
         mean_permille: permille(gauge.requested_ms[column], gauge.offered_ms[column]),
     };
     let gpu = (gauge.offered_ms[2] > 0).then(|| share(2));
-    let name = group.name();
-    is_known.then(|| GroupReport {
-        group: name,
-        nodes: count,
-        cpu: share(0),
-        memory: share(1),
-        gpu,
-    })
+    let nodes = nodes.count() as u64;
+    PoolReport { pool: name.to_owned(), nodes, cpu: share(0), memory: share(1), gpu }
 }
 
 fn permille(part: i128, whole: i128) -> u32 {
@@ -202,13 +192,13 @@ fn permille(part: i128, whole: i128) -> u32 {
 }
 
 fn waiting_reports(world: &World, catalog: &Catalog) -> Vec<WaitingReport> {
-    let mut groups: BTreeMap<(Kind, Vec<String>), WaitingReport> = BTreeMap::new();
-    for pod in world.pods().iter().filter(|pod| pod.phase == Phase::Waiting) {
-        let kind = world.job(pod.job).kind;
-        let (reasons, message) = why(pod, catalog);
+    let mut groups: BTreeMap<(&str, Vec<String>), WaitingReport> = BTreeMap::new();
+    for (at, pod) in world.pods().filter(|(_, pod)| pod.phase == Phase::Waiting) {
+        let tenant = &*pod.key.namespace;
+        let (reasons, message) = why(world, at, catalog);
         let waited_ms = world.now().0 - pod.since.0;
-        let group = groups.entry((kind, reasons.clone())).or_insert_with(|| WaitingReport {
-            kind: kind.name(),
+        let group = groups.entry((tenant, reasons.clone())).or_insert_with(|| WaitingReport {
+            tenant: tenant.to_owned(),
             pods: 0,
             longest_ms: 0,
             reasons,
@@ -220,16 +210,17 @@ fn waiting_reports(world: &World, catalog: &Catalog) -> Vec<WaitingReport> {
         }
     }
     let mut groups: Vec<_> = groups.into_values().collect();
-    // Stable: groups of the same size stay in the order of kinds and reasons.
+    // Stable: groups of the same size stay in the order of tenants and reasons.
     groups.sort_by_key(|group| std::cmp::Reverse(group.pods));
     groups
 }
 
 /// The reasons of a waiting pod, and the sentence its owner reads.
-fn why(pod: &PodRecord, catalog: &Catalog) -> (Vec<String>, String) {
+fn why(world: &World, at: PodAt, catalog: &Catalog) -> (Vec<String>, String) {
+    let pod = world.pod(at);
     let text = |reason: &Reason| k8s::render::reason_text(reason, catalog);
-    if let Some(gates) = pod.gates() {
-        let gated = text(&Reason::Gated(gates));
+    if let Some(gates) = world.gates(at) {
+        let gated = text(&Reason::Gated(gates.clone()));
         return (vec![gated.clone()], gated);
     }
     let Some(diagnosis) = &pod.condition else {

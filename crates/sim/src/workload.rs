@@ -3,13 +3,14 @@
 
 mod shapes;
 
-use model::{Millis, PodSpec, Time};
+use model::Millis;
 
-use crate::cluster::{Group, NodePlan};
+use crate::cluster::Group;
 use crate::dice::{Dice, Stream};
+use crate::plan::{Job, NodePlan};
 use crate::quantities::{Columns, columns};
 
-/// What a job is, as the report tells them apart.
+/// What a job is; the namespace of its pods.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Kind {
     Service,
@@ -19,8 +20,6 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
-    pub(crate) const ALL: [Self; 4] = [Self::Service, Self::Batch, Self::Training, Self::Inference];
-
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Service => "service",
@@ -40,28 +39,11 @@ impl Kind {
     }
 }
 
-/// Pods that arrive together and are alike.
-#[derive(Clone, Debug)]
-pub(crate) struct Job {
-    pub(crate) name: String,
-    pub(crate) kind: Kind,
-    pub(crate) at: Time,
-    pub(crate) pods: u64,
-    pub(crate) spec: PodSpec,
-    pub(crate) priority: i32,
-    /// How long its pods run, at least and at most; none stay until the end.
-    pub(crate) runs: Option<(Millis, Millis)>,
-    /// How long after its arrival its scheduling gate is lifted, if it has one.
-    pub(crate) gated_for: Option<Millis>,
-}
-
-impl Job {
-    /// Resource time it takes: amounts times the milliseconds it holds them, at most `span`.
-    fn cost(&self, column: usize, span: Millis) -> i128 {
-        let held = self.runs.map_or(span.0, |(low, high)| low.0.midpoint(high.0).min(span.0));
-        let amount = columns(&self.spec.requests.fit)[column];
-        i128::from(amount) * i128::from(self.pods) * i128::from(held)
-    }
+/// Resource time a job takes: amounts times the milliseconds it holds them, at most `span`.
+fn cost(job: &Job, column: usize, span: Millis) -> i128 {
+    let held = job.runs.map_or(span.0, |(low, high)| low.0.midpoint(high.0).min(span.0));
+    let amount = columns(&job.spec.requests.fit)[column];
+    i128::from(amount) * i128::from(job.pods) * i128::from(held)
 }
 
 /// Everything that arrives within `span`, in the order of arrival.
@@ -94,13 +76,14 @@ struct Drawing<'a> {
 impl Drawing<'_> {
     /// Adds jobs of a shape until they take `percent` of a resource of some groups.
     fn fill(&mut self, groups: &[Group], column: usize, percent: i128, shape: shapes::Shape) {
-        let of_groups = self.nodes.iter().filter(|plan| groups.contains(&plan.group));
+        let of_groups =
+            self.nodes.iter().filter(|plan| groups.iter().any(|group| *plan.pool == *group.name()));
         let offered = |plan: &NodePlan| -> Columns { columns(&plan.facts.allocatable) };
         let room: i128 = of_groups.map(|plan| i128::from(offered(plan)[column])).sum();
         let mut left = room * i128::from(self.span.0) * percent / 100;
         while left > 0 {
             let span = self.span;
-            left -= self.add(shape).cost(column, span);
+            left -= cost(self.add(shape), column, span);
         }
     }
 
@@ -121,12 +104,12 @@ mod tests {
     fn every_sort_of_job_arrives_within_the_span() {
         let span = Millis::seconds(3600);
         let jobs = plan(42, &cluster::plan(42, 200, span), span);
-        for kind in Kind::ALL {
-            assert!(jobs.iter().any(|job| job.kind == kind), "{kind:?}");
+        for kind in [Kind::Service, Kind::Batch, Kind::Training, Kind::Inference] {
+            assert!(jobs.iter().any(|job| job.spec.namespace == kind.name()), "{kind:?}");
         }
         assert!(jobs.iter().all(|job| job.at.0 < span.0 && job.pods > 0));
         let has = |is: fn(&Job) -> bool| jobs.iter().any(is);
-        assert!(has(|job| job.gated_for.is_some()));
+        assert!(has(|job| job.gates.is_some()));
         assert!(has(|job| !job.spec.ports.is_empty()));
         assert!(has(|job| !job.spec.preferred.is_empty()));
         assert!(has(|job| job.spec.required.is_some()));

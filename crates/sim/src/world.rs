@@ -12,10 +12,9 @@ use std::sync::Arc;
 
 use model::{Attempt, Diagnosis, Event, Map, Millis, PodFacts, PodKey, Time};
 
-use crate::cluster::{Fate, NodePlan};
 use crate::dice::{Dice, Stream};
-use crate::meter::Meter;
-use crate::workload::Job;
+use crate::meter::{Meter, PoolAt};
+use crate::plan::{Job, NodePlan};
 use agenda::{Agenda, Happening};
 pub(crate) use records::{JobAt, NodeAt, NodeRecord, Phase, PodAt, PodRecord};
 
@@ -23,8 +22,6 @@ pub(crate) use records::{JobAt, NodeAt, NodeRecord, Phase, PodAt, PodRecord};
 const BINDING_MS: (u64, u64) = (4, 40);
 /// How many of a hundred bindings are refused.
 const REFUSED_PERCENT: u64 = 1;
-/// How long after a node is closed its pods are evicted, and how long after that it is gone.
-const DRAIN: Millis = Millis::seconds(30);
 
 /// The cluster.
 pub(crate) struct World {
@@ -36,6 +33,7 @@ pub(crate) struct World {
     jobs: Vec<Job>,
     node_by_name: Map<String, NodeAt>,
     pod_by_uid: Map<Box<str>, PodAt>,
+    pools: Vec<Box<str>>,
     meter: Meter,
     refusals: u64,
     placed: u64,
@@ -46,6 +44,12 @@ pub(crate) struct World {
 impl World {
     /// A world in which nothing has happened yet.
     pub(crate) fn new(seed: u64, nodes: Vec<NodePlan>, jobs: Vec<Job>) -> Self {
+        let mut pools: Vec<Box<str>> = Vec::new();
+        for plan in &nodes {
+            if !pools.contains(&plan.pool) {
+                pools.push(plan.pool.clone());
+            }
+        }
         let mut world = Self {
             now: Time::default(),
             dice: Dice::new(seed, Stream::World),
@@ -55,7 +59,8 @@ impl World {
             jobs,
             node_by_name: Map::default(),
             pod_by_uid: Map::default(),
-            meter: Meter::default(),
+            meter: Meter::new(pools.len()),
+            pools,
             refusals: 0,
             placed: 0,
             waiting: 0,
@@ -69,22 +74,14 @@ impl World {
 
     fn expect_node(&mut self, plan: NodePlan) {
         let at = NodeAt(self.nodes.len());
-        let joins = if let Fate::Joins(time) = plan.fate { time } else { Time::default() };
-        self.agenda.add(joins, Happening::NodeJoins(at));
-        match plan.fate {
-            Fate::Stays | Fate::Joins(_) => {}
-            Fate::Closes { from, until } => {
-                self.agenda.add(from, Happening::NodeCloses(at));
-                self.agenda.add(until, Happening::NodeOpens(at));
-            }
-            Fate::Leaves(from) => {
-                self.agenda.add(from, Happening::NodeCloses(at));
-                self.agenda.add(from + DRAIN, Happening::NodeDrained(at));
-                self.agenda.add(from + DRAIN + DRAIN, Happening::NodeGone(at));
-            }
+        self.agenda.add(plan.joins, Happening::NodeJoins(at));
+        for (number, (time, _)) in plan.fates.iter().enumerate() {
+            self.agenda.add(*time, Happening::NodeMeets(at, number));
         }
+        let pool = self.pools.iter().position(|pool| *pool == plan.pool);
+        let pool = PoolAt(pool.expect("every pool is listed"));
         self.node_by_name.insert(plan.facts.name.clone(), at);
-        self.nodes.push(NodeRecord::new(plan.group, plan.facts));
+        self.nodes.push(NodeRecord::new(pool, plan));
     }
 
     /// When something happens next.
@@ -132,7 +129,7 @@ impl World {
             key: record.key.clone(),
             spec: job.spec.clone(),
             priority: job.priority,
-            gates: record.gates().unwrap_or_default(),
+            gates: self.gates(pod).cloned().unwrap_or_default(),
             is_preempting: true,
             node,
             nominated: None,
@@ -172,8 +169,8 @@ impl World {
         &self.nodes[at.0]
     }
 
-    pub(crate) fn pods(&self) -> &[PodRecord] {
-        &self.pods
+    pub(crate) fn pods(&self) -> impl Iterator<Item = (PodAt, &PodRecord)> {
+        self.pods.iter().enumerate().map(|(at, pod)| (PodAt(at), pod))
     }
 
     pub(crate) fn pod(&self, at: PodAt) -> &PodRecord {
@@ -190,6 +187,18 @@ impl World {
 
     pub(crate) fn find_pod(&self, uid: &str) -> Option<PodAt> {
         self.pod_by_uid.get(uid).copied()
+    }
+
+    /// The scheduling gates that keep a pod back, if there are any.
+    pub(crate) fn gates(&self, pod: PodAt) -> Option<&Box<[Box<str>]>> {
+        let record = &self.pods[pod.0];
+        let gates = self.jobs[record.job.0].gates.as_ref().filter(|_| record.is_gated);
+        gates.map(|gates| &gates.names)
+    }
+
+    /// Pools of nodes, by name.
+    pub(crate) fn pools(&self) -> impl Iterator<Item = (PoolAt, &str)> {
+        self.pools.iter().enumerate().map(|(at, name)| (PoolAt(at), &**name))
     }
 
     pub(crate) fn meter(&self) -> &Meter {

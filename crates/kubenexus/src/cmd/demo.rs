@@ -11,7 +11,7 @@ use std::io::{IsTerminal, Write};
 
 use anyhow::Context;
 use clap::value_parser;
-use sim::{Demo, Options};
+use sim::{Demo, Run};
 
 /// What to run, and how to show it.
 #[derive(clap::Args)]
@@ -37,10 +37,11 @@ pub(crate) struct DemoArgs {
 
 /// Runs the demo and prints its result to standard output.
 pub(crate) fn run(args: &DemoArgs) -> anyhow::Result<()> {
-    let demo = Demo::new(Options { seed: args.seed, nodes: args.nodes, minutes: args.minutes });
+    let demo = Demo { seed: args.seed, nodes: args.nodes, minutes: args.minutes };
+    let run = Run::new(demo.plan());
     let is_watched = !args.json && std::io::stderr().is_terminal();
-    let demo = if is_watched { watch::run(demo, !args.no_pace) } else { Ok(demo) };
-    let report = demo.and_then(Demo::finish).context("the scheduler broke a rule")?;
+    let run = if is_watched { watch::run(run, !args.no_pace) } else { Ok(run) };
+    let report = run.and_then(Run::finish).context("the scheduler broke a rule")?;
     let text = if args.json {
         serde_json::to_string_pretty(&report)? + "\n"
     } else {

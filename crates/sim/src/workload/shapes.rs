@@ -5,9 +5,10 @@ use model::{
     RequirementSpec, Time, Toleration,
 };
 
-use super::{Job, Kind};
+use super::Kind;
 use crate::cluster::{DISK, GPU_TAINT, Group, POOL, SPOT_TAINT, ZONE, ZONES};
 use crate::dice::Dice;
+use crate::plan::{Gates, Job};
 use crate::quantities::{GIB_IN_MIB, requests};
 
 /// Draws a job that arrives within a span.
@@ -18,6 +19,8 @@ pub(super) const STRANDED: [Shape; 4] = [oversized, foreign, unprotected, kept_b
 
 /// The profile that schedules the demo.
 const SCHEDULER: &str = "kubenexus-scheduler";
+/// The name of every scheduling gate.
+const GATE: &str = "demo.kubenexus.io/quota";
 const MINUTE_MS: u64 = 60_000;
 
 /// A deployment of three to twenty replicas that stays.
@@ -38,7 +41,7 @@ pub(super) fn service(dice: &mut Dice, span: Millis) -> Job {
             let port = dice.pick(&[8080, 8443, 9100]);
             job.spec.ports = vec![HostPort { address: None, protocol: Protocol::Tcp, port }];
         }
-        5 => job.gated_for = Some(Millis(dice.between(MINUTE_MS / 2, 3 * MINUTE_MS))),
+        5 => job.gates = gated(dice.between(MINUTE_MS / 2, 3 * MINUTE_MS)),
         _ => {}
     }
     job
@@ -68,7 +71,7 @@ pub(super) fn batch(dice: &mut Dice, span: Millis) -> Job {
         job.spec.tolerations = vec![tolerates(SPOT_TAINT, Effect::PreferNoSchedule)];
     }
     if dice.percent(5) {
-        job.gated_for = Some(Millis(dice.between(MINUTE_MS / 2, 5 * MINUTE_MS)));
+        job.gates = gated(dice.between(MINUTE_MS / 2, 5 * MINUTE_MS));
     }
     job
 }
@@ -129,7 +132,7 @@ fn kept_back(_: &mut Dice, span: Millis) -> Job {
     let at = Time(span.0 * 95 / 100);
     let mut job = job("rollout", Kind::Service, at, 500, 1024, 0);
     job.pods = 6;
-    job.gated_for = Some(span);
+    job.gates = gated(span.0);
     job
 }
 
@@ -142,7 +145,12 @@ fn job(name: &str, kind: Kind, at: Time, cpu_milli: i64, memory_mib: i64, gpus: 
         ..PodSpec::default()
     };
     let (name, priority) = (name.to_owned(), kind.priority());
-    Job { name, kind, at, pods: 1, spec, priority, runs: None, gated_for: None }
+    Job { name, at, pods: 1, spec, priority, node: None, runs: None, gates: None }
+}
+
+/// Gates that are lifted some time after the arrival.
+fn gated(lifted_after_ms: u64) -> Option<Gates> {
+    Some(Gates { names: [GATE.into()].into(), lifted_after: Some(Millis(lifted_after_ms)) })
 }
 
 /// Some time before nine tenths of the span, more often early than late.

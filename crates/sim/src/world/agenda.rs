@@ -10,13 +10,16 @@ use super::{JobAt, NodeAt, PodAt};
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Happening {
     NodeJoins(NodeAt),
-    NodeCloses(NodeAt),
-    NodeOpens(NodeAt),
-    NodeDrained(NodeAt),
-    NodeGone(NodeAt),
+    /// One of its fates, by its place in the plan.
+    NodeMeets(NodeAt, usize),
     JobArrives(JobAt),
     GateLifted(PodAt),
-    BindingAnswered { pod: PodAt, node: NodeAt, attempt: Attempt, is_refused: bool },
+    BindingAnswered {
+        pod: PodAt,
+        node: NodeAt,
+        attempt: Attempt,
+        is_refused: bool,
+    },
     PodEnds(PodAt),
 }
 

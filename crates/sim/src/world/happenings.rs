@@ -5,16 +5,14 @@ use model::{Attempt, Event, Millis};
 use super::World;
 use super::agenda::Happening;
 use super::records::{JobAt, NodeAt, Phase, PodAt};
+use crate::plan::{Fate, Job};
 use crate::quantities::columns;
 
 impl World {
     pub(super) fn happen(&mut self, happening: Happening, events: &mut Vec<Event>) {
         match happening {
             Happening::NodeJoins(node) => self.node_joins(node, events),
-            Happening::NodeCloses(node) => self.set_closed(node, true, events),
-            Happening::NodeOpens(node) => self.set_closed(node, false, events),
-            Happening::NodeDrained(node) => self.drain(node, events),
-            Happening::NodeGone(node) => self.node_goes(node, events),
+            Happening::NodeMeets(node, fate) => self.node_meets(node, fate, events),
             Happening::JobArrives(job) => self.job_arrives(job, events),
             Happening::GateLifted(pod) => self.lift_gate(pod, events),
             Happening::BindingAnswered { pod, node, attempt, is_refused } => {
@@ -31,8 +29,17 @@ impl World {
     fn node_joins(&mut self, node: NodeAt, events: &mut Vec<Event>) {
         let record = &mut self.nodes[node.0];
         record.is_there = true;
-        self.meter.offer(record.group, columns(&record.facts.allocatable), 1);
+        self.meter.offer(record.pool, columns(&record.facts.allocatable), 1);
         events.push(Event::NodeApplied(Box::new(record.facts.clone())));
+    }
+
+    fn node_meets(&mut self, node: NodeAt, fate: usize, events: &mut Vec<Event>) {
+        match &self.nodes[node.0].fates[fate] {
+            Fate::Closes => self.set_closed(node, true, events),
+            Fate::Opens => self.set_closed(node, false, events),
+            Fate::Drains => self.drain(node, events),
+            Fate::Leaves => self.node_goes(node, events),
+        }
     }
 
     fn set_closed(&mut self, node: NodeAt, is_closed: bool, events: &mut Vec<Event>) {
@@ -57,16 +64,23 @@ impl World {
         self.drain(node, events);
         let record = &mut self.nodes[node.0];
         record.is_there = false;
-        self.meter.offer(record.group, columns(&record.facts.allocatable), -1);
+        self.meter.offer(record.pool, columns(&record.facts.allocatable), -1);
         events.push(Event::NodeDeleted(record.facts.name.clone()));
     }
 
     fn job_arrives(&mut self, job: JobAt, events: &mut Vec<Event>) {
-        let (count, gated_for) = (self.jobs[job.0].pods, self.jobs[job.0].gated_for);
-        for _ in 0..count {
-            let pod = self.create(job, gated_for.is_some());
+        let Job { pods, node, gates, .. } = self.jobs[job.0].clone();
+        let node = node.map(|name| self.node_by_name[&name]);
+        let lifted_after = gates.as_ref().and_then(|gates| gates.lifted_after);
+        for _ in 0..pods {
+            let pod = self.create(job, gates.is_some());
+            if let Some(node) = node {
+                self.waiting -= 1;
+                self.nodes[node.0].pods.insert(pod);
+                self.start(pod, node);
+            }
             events.push(Event::PodApplied(self.facts(pod, false)));
-            if let Some(span) = gated_for {
+            if let Some(span) = lifted_after {
                 self.agenda.add(self.now + span, Happening::GateLifted(pod));
             }
         }
@@ -89,19 +103,24 @@ impl World {
     }
 
     fn accept(&mut self, pod: PodAt, node: NodeAt, events: &mut Vec<Event>) {
+        self.start(pod, node);
+        events.push(Event::PodApplied(self.facts(pod, false)));
+    }
+
+    /// Lets a pod run on a node from now on.
+    fn start(&mut self, pod: PodAt, node: NodeAt) {
         let record = &mut self.pods[pod.0];
         record.phase = Phase::Running(node);
         record.placed = Some(self.now);
         record.condition = None;
         self.placed += 1;
         let job = &self.jobs[record.job.0];
-        let group = self.nodes[node.0].group;
-        self.meter.request(group, columns(&job.spec.requests.charge.amounts), 1);
+        let pool = self.nodes[node.0].pool;
+        self.meter.request(pool, columns(&job.spec.requests.charge.amounts), 1);
         if let Some((low, high)) = job.runs {
             let span = Millis(self.dice.between(low.0, high.0));
             self.agenda.add(self.now + span, Happening::PodEnds(pod));
         }
-        events.push(Event::PodApplied(self.facts(pod, false)));
     }
 
     fn pod_ends(&mut self, pod: PodAt, events: &mut Vec<Event>) {
@@ -115,7 +134,7 @@ impl World {
         self.nodes[node.0].pods.remove(&pod);
         self.pods[pod.0].phase = phase;
         let job = &self.jobs[self.pods[pod.0].job.0];
-        let group = self.nodes[node.0].group;
-        self.meter.request(group, columns(&job.spec.requests.charge.amounts), -1);
+        let pool = self.nodes[node.0].pool;
+        self.meter.request(pool, columns(&job.spec.requests.charge.amounts), -1);
     }
 }

@@ -5,10 +5,8 @@ use std::sync::Arc;
 
 use model::{Diagnosis, NodeFacts, PodKey, Time};
 
-use crate::cluster::Group;
-
-/// The name of every scheduling gate.
-const GATE: &str = "demo.kubenexus.io/quota";
+use crate::meter::PoolAt;
+use crate::plan::{Fate, NodePlan};
 
 /// A node, by its place in the world's list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -25,16 +23,20 @@ pub(crate) struct JobAt(pub(super) usize);
 /// A node that is, was or will be there.
 #[derive(Clone, Debug)]
 pub(crate) struct NodeRecord {
-    pub(crate) group: Group,
+    pub(crate) pool: PoolAt,
     pub(crate) facts: NodeFacts,
+    /// What becomes of it, in the order of the plan.
+    pub(super) fates: Box<[Fate]>,
     pub(crate) is_there: bool,
     /// Pods that run on it or are about to.
     pub(crate) pods: BTreeSet<PodAt>,
 }
 
 impl NodeRecord {
-    pub(super) fn new(group: Group, facts: NodeFacts) -> Self {
-        Self { group, facts, is_there: false, pods: BTreeSet::new() }
+    pub(super) fn new(pool: PoolAt, plan: NodePlan) -> Self {
+        let NodePlan { facts, fates, .. } = plan;
+        let fates = fates.into_iter().map(|(_, fate)| fate).collect();
+        Self { pool, facts, fates, is_there: false, pods: BTreeSet::new() }
     }
 }
 
@@ -93,10 +95,5 @@ impl PodRecord {
             condition: None,
             refusals: 0,
         }
-    }
-
-    /// The scheduling gates that keep it back, if there are any.
-    pub(crate) fn gates(&self) -> Option<Box<[Box<str>]>> {
-        self.is_gated.then(|| Box::from([GATE.into()]))
     }
 }

@@ -1,6 +1,6 @@
 //! The result of a demo as tables.
 
-use sim::{KindReport, PodCounts, Report, Share};
+use sim::{PodCounts, Report, Share, TenantReport};
 
 use super::table::Align::{Left, Right, Wrap};
 use super::table::{Table, grouped, percent, percent_bar, span};
@@ -9,8 +9,8 @@ use super::table::{Table, grouped, percent, percent_bar, span};
 pub(super) fn text(report: &Report) -> String {
     let head = format!(
         "{} nodes, {} virtual minutes, seed {}: {} decisions, hash {}",
-        grouped(report.nodes.into()),
-        grouped(report.minutes.into()),
+        grouped(report.nodes),
+        grouped(report.span_ms / 60_000),
         report.seed,
         grouped(report.bindings + report.waits),
         report.decision_hash,
@@ -21,7 +21,7 @@ pub(super) fn text(report: &Report) -> String {
         section("Time to placement, in virtual time", &placement(report)),
         section(
             "Utilisation: requested of allocatable, at the end and as a mean over time",
-            &groups(report),
+            &pools(report),
         ),
         waiting(report),
     ];
@@ -34,7 +34,7 @@ fn section(title: &str, table: &Table) -> String {
 
 fn pods(report: &Report) -> Table {
     let mut table = Table::new(&[
-        ("kind", Left),
+        ("namespace", Left),
         ("created", Right),
         ("placed", Right),
         ("running", Right),
@@ -59,8 +59,8 @@ fn pods(report: &Report) -> Table {
         cells.push(percent_bar(permille(pods.placed, pods.created)));
         table.row(cells);
     };
-    for KindReport { kind, pods, .. } in &report.kinds {
-        row(kind, pods);
+    for TenantReport { tenant, pods, .. } in &report.tenants {
+        row(tenant, pods);
     }
     row("all", &report.pods);
     table.last_is_total();
@@ -74,27 +74,27 @@ fn permille(part: u64, whole: u64) -> u32 {
 
 fn placement(report: &Report) -> Table {
     let mut table = Table::new(&[
-        ("kind", Left),
+        ("namespace", Left),
         ("placed", Right),
         ("p50", Right),
         ("p99", Right),
         ("longest", Right),
     ]);
-    for kind in &report.kinds {
-        let times = match kind.placement {
+    for tenant in &report.tenants {
+        let times = match tenant.placement {
             Some(times) => [times.p50_ms, times.p99_ms, times.max_ms].map(span),
             None => ["-"; 3].map(str::to_owned),
         };
-        let mut cells = vec![kind.kind.to_owned(), grouped(kind.pods.placed)];
+        let mut cells = vec![tenant.tenant.clone(), grouped(tenant.pods.placed)];
         cells.extend(times);
         table.row(cells);
     }
     table
 }
 
-fn groups(report: &Report) -> Table {
+fn pools(report: &Report) -> Table {
     let mut table = Table::new(&[
-        ("node group", Left),
+        ("pool", Left),
         ("nodes", Right),
         ("cpu", Left),
         ("mean", Right),
@@ -103,9 +103,9 @@ fn groups(report: &Report) -> Table {
         ("gpu", Left),
         ("mean", Right),
     ]);
-    for group in &report.groups {
-        let mut cells = vec![group.group.to_owned(), grouped(group.nodes)];
-        for share in [Some(group.cpu), Some(group.memory), group.gpu] {
+    for pool in &report.pools {
+        let mut cells = vec![pool.pool.clone(), grouped(pool.nodes)];
+        for share in [Some(pool.cpu), Some(pool.memory), pool.gpu] {
             cells.extend(share_cells(share));
         }
         table.row(cells);
@@ -125,11 +125,11 @@ fn waiting(report: &Report) -> String {
         return "Waiting\n  nothing waits\n".to_owned();
     }
     let mut table =
-        Table::new(&[("pods", Right), ("kind", Left), ("longest", Right), ("why", Wrap)]);
+        Table::new(&[("pods", Right), ("namespace", Left), ("longest", Right), ("why", Wrap)]);
     for group in &report.waiting {
         table.row([
             grouped(group.pods),
-            group.kind.to_owned(),
+            group.tenant.clone(),
             span(group.longest_ms),
             group.message.clone(),
         ]);
@@ -139,14 +139,14 @@ fn waiting(report: &Report) -> String {
 
 #[cfg(test)]
 mod tests {
-    use sim::{Demo, Options};
+    use sim::{Demo, Run};
 
     use super::*;
 
     #[test]
     fn the_result_fits_a_terminal_and_has_all_tables() {
         for nodes in [1, 10, 50] {
-            let report = Demo::new(Options { seed: 42, nodes, minutes: 3 }).finish().unwrap();
+            let report = Run::new(Demo { seed: 42, nodes, minutes: 3 }.plan()).finish().unwrap();
             let text = text(&report);
             assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
             for part in ["Pods\n", "Time to placement", "Utilisation", "Waiting, and why", "0/"] {

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
 use model::Time;
-use sim::{Demo, Progress, Violation};
+use sim::{Progress, Run, Violation};
 
 use super::table::grouped;
 
@@ -14,29 +14,29 @@ const PACED: Duration = Duration::from_secs(6);
 /// How often the bar moves in the course of a run.
 const FRAMES: u32 = 240;
 
-/// Runs a demo to its end in front of the user.
-pub(super) fn run(mut demo: Demo, is_paced: bool) -> Result<Demo, Violation> {
-    let end = demo.end();
+/// Runs to the end in front of the user.
+pub(super) fn run(mut run: Run, is_paced: bool) -> Result<Run, Violation> {
+    let end = run.end();
     let bar = ProgressBar::new(end.0).with_style(style());
     let start = Instant::now();
     let mut busy = Duration::ZERO;
     for frame in 1..=FRAMES {
         let until = Time(end.0 * u64::from(frame) / u64::from(FRAMES));
         let before = Instant::now();
-        let ran = demo.run_until(until);
+        let ran = run.run_until(until);
         busy += before.elapsed();
         if ran.is_err() {
             bar.abandon();
         }
         ran?;
-        show(&bar, demo.progress(), busy);
+        show(&bar, run.progress(), busy);
         let due = PACED * frame / FRAMES;
         if is_paced {
             thread::sleep(due.saturating_sub(start.elapsed()));
         }
     }
     bar.finish();
-    Ok(demo)
+    Ok(run)
 }
 
 fn style() -> ProgressStyle {

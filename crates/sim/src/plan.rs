@@ -1,0 +1,85 @@
+//! What a run consists of: nodes and what becomes of them, jobs and when they arrive, and the
+//! scheduler's settings. A plan says what happens by itself; what the scheduler makes of it is the
+//! run's.
+
+use k8s::config::Settings;
+use model::{Millis, NodeFacts, PodSpec, Time};
+
+/// All of it.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// Decides everything that chance decides.
+    pub seed: u64,
+    /// How much virtual time passes.
+    pub span: Millis,
+    /// All nodes, those that join later included.
+    pub nodes: Vec<NodePlan>,
+    /// All jobs.
+    pub jobs: Vec<Job>,
+    /// How the scheduler is configured.
+    pub settings: Settings,
+}
+
+/// A node to be.
+#[derive(Clone, Debug)]
+pub struct NodePlan {
+    /// The nodes it is reported with.
+    pub pool: Box<str>,
+    /// What it is when it joins.
+    pub facts: NodeFacts,
+    /// When it joins.
+    pub joins: Time,
+    /// What becomes of it later, and when.
+    pub fates: Vec<(Time, Fate)>,
+}
+
+impl NodePlan {
+    /// A node that is there from the start, to the end.
+    #[must_use]
+    pub fn new(pool: &str, facts: NodeFacts) -> Self {
+        Self { pool: pool.into(), facts, joins: Time::default(), fates: Vec::new() }
+    }
+}
+
+/// Something that becomes of a node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Fate {
+    /// It is closed to new pods.
+    Closes,
+    /// It is opened to new pods.
+    Opens,
+    /// Its pods are evicted.
+    Drains,
+    /// It is taken away, with the pods that are still on it.
+    Leaves,
+}
+
+/// Pods that arrive together and are alike.
+#[derive(Clone, Debug)]
+pub struct Job {
+    /// The name its pods begin with.
+    pub name: String,
+    /// When it arrives.
+    pub at: Time,
+    /// How many pods it has.
+    pub pods: u64,
+    /// What its pods ask for.
+    pub spec: PodSpec,
+    /// Higher goes first.
+    pub priority: i32,
+    /// The node its pods are on when they arrive, if they are on one.
+    pub node: Option<String>,
+    /// How long its pods run, at least and at most; none stay until the end.
+    pub runs: Option<(Millis, Millis)>,
+    /// The scheduling gates of its pods, and how long after its arrival they are lifted.
+    pub gates: Option<Gates>,
+}
+
+/// Gates that keep pods from being scheduled.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Gates {
+    /// Their names.
+    pub names: Box<[Box<str>]>,
+    /// When they are lifted, counted from the arrival; never if there is none.
+    pub lifted_after: Option<Millis>,
+}
