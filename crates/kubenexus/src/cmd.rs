@@ -3,4 +3,5 @@
 pub(crate) mod check_config;
 pub(crate) mod demo;
 pub(crate) mod scheduler;
+pub(crate) mod simulate;
 pub(crate) mod verdict;

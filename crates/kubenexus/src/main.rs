@@ -25,6 +25,8 @@ enum Command {
     Scheduler(Box<cmd::scheduler::SchedulerArgs>),
     /// Watch pods being placed on an embedded cluster; nothing to install
     Demo(cmd::demo::DemoArgs),
+    /// Run the scheduler in a simulated cluster, in virtual time
+    Simulate(Box<cmd::simulate::SimulateArgs>),
     /// Say what the scheduler thinks of a pod on every node
     ///
     /// Reads cases as JSON lines and prints one verdict as a JSON line for each, in the same order.
@@ -42,19 +44,18 @@ enum Command {
 }
 
 fn main() -> ExitCode {
+    let done = |result: anyhow::Result<()>| result.map(|()| ExitCode::SUCCESS);
     let result = match Cli::parse_from(words(std::env::args_os().collect())).command {
-        Command::Scheduler(args) => cmd::scheduler::run(&args),
-        Command::Demo(args) => cmd::demo::run(&args),
-        Command::Verdict { file } => cmd::verdict::run(file.as_deref()),
-        Command::CheckConfig { file } => cmd::check_config::run(&file),
+        Command::Scheduler(args) => done(cmd::scheduler::run(&args)),
+        Command::Demo(args) => done(cmd::demo::run(&args)),
+        Command::Simulate(args) => cmd::simulate::run(&args),
+        Command::Verdict { file } => done(cmd::verdict::run(file.as_deref())),
+        Command::CheckConfig { file } => done(cmd::check_config::run(&file)),
     };
-    match result {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("kubenexus: {error:#}");
-            ExitCode::FAILURE
-        }
-    }
+    result.unwrap_or_else(|error| {
+        eprintln!("kubenexus: {error:#}");
+        ExitCode::FAILURE
+    })
 }
 
 /// The command line, with the subcommand that the program's own name stands for.

@@ -81,7 +81,7 @@ mod tests {
     use model::{Attempt, Effect, Event, Millis, Taint, Time, Toleration};
 
     use super::*;
-    use crate::plan::{Gates, Job, NodePlan};
+    use crate::plan::{Faults, Gates, Job, NodePlan};
     use crate::quantities::{amounts, requests};
     use crate::workload;
 
@@ -99,7 +99,7 @@ mod tests {
         job.pods = 2;
         job.spec.requests = requests(1500, 256, 0);
         change(&mut plan, &mut job);
-        let mut world = World::new(1, vec![plan], vec![job]);
+        let mut world = World::new(1, vec![plan], vec![job], Faults::NONE);
         let mut events = Vec::new();
         world.advance(Time(0), &mut events);
         let uid = |event: &Event| match event {

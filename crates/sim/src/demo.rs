@@ -2,7 +2,7 @@
 
 use model::Millis;
 
-use crate::plan::Plan;
+use crate::plan::{Faults, Plan};
 use crate::{cluster, workload};
 
 /// What the demo is made of.
@@ -25,6 +25,7 @@ impl Demo {
         let nodes = cluster::plan(self.seed, self.nodes, span);
         let jobs = workload::plan(self.seed, &nodes, span);
         let settings = k8s::config::defaults(plugins::known());
-        Plan { seed: self.seed, span, nodes, jobs, settings }
+        let faults = Faults { refused_percent: 1, ..Faults::NONE };
+        Plan { seed: self.seed, span, nodes, jobs, settings, faults }
     }
 }

@@ -20,6 +20,6 @@ mod world;
 
 pub use checkers::Violation;
 pub use demo::Demo;
-pub use plan::{Fate, Gates, Job, NodePlan, Plan};
+pub use plan::{Fate, Faults, Gates, Job, NodePlan, Plan};
 pub use report::{Placement, PodCounts, PoolReport, Report, Share, TenantReport, WaitingReport};
 pub use run::{Progress, Run};

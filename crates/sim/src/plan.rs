@@ -18,6 +18,40 @@ pub struct Plan {
     pub jobs: Vec<Job>,
     /// How the scheduler is configured.
     pub settings: Settings,
+    /// What goes wrong between the scheduler and the API server.
+    pub faults: Faults,
+}
+
+/// What goes wrong between the scheduler and the API server, and how long things take there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Faults {
+    /// How long a request is on its way, at least and at most; its answer takes as long again.
+    pub request: (Millis, Millis),
+    /// How long a watch takes to show a change, at least and at most.
+    pub watch: (Millis, Millis),
+    /// How many of a hundred bindings are refused for no reason of the pod's.
+    pub refused_percent: u64,
+    /// How many of a hundred requests never arrive.
+    pub lost_percent: u64,
+    /// How many of a hundred answers never arrive.
+    pub unanswered_percent: u64,
+    /// The mean time between two cuts of a watch; each leads to a list of everything.
+    pub watch_cut_every: Option<Millis>,
+    /// The mean time between two ends of the leading scheduler, in the middle of anything.
+    pub leader_lost_every: Option<Millis>,
+}
+
+impl Faults {
+    /// Nothing goes wrong.
+    pub const NONE: Self = Self {
+        request: (Millis(2), Millis(20)),
+        watch: (Millis(0), Millis(0)),
+        refused_percent: 0,
+        lost_percent: 0,
+        unanswered_percent: 0,
+        watch_cut_every: None,
+        leader_lost_every: None,
+    };
 }
 
 /// A node to be.

@@ -52,11 +52,11 @@ impl Run {
     /// A world that follows the plan, and a scheduler that knows nothing of it.
     #[must_use]
     pub fn new(plan: Plan) -> Self {
-        let Plan { seed, span, nodes, jobs, settings } = plan;
+        let Plan { seed, span, nodes, jobs, settings, faults } = plan;
         Self {
             seed,
             span,
-            world: World::new(seed, nodes, jobs),
+            world: World::new(seed, nodes, jobs, faults),
             scheduler: scheduler(&settings, seed),
             tally: Tally::default(),
             events: Vec::new(),

@@ -14,19 +14,15 @@ use model::{Attempt, Diagnosis, Event, Map, Millis, PodFacts, PodKey, Time};
 
 use crate::dice::{Dice, Stream};
 use crate::meter::{Meter, PoolAt};
-use crate::plan::{Job, NodePlan};
+use crate::plan::{Faults, Job, NodePlan};
 use agenda::{Agenda, Happening};
 pub(crate) use records::{JobAt, NodeAt, NodeRecord, Phase, PodAt, PodRecord};
-
-/// How long the API takes to carry out a binding, at least and at most.
-const BINDING_MS: (u64, u64) = (4, 40);
-/// How many of a hundred bindings are refused.
-const REFUSED_PERCENT: u64 = 1;
 
 /// The cluster.
 pub(crate) struct World {
     now: Time,
     dice: Dice,
+    faults: Faults,
     agenda: Agenda,
     nodes: Vec<NodeRecord>,
     pods: Vec<PodRecord>,
@@ -43,7 +39,7 @@ pub(crate) struct World {
 
 impl World {
     /// A world in which nothing has happened yet.
-    pub(crate) fn new(seed: u64, nodes: Vec<NodePlan>, jobs: Vec<Job>) -> Self {
+    pub(crate) fn new(seed: u64, nodes: Vec<NodePlan>, jobs: Vec<Job>, faults: Faults) -> Self {
         let mut pools: Vec<Box<str>> = Vec::new();
         for plan in &nodes {
             if !pools.contains(&plan.pool) {
@@ -53,6 +49,7 @@ impl World {
         let mut world = Self {
             now: Time::default(),
             dice: Dice::new(seed, Stream::World),
+            faults,
             agenda: Agenda::default(),
             nodes: Vec::new(),
             pods: Vec::new(),
@@ -106,9 +103,9 @@ impl World {
 
     /// Takes an order to bind a pod; how it went is told later.
     pub(crate) fn bind(&mut self, pod: PodAt, node: NodeAt, attempt: Attempt) {
-        let (low, high) = BINDING_MS;
-        let at = self.now + Millis(self.dice.between(low, high));
-        let is_refused = self.dice.percent(REFUSED_PERCENT);
+        let (low, high) = self.faults.request;
+        let at = self.now + Millis(2 * self.dice.between(low.0, high.0));
+        let is_refused = self.dice.percent(self.faults.refused_percent);
         self.nodes[node.0].pods.insert(pod);
         self.pods[pod.0].phase = Phase::Ordered(node);
         self.waiting -= 1;
