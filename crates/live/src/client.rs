@@ -132,10 +132,20 @@ pub(crate) async fn ask(
     request: Request<Body>,
     patience: Duration,
 ) -> Result<Answer, NoAnswer> {
+    ask_for_up_to(ANSWER_MAX, client, request, patience).await
+}
+
+/// As [`ask`], for an answer of up to so many bytes.
+pub(crate) async fn ask_for_up_to(
+    bytes_max: usize,
+    client: &kube::Client,
+    request: Request<Body>,
+    patience: Duration,
+) -> Result<Answer, NoAnswer> {
     let exchange = async {
         let response = client.send(request).await.map_err(|error| broken(&error))?;
         let (status, retry_after) = (response.status(), retry_after(&response));
-        let body = http_body_util::Limited::new(response.into_body(), ANSWER_MAX);
+        let body = http_body_util::Limited::new(response.into_body(), bytes_max);
         let body = body.collect().await.map_err(|error| broken(&*error))?.to_bytes();
         Ok(Answer { status, body, retry_after })
     };

@@ -29,7 +29,7 @@ use kube::client::Body;
 use model::{Event, Present};
 use tracing::{debug, info, warn};
 
-use crate::client::{NoAnswer, ask, broken, status_message};
+use crate::client::{NoAnswer, ask_for_up_to, broken, status_message};
 use crate::feed::{Closed, Feed, Input, Seen};
 use crate::metrics::Metrics;
 
@@ -247,7 +247,8 @@ impl Watcher {
                 .header(header::ACCEPT, "application/json")
                 .body(Body::empty())
                 .map_err(|error| Broken::Failed(format!("the next page: {error}")))?;
-            let answer = ask(&self.client, request, PAGE_PATIENCE).await?;
+            let answer =
+                ask_for_up_to(page::BYTES_MAX, &self.client, request, PAGE_PATIENCE).await?;
             let page = match answer.status {
                 StatusCode::OK => page::read(&answer.body).map_err(Broken::Failed)?,
                 StatusCode::GONE => return Err(Broken::Expired),

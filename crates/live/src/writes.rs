@@ -1,5 +1,6 @@
 //! What is written beside bindings: conditions of pods that wait, and events. It waits in a bounded
-//! queue behind the bindings: while any is out, only a trickle is written.
+//! queue behind the bindings: while any is out, only a trickle is written, and of events only those
+//! that have waited long.
 
 #[cfg(test)]
 mod tests;
@@ -14,6 +15,7 @@ use jiff::Timestamp;
 use k8s::render::{self, Record, StatusChange};
 use model::PodKey;
 use tokio::sync::Notify;
+use tokio::time::Instant;
 use tracing::{debug, warn};
 
 use crate::client::{Answer, ask_counted, request, status_message};
@@ -27,6 +29,8 @@ use crate::order::Tell;
 const QUEUE_MAX: usize = 60_000;
 /// Writes at a time when no binding is out; when some are; and when the queue is half full.
 const AT_ONCE: [usize; 3] = [16, 1, 8];
+/// How long events wait for the bindings to be over.
+const EVENT_PATIENCE: Duration = Duration::from_secs(10);
 /// How long an answer may take.
 const PATIENCE: Duration = Duration::from_secs(15);
 /// Attempts of a write, with growing pauses between.
@@ -81,7 +85,7 @@ pub(crate) struct Writes {
 #[derive(Default)]
 struct Queues {
     conditions: VecDeque<Write>,
-    events: VecDeque<Write>,
+    events: VecDeque<(Instant, Write)>,
     in_flight: usize,
 }
 
@@ -132,7 +136,7 @@ impl Writes {
                     queues.events.pop_front();
                     self.metrics.event_dropped();
                 }
-                queues.events.push_back(write);
+                queues.events.push_back((Instant::now(), write));
             }
         }
         drop(queues);
@@ -150,7 +154,8 @@ impl Writes {
             while let Some(write) = self.pop() {
                 tokio::spawn(self.clone().carry_out(write));
             }
-            self.changed.notified().await;
+            // Events also get old while nothing else changes.
+            let _ = tokio::time::timeout(EVENT_PATIENCE / 4, self.changed.notified()).await;
         }
     }
 
@@ -185,7 +190,13 @@ impl Writes {
         if queues.in_flight >= at_once {
             return None;
         }
-        let write = queues.conditions.pop_front().or_else(|| queues.events.pop_front())?;
+        let is_due = |since: &Instant| at_once != trickle || since.elapsed() >= EVENT_PATIENCE;
+        let is_event_due = queues.events.front().is_some_and(|(since, _)| is_due(since));
+        let write = match queues.conditions.pop_front() {
+            Some(condition) => condition,
+            None if is_event_due => queues.events.pop_front()?.1,
+            None => return None,
+        };
         queues.in_flight += 1;
         Some(write)
     }

@@ -105,6 +105,15 @@ async fn a_server_without_streaming_lists_is_listed_by_pages() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_page_may_be_larger_than_any_other_answer() {
+    let mut large = node("a", 1);
+    large["metadata"]["annotations"] = json!({"a": "x".repeat(5 << 20)});
+    let list = json!({"metadata": {"resourceVersion": "20"}, "items": [large]}).to_string();
+    let (fed, _) = check(vec![Some((422, "{}".into())), Some((200, list))]).await;
+    assert_eq!(fed, ["a", "=a"]);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_version_that_is_too_old_is_listed_again() {
     let list = |name: &str, version| {
         let lines = [line("ADDED", &node(name, version)), bookmark(version, true)];

@@ -69,17 +69,22 @@ async fn conditions_and_events_are_written() {
 #[tokio::test(start_paused = true)]
 async fn while_bindings_are_out_there_is_only_a_trickle() {
     let bench = bench(200);
+    let sent = || bench.log.lock().unwrap().len();
     bench.binds.store(1, Ordering::Relaxed);
-    for at in 0..100 {
+    for at in 0..1000 {
         bench.writes.push(Write::scheduled(pod(&format!("p{at}")), "n".into(), "s".into()));
     }
-    tokio::time::sleep(Duration::from_millis(105)).await;
-    let trickled = bench.log.lock().unwrap().len();
-    assert!((5..=12).contains(&trickled), "{trickled}");
+    tokio::time::sleep(Duration::from_secs(9)).await;
+    assert_eq!(sent(), 0, "events wait for the bindings");
+    bench.writes.tell(tell("waiting"));
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    assert_eq!(sent(), 1, "conditions do not");
+    tokio::time::sleep(Duration::from_secs(3)).await;
+    assert!((10..=300).contains(&sent()), "{}", sent());
     bench.binds.store(0, Ordering::Relaxed);
     bench.writes.wake();
-    tokio::time::sleep(Duration::from_millis(105)).await;
-    assert_eq!(bench.log.lock().unwrap().len(), 100);
+    bench.writes.flushed().await;
+    assert_eq!(sent(), 1002);
 }
 
 #[tokio::test(start_paused = true)]
@@ -100,7 +105,7 @@ async fn a_full_queue_drops_the_oldest_event() {
     }
     let queues = bench.writes.queues();
     assert_eq!(queues.events.len(), QUEUE_MAX);
-    let Some(Write::Event { pod, .. }) = queues.events.front() else { panic!("events only") };
+    let Some((_, Write::Event { pod, .. })) = queues.events.front() else { panic!("events only") };
     assert_eq!(&*pod.name, "p1");
 }
 
