@@ -1,9 +1,9 @@
 //! Takes in what happened, and wakes whom it could help.
 
-use framework::View;
+use framework::{cures, is_about_others};
 use model::{
-    Attempt, Change, ClassId, Event, NodeChange, NodeFacts, NodeId, PodFacts, PodId, PodState,
-    Present, Reason, Time, Txn,
+    Attempt, Change, Event, Labels, NodeChange, NodeFacts, NodeId, Occupant, PodFacts, PodId,
+    PodState, Present, Reason, Time, Txn,
 };
 
 use crate::{Scheduler, profile_of};
@@ -13,13 +13,17 @@ impl Scheduler {
     pub fn apply(&mut self, event: &Event, now: Time) {
         match event {
             Event::NodeApplied(facts) => self.apply_node(facts, now),
-            Event::NodeDeleted(name) => self.delete_node(name),
+            Event::NodeDeleted(name) => self.delete_node(name, now),
             Event::PodApplied(facts) => self.apply_pod(facts, now),
             Event::PodDeleted(uid) => {
                 if let Some(pod) = self.catalog.find_pod(uid) {
                     self.forget(pod, now);
                 }
             }
+            Event::NamespaceApplied(facts) => {
+                self.set_namespace(&facts.name, Some(&facts.labels), now);
+            }
+            Event::NamespaceDeleted(name) => self.set_namespace(name, None, now),
             Event::Reset(present) => self.reset(present, now),
             Event::BindRefused { uid, attempt } => self.refused(uid, *attempt, now),
         }
@@ -40,10 +44,19 @@ impl Scheduler {
         }
     }
 
-    fn delete_node(&mut self, name: &str) {
+    fn delete_node(&mut self, name: &str, now: Time) {
         if let Some(node) = self.catalog.delete_node(name) {
             self.usage.touch_facts(node);
+            self.wake(Change::Removed, node, now);
             self.release_if_empty(node);
+        }
+    }
+
+    /// Takes in the labels of a namespace: rules about pods may be about others now.
+    fn set_namespace(&mut self, name: &str, labels: Option<&Labels>, now: Time) {
+        if self.catalog.set_namespace(name, labels) {
+            self.usage.count_crowds(&mut self.catalog);
+            self.queue.wake(now, is_about_others, |_, _| true);
         }
     }
 
@@ -55,12 +68,17 @@ impl Scheduler {
                 let name = |node: &NodeId| self.catalog.node_name(*node);
                 let gone = self.catalog.nodes().iter().map(name).filter(|n| !names.contains(*n));
                 let gone: Vec<String> = gone.map(Into::into).collect();
-                gone.iter().for_each(|name| self.delete_node(name));
+                gone.iter().for_each(|name| self.delete_node(name, now));
             }
             Present::Pods(uids) => {
                 let is_gone = |pod: &PodId| !uids.contains(&self.catalog.pod(*pod).key.uid);
                 let gone: Vec<PodId> = self.catalog.pods().filter(is_gone).collect();
                 gone.into_iter().for_each(|pod| self.forget(pod, now));
+            }
+            Present::Namespaces(names) => {
+                let gone = self.catalog.namespaces().filter(|name| !names.contains(*name));
+                let gone: Vec<Box<str>> = gone.map(Into::into).collect();
+                gone.iter().for_each(|name| self.set_namespace(name, None, now));
             }
         }
     }
@@ -78,9 +96,11 @@ impl Scheduler {
     fn add_pod(&mut self, facts: &PodFacts, now: Time) {
         if let Some(name) = &facts.node {
             let pod = self.catalog.add_pod(facts);
-            self.bind(pod, name);
+            self.usage.count_crowds(&mut self.catalog);
+            self.bind(pod, name, now);
         } else if self.schedules(&facts.spec.scheduler) && !facts.is_terminating {
             let pod = self.catalog.add_pod(facts);
+            self.usage.count_crowds(&mut self.catalog);
             let (rank, is_gated) = self.standing(pod);
             self.queue.add(pod, rank, now, is_gated);
         }
@@ -94,8 +114,8 @@ impl Scheduler {
             (PodState::Waiting, None) => self.update_waiting(pod, facts, now),
             (PodState::Waiting, Some(name)) => {
                 self.leave_queue(pod);
-                self.catalog.update_pod(pod, facts);
-                self.bind(pod, name);
+                self.update(pod, facts);
+                self.bind(pod, name, now);
             }
             // Not confirmed yet: the pod keeps the place we gave it.
             (PodState::Assumed(node, _), None) => self.recharge(pod, facts, node, now),
@@ -107,8 +127,8 @@ impl Scheduler {
                 } else {
                     self.unplace(pod, node, now);
                     self.leave_queue(pod);
-                    self.catalog.update_pod(pod, facts);
-                    self.bind(pod, name);
+                    self.update(pod, facts);
+                    self.bind(pod, name, now);
                 }
             }
             // The API never takes a binding back; keep what is known to be taken.
@@ -118,10 +138,11 @@ impl Scheduler {
 
     fn update_waiting(&mut self, pod: PodId, facts: &PodFacts, now: Time) {
         let before = self.catalog.pod(pod);
-        let (class, priority, gates) = (before.class, before.priority, before.gates.clone());
-        self.catalog.update_pod(pod, facts);
+        let (occupant, priority) = (before.occupant(), before.priority);
+        let gates = before.gates.clone();
+        self.update(pod, facts);
         let after = self.catalog.pod(pod);
-        if (after.class, after.priority, &after.gates) == (class, priority, &gates) {
+        if (after.occupant(), after.priority, &after.gates) == (occupant, priority, &gates) {
             return;
         }
         if let Some(unit) = self.queue.unit_of(pod) {
@@ -132,20 +153,31 @@ impl Scheduler {
 
     /// Takes in what changed about a pod on a node, and what it takes there now.
     fn recharge(&mut self, pod: PodId, facts: &PodFacts, node: NodeId, now: Time) {
-        let before = self.catalog.pod(pod).class;
+        let before = self.catalog.pod(pod).occupant();
         // Held until the old charge is given back.
         let class = self.catalog.class_of(&facts.spec);
-        if class != before {
+        let tags = self.catalog.tags_of(&facts.key.namespace, &facts.labels);
+        self.usage.count_crowds(&mut self.catalog);
+        let after = Occupant { class, tags, is_leaving: facts.is_terminating };
+        if after != before {
             self.change(|txn| {
                 txn.evict(before, node);
-                txn.place(class, node);
+                txn.place(after, node);
             });
+            self.wake_around(before, now);
         }
         self.catalog.update_pod(pod, facts);
         self.catalog.release_class(class);
-        if class != before {
+        self.catalog.release_tags(tags);
+        if after != before {
             self.wake(Change::Freed, node, now);
+            self.wake_around(after, now);
         }
+    }
+
+    fn update(&mut self, pod: PodId, facts: &PodFacts) {
+        self.catalog.update_pod(pod, facts);
+        self.usage.count_crowds(&mut self.catalog);
     }
 
     /// A binding of ours was refused: the pod is on no node and is tried again.
@@ -179,20 +211,22 @@ impl Scheduler {
     }
 
     /// Puts a pod where the API says it is.
-    fn bind(&mut self, pod: PodId, name: &str) {
+    fn bind(&mut self, pod: PodId, name: &str, now: Time) {
         let node = self.catalog.node_place(name);
         self.usage.grow(self.catalog.node_places());
-        let class = self.catalog.pod(pod).class;
-        self.change(|txn| txn.place(class, node));
+        let occupant = self.catalog.pod(pod).occupant();
+        self.change(|txn| txn.place(occupant, node));
         self.catalog.set_pod_state(pod, PodState::Bound(node));
+        self.wake_around(occupant, now);
     }
 
     /// Takes a pod off its node.
     fn unplace(&mut self, pod: PodId, node: NodeId, now: Time) {
-        let class: ClassId = self.catalog.pod(pod).class;
-        self.change(|txn| txn.evict(class, node));
+        let occupant = self.catalog.pod(pod).occupant();
+        self.change(|txn| txn.evict(occupant, node));
         self.catalog.set_pod_state(pod, PodState::Waiting);
         self.wake(Change::Freed, node, now);
+        self.wake_around(occupant, now);
         self.release_if_empty(node);
     }
 
@@ -200,14 +234,23 @@ impl Scheduler {
     /// the node does not give any more. It may still give others, and they are noted then.
     fn wake(&mut self, change: Change, node: NodeId, now: Time) {
         let is_there = self.catalog.has_node(node);
-        let view = View { catalog: &self.catalog, usage: &self.usage };
-        self.queue.wake(change, now, |class, reason| {
-            // A pod that leaves a node which is gone makes no room, but may have repelled others.
-            if !is_there {
-                return *reason != Reason::Repelled;
+        let may_be_cured = |reason: &Reason| cures(reason, change);
+        self.queue.wake(now, may_be_cured, |class, reason| {
+            if reaches_around(reason) {
+                return true;
             }
+            // A pod that leaves a node which is gone makes no room.
             let profile = profile_of(&self.profiles, &self.catalog, class);
-            self.boards.of(class, profile, &self.catalog).gives(view, node, reason)
+            let board = is_there.then(|| self.boards.of(class, profile, &self.catalog));
+            board.is_some_and(|board| !board.gives(&self.catalog, &self.usage, node, reason))
+        });
+    }
+
+    /// Wakes the units that a pod which came to a node, or left it, could help wherever they go.
+    pub(crate) fn wake_around(&mut self, occupant: Occupant, now: Time) {
+        self.queue.wake(now, is_about_others, |class, _| {
+            let profile = profile_of(&self.profiles, &self.catalog, class);
+            self.boards.of(class, profile, &self.catalog).is_moved_by(&self.catalog, occupant)
         });
     }
 
@@ -231,4 +274,10 @@ impl Scheduler {
         let is_gated = profile.admit.iter().any(|plugin| plugin.refuses(pod).is_some());
         (profile.order.rank(pod.priority), is_gated)
     }
+}
+
+/// Whether a reason speaks of a node's surroundings, so that the node alone cannot tell whether it
+/// still stands.
+fn reaches_around(reason: &Reason) -> bool {
+    is_about_others(reason) || *reason == Reason::SpreadLabel
 }

@@ -8,9 +8,9 @@
 use std::sync::Arc;
 
 use framework::{Feasible, Narrow, Normalize, Profile, Ranking, Reach, Rescues, Scores, View};
-use model::{Catalog, Class, ClassId, Diagnosis, NodeId, Pod, Reason};
+use model::{Catalog, Class, ClassId, Diagnosis, NodeId, Occupant, Pod, Reason, TagsId, Usage};
 
-use crate::peaks::{Peaks, UNFIT};
+use crate::peaks::{Peaks, UNFIT, mix};
 use crate::rescue::Appeal;
 use crate::screen::{Named, Screen, screen};
 use crate::tally::Tally;
@@ -30,6 +30,9 @@ pub(crate) struct Board {
     mark: Option<u64>,
     node_revision: u64,
     revision: u64,
+    /// The same two for what reaches around.
+    mark_around: Option<u64>,
+    node_revision_around: u64,
     columns: Vec<Column>,
     peaks: Peaks,
     is_broken: bool,
@@ -48,6 +51,18 @@ pub(crate) struct Prepared {
     pub(crate) plugin: &'static str,
     pub(crate) weight: i32,
     pub(crate) scores: Box<dyn Scores>,
+}
+
+impl Prepared {
+    /// Whether it has anything to say of a pod.
+    pub(crate) fn applies(&self, view: View<'_>) -> bool {
+        self.scores.reach() != Reach::Around || self.scores.applies(view)
+    }
+}
+
+/// Whether a filter has anything to say of a pod.
+pub(crate) fn applies(filter: &dyn Narrow, view: View<'_>) -> bool {
+    filter.reach() != Reach::Around || filter.applies(view)
 }
 
 /// Raw scores from facts that are normalised by the highest among the nodes that fit.
@@ -117,6 +132,8 @@ impl Board {
             mark: None,
             node_revision: 0,
             revision: 0,
+            mark_around: None,
+            node_revision_around: 0,
             columns: Vec::new(),
             peaks: Peaks::default(),
             last_used: 0,
@@ -129,9 +146,34 @@ impl Board {
         }
     }
 
-    /// Whether a plugin turns a node down for this reason, be it the first to speak or not.
-    pub(crate) fn gives(&self, view: View<'_>, node: NodeId, reason: &Reason) -> bool {
-        self.filters.iter().any(|(_, filter)| filter.why_not(view, node).contains(reason))
+    /// Whether a plugin turns a node down for this reason, be it the first to speak or not. Not to
+    /// be asked about reasons that reach around.
+    pub(crate) fn gives(
+        &self,
+        catalog: &Catalog,
+        usage: &Usage,
+        node: NodeId,
+        reason: &Reason,
+    ) -> bool {
+        // Whose tags these are does not matter to filters that look at one node.
+        let view = View { catalog, usage, tags: TagsId::at(0) };
+        let mut filters = self.filters.iter().filter(|(_, f)| f.reach() != Reach::Around);
+        filters.any(|(_, filter)| filter.why_not(view, node).contains(reason))
+    }
+
+    /// Whether a pod that comes to a node or leaves it could help pods of the class.
+    pub(crate) fn is_moved_by(&self, catalog: &Catalog, occupant: Occupant) -> bool {
+        self.filters.iter().any(|(_, filter)| filter.is_moved_by(catalog, occupant))
+    }
+
+    /// Whether what reaches around has anything to say of a pod.
+    pub(crate) fn is_around(&self, view: View<'_>) -> bool {
+        let is_around = |filter: &dyn Narrow| filter.reach() == Reach::Around;
+        let mut filters = self.filters.iter().filter(|(_, filter)| is_around(&**filter));
+        let mut rankings =
+            self.rankings.iter().filter(|ranking| ranking.scores.reach() == Reach::Around);
+        filters.any(|(_, filter)| filter.applies(view))
+            || rankings.any(|ranking| ranking.scores.applies(view))
     }
 
     /// Whether nodes cannot be ranked for this class at all.
@@ -163,6 +205,25 @@ impl Board {
         self.node_revision = view.catalog.node_revision();
         self.revision = revision;
         self.mark = Some(view.usage.mark());
+        if self.is_around(view) {
+            self.refresh_around(view);
+        }
+    }
+
+    /// Brings up to date what reaches around.
+    pub(crate) fn refresh_around(&mut self, view: View<'_>) {
+        let is_current = self.node_revision_around == view.catalog.node_revision();
+        let mark = self.mark_around.filter(|_| is_current);
+        let touched = mark.and_then(|mark| view.usage.touched_since(mark));
+        let touched = touched.filter(|touched| touched.len() <= view.catalog.nodes().len());
+        for (_, filter) in &mut self.filters {
+            filter.refresh(view, touched);
+        }
+        for ranking in &mut self.rankings {
+            ranking.scores.refresh(view, touched);
+        }
+        self.mark_around = Some(view.usage.mark());
+        self.node_revision_around = view.catalog.node_revision();
     }
 
     fn rebuild(&mut self, view: View<'_>) {
@@ -311,8 +372,49 @@ impl Board {
     }
 
     /// The best node. Of several that are equally good, `seed` decides.
-    pub(crate) fn best(&self, seed: u64) -> Option<NodeId> {
+    pub(crate) fn best(&mut self, view: View<'_>, seed: u64) -> Option<NodeId> {
+        if self.is_around(view) {
+            return self.best_around(view, seed);
+        }
         self.peaks.best(seed).map(NodeId::at)
+    }
+
+    /// The best node, when where other pods are matters. All nodes that fit are looked at.
+    // Hot for such pods.
+    fn best_around(&mut self, view: View<'_>, seed: u64) -> Option<NodeId> {
+        self.fitting.clear();
+        self.fitting.extend(self.peaks.fitting().map(|(node, _)| NodeId::at(node)));
+        for (_, filter) in self.filters.iter().filter(|(_, f)| f.reach() == Reach::Around) {
+            if filter.applies(view) {
+                filter.narrow(view, &mut self.fitting);
+            }
+        }
+        self.sums.clear();
+        self.sums.extend(self.fitting.iter().map(|node| self.peaks.total(node.index())));
+        // Some totals were worked out with a highest raw score of a node that is out.
+        for column in &self.columns {
+            let raws = self.fitting.iter().map(|node| column.raw[node.index()]);
+            let highest = raws.max().unwrap_or(0);
+            if highest != column.highest {
+                for (node, sum) in self.fitting.iter().zip(&mut self.sums) {
+                    let raw = column.raw[node.index()];
+                    let score = column.normalize.score(raw, highest);
+                    *sum += column.weight * score - column.score(node.index());
+                }
+            }
+        }
+        self.scores.resize(self.fitting.len(), 0);
+        for ranking in self.rankings.iter().filter(|r| r.scores.reach() == Reach::Around) {
+            if ranking.scores.applies(view) {
+                ranking.scores.scores(view, &self.fitting, &mut self.scores);
+                for (sum, score) in self.sums.iter_mut().zip(&self.scores) {
+                    *sum += ranking.weight * score;
+                }
+            }
+        }
+        let totals = self.fitting.iter().zip(&self.sums);
+        let key = |(node, total): &(&NodeId, &i32)| (**total, mix(seed ^ node.index() as u64));
+        totals.max_by_key(key).map(|(node, _)| *node)
     }
 
     /// Why nothing fits a pod of the class.

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use framework::{Profile, View};
 use model::{
-    Attempt, Catalog, ClassId, Code, Decision, Diagnosis, NodeId, Pod, PodId, PodState, Reason,
-    Rescue, Time, Txn, UnitId, Waiting, hash_of,
+    Attempt, Catalog, ClassId, Code, Decision, Diagnosis, NodeId, Occupant, Pod, PodId, PodState,
+    Reason, Rescue, Time, Txn, UnitId, Waiting, hash_of,
 };
 
 use crate::board::{Board, Boards};
@@ -20,6 +20,8 @@ impl Scheduler {
         let pods: Box<[PodId]> = self.queue.pods(unit).into();
         match self.place(&pods) {
             Ok(nodes) => {
+                let occupants: Box<[Occupant]> =
+                    pods.iter().map(|pod| self.catalog.pod(*pod).occupant()).collect();
                 // The unit stays known until the API confirms: a refusal continues its backoff.
                 let (tries, arrived) = self.queue.history(unit);
                 for (pod, node) in pods.iter().zip(nodes) {
@@ -28,6 +30,9 @@ impl Scheduler {
                     self.catalog.set_pod_state(*pod, PodState::Assumed(node, attempt));
                     let pod = *pod;
                     decisions.push(Decision::Bind { pod, node, attempt, tries, arrived });
+                }
+                for occupant in occupants {
+                    self.wake_around(occupant, now);
                 }
             }
             Err((class, diagnosis)) => {
@@ -49,7 +54,7 @@ impl Scheduler {
             // Leaving early drops the transaction, which takes back every placement.
             let node = pick(&mut self.boards, profile, &self.catalog, &txn, pod, seed)
                 .map_err(|diagnosis| (pod.class, diagnosis))?;
-            txn.place(pod.class, node);
+            txn.place(pod.occupant(), node);
             nodes.push(node);
         }
         txn.commit();
@@ -66,7 +71,7 @@ fn pick(
     pod: &Pod,
     seed: u64,
 ) -> Result<NodeId, Arc<Diagnosis>> {
-    let view = View { catalog, usage: txn.usage() };
+    let view = View { catalog, usage: txn.usage(), tags: pod.tags };
     let nodes = catalog.nodes().len();
     let rejected = |reason: Reason, rescue: Rescue| {
         Err(Arc::new(Diagnosis { nodes, rejection: Some(reason), rescue, ..Diagnosis::default() }))
@@ -84,11 +89,11 @@ fn pick(
         };
         return rejected(reason, rescue);
     }
+    board.refresh(view);
     if let Some(node) = nominated(board, view, pod) {
         return Ok(node);
     }
-    board.refresh(view);
-    match board.best(seed) {
+    match board.best(view, seed) {
         Some(_) if board.is_broken() => rejected(Reason::BrokenPreference, Rescue::NotAsked),
         Some(node) => Ok(node),
         None => Err(board.diagnosis(view, pod)),

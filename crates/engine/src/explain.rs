@@ -2,9 +2,9 @@
 //! results but the plugins.
 
 use framework::View;
-use model::{NodeId, PodSpec, Reason};
+use model::{Labels, NodeId, PodSpec, Reason};
 
-use crate::board::Board;
+use crate::board::{Board, applies};
 use crate::screen::{Screen, plugins_of, screen};
 use crate::{Scheduler, profile_of};
 
@@ -32,15 +32,20 @@ impl Scheduler {
     /// Judges a pod that is not in the cluster. Nothing is changed that anyone could see.
     ///
     /// Returns nothing if no profile has the name the pod asks for.
-    pub fn judge(&mut self, spec: &PodSpec) -> Option<Judgement> {
+    pub fn judge(&mut self, spec: &PodSpec, labels: &Labels) -> Option<Judgement> {
         if !self.schedules(&spec.scheduler) {
             return None;
         }
         let class = self.catalog.class_of(spec);
+        let tags = self.catalog.tags_of(&spec.namespace, labels);
+        self.usage.count_crowds(&mut self.catalog);
         let profile = profile_of(&self.profiles, &self.catalog, class);
-        let board = Board::new(profile, &self.catalog, self.catalog.class(class));
-        let judgement = judge(&board, View { catalog: &self.catalog, usage: &self.usage });
+        let mut board = Board::new(profile, &self.catalog, self.catalog.class(class));
+        let view = View { catalog: &self.catalog, usage: &self.usage, tags };
+        board.refresh_around(view);
+        let judgement = judge(&board, view);
         self.catalog.release_class(class);
+        self.catalog.release_tags(tags);
         Some(judgement)
     }
 }
@@ -76,7 +81,7 @@ fn score(board: &Board, view: View<'_>, nodes: &mut [(NodeId, NodeJudgement)]) {
         matches!(verdict, NodeJudgement::Fits(_)).then_some(*node)
     };
     let fit: Vec<NodeId> = nodes.iter().filter_map(is_fit).collect();
-    for prepared in &board.rankings {
+    for prepared in board.rankings.iter().filter(|prepared| prepared.applies(view)) {
         let mut raws = vec![0; fit.len()];
         prepared.scores.scores(view, &fit, &mut raws);
         let highest = raws.iter().copied().max().unwrap_or(0);
@@ -105,6 +110,7 @@ pub(crate) fn why_not(
             return Some((plugin, vec![Reason::NotNamed(plugins_of(only))]));
         }
     }
-    let mut answers = board.filters.iter().map(|(plugin, f)| (*plugin, f.why_not(view, node)));
+    let filters = board.filters.iter().filter(|(_, filter)| applies(&**filter, view));
+    let mut answers = filters.map(|(plugin, filter)| (*plugin, filter.why_not(view, node)));
     answers.find(|(_, reasons)| !reasons.is_empty())
 }

@@ -60,6 +60,12 @@ impl Peaks {
         &mut self.leaves[at / LEAF].totals[at % LEAF]
     }
 
+    /// Nodes that fit, with their totals.
+    pub(crate) fn fitting(&self) -> impl Iterator<Item = (usize, i32)> {
+        let totals = self.leaves.iter().flat_map(|leaf| leaf.totals).enumerate();
+        totals.filter(|(_, total)| *total != UNFIT)
+    }
+
     /// The part of a node's total that follows from facts.
     pub(crate) fn fixed(&self, at: usize) -> i32 {
         self.leaves[at / LEAF].fixed[at % LEAF]
@@ -138,7 +144,7 @@ fn draw(values: &[i32], best: i32, seed: u64) -> usize {
 }
 
 /// Spreads the bits of a number over all others.
-fn mix(value: u64) -> u64 {
+pub(crate) fn mix(value: u64) -> u64 {
     let value = value.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let value = (value ^ (value >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let value = (value ^ (value >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);

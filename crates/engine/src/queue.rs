@@ -15,8 +15,8 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 use std::sync::Arc;
 
-use framework::{OrderKey, cures};
-use model::{Change, ClassId, Diagnosis, Map, Millis, PodId, Reason, Time, UnitId};
+use framework::OrderKey;
+use model::{ClassId, Diagnosis, Map, Millis, PodId, Reason, Time, UnitId};
 
 /// How long units wait after failures.
 #[derive(Clone, Copy, Debug)]
@@ -217,18 +217,18 @@ impl Queue {
         self.back_off(id, now);
     }
 
-    /// Wakes the parked units that wait for a reason which a change could cure, and which no longer
-    /// stands, as far as `stands` can tell.
+    /// Wakes the parked units that wait for a reason which may be cured, and whose class says that
+    /// it is.
     pub(crate) fn wake(
         &mut self,
-        change: Change,
         now: Time,
-        mut stands: impl FnMut(ClassId, &Reason) -> bool,
+        may_be_cured: impl Fn(&Reason) -> bool,
+        mut is_cured: impl FnMut(ClassId, &Reason) -> bool,
     ) {
         let mut woken = BTreeSet::new();
         for (reason, by_class) in &self.parked_by_reason {
-            if cures(reason, change) {
-                let cured = by_class.iter().filter(|(class, _)| !stands(**class, reason));
+            if may_be_cured(reason) {
+                let cured = by_class.iter().filter(|(class, _)| is_cured(**class, reason));
                 woken.extend(cured.flat_map(|(_, units)| units));
             }
         }

@@ -43,5 +43,5 @@ impl Appeal {
 
 /// Whether kube-scheduler would not give this reason, so that it is not known what it would do.
 pub(crate) fn is_own(reason: &Reason) -> bool {
-    matches!(reason, Reason::NotSupported(_) | Reason::Repelled)
+    matches!(reason, Reason::NotSupported(_))
 }

@@ -33,7 +33,8 @@ impl Tally {
         view: View<'_>,
         appeal: Appeal,
     ) -> Arc<Diagnosis> {
-        let is_current = self.node_revision == view.catalog.node_revision();
+        let is_around = board.is_around(view);
+        let is_current = self.node_revision == view.catalog.node_revision() && !is_around;
         let touched = self.mark.filter(|_| is_current);
         let touched = touched.and_then(|mark| view.usage.touched_since(mark));
         let screen = screen(&board.before, view);
@@ -57,7 +58,8 @@ impl Tally {
                 true
             }
         };
-        self.mark = Some(view.usage.mark());
+        // Answers that reach around hold for this pod at this moment alone.
+        self.mark = Some(view.usage.mark()).filter(|_| !is_around);
         self.node_revision = view.catalog.node_revision();
         if is_changed {
             self.diagnoses.clear();

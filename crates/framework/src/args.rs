@@ -1,6 +1,6 @@
 //! Arguments of plugins, as plain data. Whoever reads a configuration checks the values.
 
-use model::{NodeTerm, Preference};
+use model::{NodeTerm, Preference, SpreadSpec};
 
 /// The arguments of one plugin.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -11,6 +11,35 @@ pub enum Args {
     Fit(FitArgs),
     /// Of `NodeResourcesBalancedAllocation`.
     Balanced(BalancedArgs),
+    /// Of `InterPodAffinity`.
+    PodAffinity(PodAffinityArgs),
+    /// Of `PodTopologySpread`.
+    Spread(SpreadArgs),
+}
+
+/// How much the rules of pods that are already there count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PodAffinityArgs {
+    /// How welcome a pod is where another one must have it near, 0 to 100.
+    pub near_weight: i32,
+    /// Whether preferences of other pods count only for pods that have some themselves.
+    pub ignores_preferences_of_others: bool,
+}
+
+impl Default for PodAffinityArgs {
+    fn default() -> Self {
+        Self { near_weight: 1, ignores_preferences_of_others: false }
+    }
+}
+
+/// How pods are spread that say nothing of it themselves.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum SpreadArgs {
+    /// Over hosts and zones, softly.
+    #[default]
+    System,
+    /// As listed; the pods that count follow from who owns the pod.
+    List(Vec<SpreadSpec>),
 }
 
 /// Affinity that a profile adds to every pod.

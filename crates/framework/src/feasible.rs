@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use model::{Catalog, Class, NodeId, Reason, Usage};
+use model::{Catalog, Class, NodeId, Occupant, Reason, TagsId, Touch, Usage};
 
 use crate::plugin::Plugin;
 
@@ -13,6 +13,8 @@ pub struct View<'a> {
     pub catalog: &'a Catalog,
     /// What is taken.
     pub usage: &'a Usage,
+    /// What rules of other pods know the pod by that is asked about.
+    pub tags: TagsId,
 }
 
 /// What an answer about a node depends on, and so when a kept answer is out of date.
@@ -22,6 +24,8 @@ pub enum Reach {
     Facts,
     /// Facts of that node, and what is taken of it.
     Load,
+    /// Where other pods are, and what the pod itself is known by: asked anew for every pod.
+    Around,
 }
 
 /// What a plugin says of a class before any node is looked at.
@@ -45,6 +49,22 @@ pub trait Feasible: Plugin {
 pub trait Narrow: Send + Sync {
     /// What the answers about nodes depend on.
     fn reach(&self) -> Reach;
+
+    /// Whether there is anything to say of this pod as things are. Only asked where answers reach
+    /// around.
+    fn applies(&self, _view: View<'_>) -> bool {
+        true
+    }
+
+    /// Takes in that these nodes are not what they were; all nodes if none are named. Only called
+    /// where answers reach around, before questions about nodes.
+    fn refresh(&mut self, _view: View<'_>, _touched: Option<&[Touch]>) {}
+
+    /// Whether a pod that comes to a node, or leaves it, could turn a no into a yes. Only asked
+    /// where answers reach around.
+    fn is_moved_by(&self, _catalog: &Catalog, _occupant: Occupant) -> bool {
+        false
+    }
 
     /// What it says before any node is looked at.
     fn before(&self, _view: View<'_>) -> Verdict {

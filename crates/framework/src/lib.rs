@@ -17,7 +17,8 @@ mod wake;
 
 pub use admit::Admit;
 pub use args::{
-    Args, BalancedArgs, FitArgs, NodeAffinityArgs, ResourceWeight, ShapePoint, Strategy,
+    Args, BalancedArgs, FitArgs, NodeAffinityArgs, PodAffinityArgs, ResourceWeight, ShapePoint,
+    SpreadArgs, Strategy,
 };
 pub use feasible::{Feasible, Narrow, Reach, Verdict, View};
 pub use order::{Order, OrderKey};
@@ -26,4 +27,4 @@ pub use point::{Point, Points};
 pub use profile::{Profile, Ranking, Rescues};
 pub use rank::{MAX_SCORE, Normalize, Rank, Scores, WEIGHTS_MAX};
 pub use settings::{PluginChoice, PluginInfo, ProfileSettings};
-pub use wake::cures;
+pub use wake::{cures, is_about_others};

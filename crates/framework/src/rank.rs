@@ -1,6 +1,6 @@
 //! "Which of these nodes is better?"
 
-use model::{Catalog, Class, NodeId};
+use model::{Catalog, Class, NodeId, Touch};
 
 use crate::feasible::{Reach, View};
 use crate::plugin::Plugin;
@@ -54,6 +54,16 @@ pub trait Scores: Send + Sync {
     /// What the answers depend on.
     fn reach(&self) -> Reach;
 
+    /// Whether there is anything to say of this pod as things are. Only asked where answers reach
+    /// around.
+    fn applies(&self, _view: View<'_>) -> bool {
+        true
+    }
+
+    /// Takes in that these nodes are not what they were; all nodes if none are named. Only called
+    /// where answers reach around, before nodes are scored.
+    fn refresh(&mut self, _view: View<'_>, _touched: Option<&[Touch]>) {}
+
     /// How raw scores become scores.
     fn normalize(&self) -> Normalize {
         Normalize::Ready
@@ -69,7 +79,8 @@ pub trait Scores: Send + Sync {
         0
     }
 
-    /// Hot: raw scores of the nodes, in their order.
+    /// Hot: raw scores of the nodes, in their order. Where answers reach around these are all
+    /// nodes that fit.
     fn scores(&self, view: View<'_>, nodes: &[NodeId], out: &mut [i32]);
 }
 

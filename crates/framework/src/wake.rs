@@ -8,6 +8,7 @@ pub fn cures(reason: &Reason, change: Change) -> bool {
     let aspects = match change {
         Change::Added => return is_about_nodes(reason),
         Change::Freed => return is_about_load(reason),
+        Change::Removed => return *reason == Reason::SpreadSkew,
         Change::Changed(aspects) => aspects,
     };
     match reason {
@@ -16,6 +17,10 @@ pub fn cures(reason: &Reason, change: Change) -> bool {
         Reason::NodeAffinity | Reason::AddedAffinity => aspects.labels,
         Reason::TooManyPods | Reason::Insufficient { .. } => aspects.allocatable,
         Reason::MissingFeature => aspects.features,
+        Reason::SpreadLabel | Reason::NotNear | Reason::NotFar | Reason::Unwelcome => {
+            aspects.labels
+        }
+        Reason::SpreadSkew => aspects.labels || aspects.taints,
         Reason::NoNodes
         | Reason::Gated(_)
         | Reason::OtherNode
@@ -23,9 +28,9 @@ pub fn cures(reason: &Reason, change: Change) -> bool {
         | Reason::NotNamed(_)
         | Reason::NoneNamed(_)
         | Reason::HostPort
-        | Reason::Repelled
         | Reason::NotSupported(_)
-        | Reason::BrokenPreference => false,
+        | Reason::BrokenPreference
+        | Reason::BrokenRule => false,
     }
 }
 
@@ -42,13 +47,18 @@ fn is_about_nodes(reason: &Reason) -> bool {
         | Reason::HostPort
         | Reason::TooManyPods
         | Reason::Insufficient { .. }
-        | Reason::MissingFeature => true,
+        | Reason::MissingFeature
+        | Reason::SpreadLabel
+        | Reason::SpreadSkew
+        | Reason::NotNear
+        | Reason::NotFar
+        | Reason::Unwelcome => true,
         Reason::Gated(_)
         | Reason::AffinityConflict
         | Reason::NoneNamed(_)
-        | Reason::Repelled
         | Reason::NotSupported(_)
-        | Reason::BrokenPreference => false,
+        | Reason::BrokenPreference
+        | Reason::BrokenRule => false,
     }
 }
 
@@ -57,8 +67,7 @@ fn is_about_load(reason: &Reason) -> bool {
     match reason {
         Reason::HostPort
         | Reason::TooManyPods
-        | Reason::Insufficient { is_beyond_node: false, .. }
-        | Reason::Repelled => true,
+        | Reason::Insufficient { is_beyond_node: false, .. } => true,
         Reason::Insufficient { is_beyond_node: true, .. }
         | Reason::NoNodes
         | Reason::Gated(_)
@@ -71,7 +80,39 @@ fn is_about_load(reason: &Reason) -> bool {
         | Reason::NotNamed(_)
         | Reason::NoneNamed(_)
         | Reason::MissingFeature
+        | Reason::SpreadLabel
+        | Reason::SpreadSkew
+        | Reason::NotNear
+        | Reason::NotFar
+        | Reason::Unwelcome
         | Reason::NotSupported(_)
-        | Reason::BrokenPreference => false,
+        | Reason::BrokenPreference
+        | Reason::BrokenRule => false,
+    }
+}
+
+/// Reasons that a pod elsewhere, which comes or goes, could end.
+#[must_use]
+pub fn is_about_others(reason: &Reason) -> bool {
+    match reason {
+        Reason::SpreadSkew | Reason::NotNear | Reason::NotFar | Reason::Unwelcome => true,
+        Reason::NoNodes
+        | Reason::Gated(_)
+        | Reason::OtherNode
+        | Reason::Closed
+        | Reason::UntoleratedTaint
+        | Reason::NodeAffinity
+        | Reason::AddedAffinity
+        | Reason::AffinityConflict
+        | Reason::NotNamed(_)
+        | Reason::NoneNamed(_)
+        | Reason::HostPort
+        | Reason::TooManyPods
+        | Reason::Insufficient { .. }
+        | Reason::MissingFeature
+        | Reason::SpreadLabel
+        | Reason::NotSupported(_)
+        | Reason::BrokenPreference
+        | Reason::BrokenRule => false,
     }
 }

@@ -1,6 +1,7 @@
 //! Objects as the API server serves them, turned into facts. What scheduling does not need is
 //! skipped while it is parsed and never kept.
 
+mod company;
 mod node;
 mod pod;
 mod quantity;
@@ -9,9 +10,10 @@ mod seen;
 mod terms;
 mod view;
 
+pub use company::namespace;
 pub use node::node;
 pub use pod::{pod, pod_to_judge};
-pub use seen::{SeenNode, SeenPod, Standing, read_node, read_pod};
+pub use seen::{SeenNode, SeenPod, Standing, read_namespace, read_node, read_pod};
 
 use serde::de::DeserializeOwned;
 

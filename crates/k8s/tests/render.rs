@@ -29,11 +29,14 @@ fn every_reason(gpu: ResourceId) -> Vec<Reason> {
         Reason::Insufficient { resource: ResourceId::MEMORY, is_beyond_node: false },
         Reason::Insufficient { resource: gpu, is_beyond_node: true },
         Reason::MissingFeature,
-        Reason::Repelled,
+        Reason::SpreadLabel,
+        Reason::SpreadSkew,
+        Reason::NotNear,
+        Reason::NotFar,
+        Reason::Unwelcome,
+        Reason::BrokenRule,
         Reason::NotSupported(Need::Volumes),
         Reason::NotSupported(Need::ResourceClaims),
-        Reason::NotSupported(Need::PodAffinity),
-        Reason::NotSupported(Need::TopologySpread),
         Reason::BrokenPreference,
     ]
 }
@@ -66,11 +69,20 @@ fn expected(reason: &Reason) -> (&'static str, &'static str) {
         }
         Reason::Insufficient { is_beyond_node: true, .. } => ("Insufficient nvidia.com/gpu", never),
         Reason::MissingFeature => ("node(s) didn't match Pod's required features", never),
-        Reason::Repelled => (
-            "a pod on a node has a required anti-affinity that may keep this pod away, and \
-             inter-pod affinity is not supported yet",
-            never,
-        ),
+        Reason::SpreadLabel => {
+            ("node(s) didn't match pod topology spread constraints (missing required label)", never)
+        }
+        Reason::SpreadSkew => {
+            ("node(s) didn't match pod topology spread constraints", "Unschedulable")
+        }
+        Reason::NotNear => ("node(s) didn't match pod affinity rules", never),
+        Reason::NotFar => ("node(s) didn't match pod anti-affinity rules", "Unschedulable"),
+        Reason::Unwelcome => {
+            ("node(s) didn't satisfy existing pods anti-affinity rules", "Unschedulable")
+        }
+        Reason::BrokenRule => {
+            ("a label selector of a spread constraint or pod affinity term is invalid", "Error")
+        }
         Reason::NotSupported(need) => (not_supported(*need), never),
         Reason::BrokenPreference => {
             ("a preferred node affinity term is invalid, so nodes cannot be ranked", "Error")
@@ -82,8 +94,6 @@ fn not_supported(need: Need) -> &'static str {
     match need {
         Need::Volumes => "volumes that tie a pod to nodes (claims and disks) are not supported yet",
         Need::ResourceClaims => "resource claims (DRA) are not supported yet",
-        Need::PodAffinity => "inter-pod affinity and anti-affinity are not supported yet",
-        Need::TopologySpread => "topology spread constraints are not supported yet",
     }
 }
 
@@ -106,6 +116,7 @@ fn a_binding_is_these_bytes() {
     let (node, _) = catalog.apply_node(&facts);
     let key = PodKey { uid: "uid-\"1\"".into(), namespace: "shop".into(), name: "web".into() };
     let pod = catalog.add_pod(&PodFacts {
+        labels: Box::default(),
         key,
         spec: PodSpec::default(),
         priority: 0,

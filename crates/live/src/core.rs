@@ -49,6 +49,7 @@ pub(crate) struct Core {
 pub(crate) struct State {
     has_nodes: bool,
     has_pods: bool,
+    has_namespaces: bool,
     is_leading: bool,
     /// Whom to tell when nothing is out any more; nothing is decided from then on.
     drain: Option<oneshot::Sender<()>>,
@@ -58,6 +59,13 @@ pub(crate) struct State {
     notes: Notes,
     /// The last diagnosis that was put into words: pods of one shape share theirs.
     worded: Option<(Arc<Diagnosis>, &'static str, Arc<str>)>,
+}
+
+impl State {
+    /// Whether all that decisions need was listed.
+    fn is_synced(&self) -> bool {
+        self.has_nodes && self.has_pods && self.has_namespaces
+    }
 }
 
 impl Core {
@@ -86,7 +94,7 @@ impl Core {
 
     fn may_decide(&self) -> bool {
         let state = &self.state;
-        let is_synced = state.has_nodes && state.has_pods;
+        let is_synced = state.is_synced();
         is_synced && state.is_leading && !state.is_draining && state.in_flight < BINDS_MAX
     }
 
@@ -124,7 +132,11 @@ impl Core {
             }
             Event::PodDeleted(uid) => self.state.notes.pod_deleted(uid),
             Event::Reset(present) => self.reset(present),
-            Event::NodeApplied(_) | Event::NodeDeleted(_) | Event::BindRefused { .. } => {}
+            Event::NodeApplied(_)
+            | Event::NodeDeleted(_)
+            | Event::NamespaceApplied(_)
+            | Event::NamespaceDeleted(_)
+            | Event::BindRefused { .. } => {}
         }
         self.scheduler.apply(&seen.event, self.now());
         if let Some(handled) = handled {
@@ -153,13 +165,16 @@ impl Core {
                 Some(true) => Handled::AssignedPodDelete,
                 Some(false) | None => Handled::UnscheduledPodDelete,
             },
-            Event::Reset(_) | Event::BindRefused { .. } => return None,
+            Event::NamespaceApplied(_)
+            | Event::NamespaceDeleted(_)
+            | Event::Reset(_)
+            | Event::BindRefused { .. } => return None,
         })
     }
 
     fn reset(&mut self, present: &Present) {
         let state = &mut self.state;
-        let was_synced = state.has_nodes && state.has_pods;
+        let was_synced = state.is_synced();
         match present {
             Present::Nodes(names) => {
                 info!(nodes = names.len(), "nodes are listed");
@@ -170,8 +185,9 @@ impl Core {
                 state.has_pods = true;
                 state.notes.reset(uids);
             }
+            Present::Namespaces(_) => state.has_namespaces = true,
         }
-        if !was_synced && state.has_nodes && state.has_pods {
+        if !was_synced && state.is_synced() {
             self.health.set_synced();
         }
     }

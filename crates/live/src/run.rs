@@ -200,7 +200,7 @@ impl Live {
     }
 
     fn watch(&self, progress: &Progress) {
-        for kind in [Kind::Nodes, Kind::Pods] {
+        for kind in [Kind::Namespaces, Kind::Nodes, Kind::Pods] {
             let (client, feed) = (self.client.clone(), self.feed.clone());
             let watcher = Watcher::new(kind, client, feed, self.metrics.clone(), progress.clone());
             tokio::spawn(watcher.run());

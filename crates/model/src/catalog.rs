@@ -4,12 +4,16 @@
 //! next. Plugins read it and never change it.
 
 mod classes;
+mod company;
+mod crowds;
+mod domains;
 mod nodes;
 mod pods;
 
-pub use classes::Class;
+pub use classes::{Class, Company, Spread};
+pub use crowds::{Crowd, Held, Rule, Tags, Wish};
 pub use nodes::{ImageSpread, Node, NodeChange, Offer};
-pub use pods::{Pod, PodState};
+pub use pods::{Occupant, Pod, PodState};
 
 use crate::event::{NodeFacts, PodFacts};
 use crate::ids::{ClassId, NodeId, PodId, ResourceId};
@@ -18,6 +22,8 @@ use crate::selector::{Selector, Term, WeightedTerm};
 use crate::spec::{NodeTerm, PodSpec, Preference};
 use crate::symbol::{Symbol, Symbols};
 use classes::Classes;
+use crowds::Crowds;
+use domains::Domains;
 use nodes::Nodes;
 use pods::Pods;
 
@@ -29,6 +35,8 @@ pub struct Catalog {
     nodes: Nodes,
     pods: Pods,
     classes: Classes,
+    domains: Domains,
+    crowds: Crowds,
 }
 
 // === Nodes ===
@@ -96,13 +104,18 @@ impl Catalog {
     pub fn apply_node(&mut self, facts: &NodeFacts) -> (NodeId, NodeChange) {
         let name = self.symbols.intern(&facts.name);
         let node = Node::new(name, facts, &mut self.symbols);
-        self.nodes.apply(node, Offer::new(facts, &mut self.resources))
+        let (id, change) = self.nodes.apply(node, Offer::new(facts, &mut self.resources));
+        if change != NodeChange::Same {
+            self.domains.put(id, &self.nodes);
+        }
+        (id, change)
     }
 
     /// Forgets the facts of a node. Its place stays while pods are on it.
     pub fn delete_node(&mut self, name: &str) -> Option<NodeId> {
         let id = self.find_node(name)?;
         self.nodes.delete(id);
+        self.domains.put(id, &self.nodes);
         Some(id)
     }
 
@@ -153,14 +166,17 @@ impl Catalog {
     /// Takes in a pod that was not known.
     pub fn add_pod(&mut self, facts: &PodFacts) -> PodId {
         let class = self.class_of(&facts.spec);
-        self.pods.add(facts, class)
+        let tags = self.crowds.hold_tags(&facts.key.namespace, &facts.labels);
+        self.pods.add(facts, class, tags)
     }
 
     /// Takes in what is different about a known pod; its state stays as it is.
     pub fn update_pod(&mut self, pod: PodId, facts: &PodFacts) {
         let class = self.class_of(&facts.spec);
-        let before = self.pods.update(pod, facts, class);
-        self.classes.release(before);
+        let tags = self.crowds.hold_tags(&facts.key.namespace, &facts.labels);
+        let (class, tags) = self.pods.update(pod, facts, (class, tags));
+        self.release_class(class);
+        self.crowds.release_tags(tags);
     }
 
     /// Moves a pod to its next state.
@@ -170,8 +186,9 @@ impl Catalog {
 
     /// Forgets a pod, which must not be on a node any more.
     pub fn remove_pod(&mut self, pod: PodId) {
-        let class = self.pods.remove(pod);
-        self.classes.release(class);
+        let (class, tags) = self.pods.remove(pod);
+        self.release_class(class);
+        self.crowds.release_tags(tags);
     }
 }
 
@@ -186,12 +203,19 @@ impl Catalog {
 
     /// The class of a spec, worked out if it is new; held until [`Catalog::release_class`].
     pub fn class_of(&mut self, spec: &PodSpec) -> ClassId {
-        self.classes.hold(spec, &mut self.symbols, &mut self.resources)
+        let (class, is_made) = self.classes.hold(spec, &mut self.symbols, &mut self.resources);
+        if is_made {
+            let company = self.company_of(spec);
+            self.classes.set_company(class, company);
+        }
+        class
     }
 
     /// Gives up one hold of a class.
     pub fn release_class(&mut self, class: ClassId) {
-        self.classes.release(class);
+        if let Some(class) = self.classes.release(class) {
+            class.company.crowds().for_each(|crowd| self.crowds.release(crowd));
+        }
     }
 
     /// All interned strings.

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use crate::amounts::Amounts;
 use crate::decision::Attempt;
 use crate::need::Features;
-use crate::spec::PodSpec;
+use crate::spec::{Labels, PodSpec};
 use crate::taint::Taint;
 
 /// Something that happened outside.
@@ -19,6 +19,10 @@ pub enum Event {
     PodApplied(Box<PodFacts>),
     /// A pod is gone; by uid.
     PodDeleted(String),
+    /// A namespace is there, or has other labels now.
+    NamespaceApplied(Box<NamespaceFacts>),
+    /// A namespace is gone; by name.
+    NamespaceDeleted(String),
     /// All there is of a kind was listed, and applied just before: what is not among it is gone.
     Reset(Present),
     /// The API server refused a binding: the pod is not on that node.
@@ -37,6 +41,17 @@ pub enum Present {
     Nodes(BTreeSet<Box<str>>),
     /// Pods, by uid.
     Pods(BTreeSet<Box<str>>),
+    /// Namespaces, by name.
+    Namespaces(BTreeSet<Box<str>>),
+}
+
+/// A namespace as the API has it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct NamespaceFacts {
+    /// Its name.
+    pub name: Box<str>,
+    /// Sorted by key.
+    pub labels: Labels,
 }
 
 /// A node as the API has it.
@@ -67,6 +82,8 @@ pub struct PodFacts {
     pub key: PodKey,
     /// What decides where it may go.
     pub spec: PodSpec,
+    /// What rules of other pods know it by.
+    pub labels: Labels,
     /// Higher goes first.
     pub priority: i32,
     /// Gates that keep it from being looked at.
@@ -104,6 +121,8 @@ pub enum Change {
     Changed(NodeAspects),
     /// A pod that was on it takes less of it now, or nothing.
     Freed,
+    /// The node is gone.
+    Removed,
 }
 
 /// Which facts of a node changed in a way that can only help waiting pods.

@@ -33,6 +33,14 @@ ids! {
     ClassId;
     /// A resource name.
     ResourceId;
+    /// A namespace and labels that pods share.
+    TagsId;
+    /// Pods that a rule is about, wherever they are.
+    CrowdId;
+    /// A label of nodes that divides them into domains.
+    KeyId;
+    /// Nodes with the same value of such a label.
+    DomainId;
 }
 
 impl ResourceId {

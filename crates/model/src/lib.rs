@@ -28,10 +28,13 @@ mod txn;
 mod usage;
 
 pub use amounts::{Amounts, Charge, Requests};
-pub use catalog::{Catalog, Class, ImageSpread, Node, NodeChange, Offer, Pod, PodState};
+pub use catalog::{
+    Catalog, Class, Company, Crowd, Held, ImageSpread, Node, NodeChange, Occupant, Offer, Pod,
+    PodState, Rule, Spread, Tags, Wish,
+};
 pub use decision::{Attempt, Decision, Diagnosis, Rescue, Waiting};
-pub use event::{Change, Event, NodeAspects, NodeFacts, PodFacts, PodKey, Present};
-pub use ids::{ClassId, NodeId, PodId, ResourceId, UnitId};
+pub use event::{Change, Event, NamespaceFacts, NodeAspects, NodeFacts, PodFacts, PodKey, Present};
+pub use ids::{ClassId, CrowdId, DomainId, KeyId, NodeId, PodId, ResourceId, TagsId, UnitId};
 pub use map::{Map, Table, hash_of};
 pub use names::{is_label_value, is_qualified_name};
 pub use need::{Features, Need};
@@ -40,8 +43,8 @@ pub use reason::{Code, Reason};
 pub use resources::{Resources, is_extended_resource, is_huge_page, is_scalar_resource};
 pub use selector::{Requirement, Selector, SelectorTerm, Term, WeightedTerm};
 pub use spec::{
-    FieldOperator, HostPort, LabelOperator, NodeTerm, PodSpec, Preference, Protocol, Repels,
-    RequirementSpec,
+    FieldOperator, HostPort, LabelOperator, LabelSelector, Labels, NodeTerm, PodSpec, PodTerm,
+    Preference, Protocol, RequirementSpec, SpreadSpec, Target,
 };
 pub use symbol::{Symbol, Symbols};
 pub use taint::{Effect, Operator, Taint, Toleration};

@@ -8,10 +8,6 @@ pub enum Need {
     Volumes,
     /// Devices by resource claim.
     ResourceClaims,
-    /// Closeness to or distance from other pods.
-    PodAffinity,
-    /// Even spreading over topology domains.
-    TopologySpread,
 }
 
 /// A set of node features that a pod can require and a node can declare.

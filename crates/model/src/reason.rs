@@ -50,8 +50,18 @@ pub enum Reason {
     },
     /// The node does not declare a feature that the pod needs.
     MissingFeature,
-    /// A pod on a node may keep this one away, and telling whether it does is not supported yet.
-    Repelled,
+    /// The node lacks the label of a topology that the pod must be spread over.
+    SpreadLabel,
+    /// The node's domain has too many of the pods already that must be spread.
+    SpreadSkew,
+    /// No pod of those that must be near is in the node's domain.
+    NotNear,
+    /// A pod of those that must be far is in the node's domain.
+    NotFar,
+    /// A pod in the node's domain wants this one to be far.
+    Unwelcome,
+    /// A selector of the pod's rules about others makes no sense.
+    BrokenRule,
     /// The pod asks for something that is not supported yet.
     NotSupported(Need),
     /// A term of the pod or of the profile makes no sense, so that nodes cannot be ranked.
@@ -63,7 +73,11 @@ impl Reason {
     #[must_use]
     pub fn code(&self) -> Code {
         match self {
-            Self::HostPort | Self::TooManyPods => Code::Unschedulable,
+            Self::HostPort
+            | Self::TooManyPods
+            | Self::SpreadSkew
+            | Self::NotFar
+            | Self::Unwelcome => Code::Unschedulable,
             Self::Insufficient { is_beyond_node, .. } => {
                 if *is_beyond_node {
                     Code::Unresolvable
@@ -82,9 +96,10 @@ impl Reason {
             | Self::NotNamed(_)
             | Self::NoneNamed(_)
             | Self::MissingFeature
-            | Self::Repelled
+            | Self::SpreadLabel
+            | Self::NotNear
             | Self::NotSupported(_) => Code::Unresolvable,
-            Self::BrokenPreference => Code::Error,
+            Self::BrokenPreference | Self::BrokenRule => Code::Error,
         }
     }
 }

@@ -1,6 +1,7 @@
 //! The scheduling-relevant part of a pod, as it arrives. Pods with equal specs share a class.
 
 use crate::amounts::Requests;
+use crate::names::{is_label_value, is_qualified_name};
 use crate::need::{Features, Need};
 use crate::taint::Toleration;
 
@@ -31,17 +32,111 @@ pub struct PodSpec {
     pub features: Features,
     /// What it asks for that is not supported yet.
     pub needs: Vec<Need>,
-    /// Whether it refuses to share a topology domain with pods of its own or of any namespace.
-    pub repels: Option<Repels>,
+    /// How evenly it and its like must be, or had better be, spread over topology domains.
+    pub spread: Vec<SpreadSpec>,
+    /// Pods that must be in its domain, each in the domain of its own key.
+    pub near: Vec<PodTerm>,
+    /// Pods that must not be in its domain.
+    pub far: Vec<PodTerm>,
+    /// Pods it had better be close to, or, with a negative weight, away from.
+    pub prefers: Vec<(i32, PodTerm)>,
 }
 
-/// Whom a pod's required anti-affinity can keep away.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Repels {
-    /// Pods of its own namespace.
-    OwnNamespace,
-    /// Pods of namespaces that a selector or a list names.
-    AnyNamespace,
+impl PodSpec {
+    /// Whether it says anything of other pods it should be near or far.
+    #[must_use]
+    pub fn has_pod_terms(&self) -> bool {
+        !self.near.is_empty() || !self.far.is_empty() || !self.prefers.is_empty()
+    }
+}
+
+/// How evenly pods are spread over the domains of a topology key.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct SpreadSpec {
+    /// The label of nodes that makes the domains.
+    pub key: String,
+    /// The pods that are counted; none means no pod.
+    pub selector: Option<LabelSelector>,
+    /// How far a domain may be above the emptiest.
+    pub max_skew: i32,
+    /// With fewer domains than this, the emptiest counts as empty.
+    pub min_domains: i32,
+    /// Whether a node that breaks it is ruled out, or only worse.
+    pub is_required: bool,
+    /// Whether nodes that the pod's selector and affinity exclude do not count.
+    pub honours_affinity: bool,
+    /// Whether nodes with taints that the pod does not tolerate do not count.
+    pub honours_taints: bool,
+}
+
+/// Pods somewhere in the domain of a node.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct PodTerm {
+    /// The label of nodes that makes the domains.
+    pub key: String,
+    /// Which pods.
+    pub target: Target,
+}
+
+/// Pods that a rule is about.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Target {
+    /// Namespaces by name.
+    pub namespaces: Vec<String>,
+    /// Namespaces by their labels.
+    pub namespace_selector: Option<LabelSelector>,
+    /// Pods of these namespaces; none means no pod.
+    pub selector: Option<LabelSelector>,
+}
+
+/// Requirements on labels, all of which must hold; none of them means that anything will do.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct LabelSelector {
+    /// The requirements.
+    pub requirements: Vec<RequirementSpec<LabelOperator>>,
+}
+
+/// Labels, sorted by key.
+pub type Labels = Box<[(Box<str>, Box<str>)]>;
+
+impl LabelSelector {
+    /// Whether all requirements hold. Labels are sorted by key.
+    #[must_use]
+    pub fn matches(&self, labels: &[(Box<str>, Box<str>)]) -> bool {
+        let value = |key: &str| {
+            let found = labels.binary_search_by(|(other, _)| (**other).cmp(key));
+            found.ok().map(|at| &*labels[at].1)
+        };
+        self.requirements.iter().all(|requirement| {
+            let value = value(&requirement.key);
+            let is_listed = || {
+                let value = value.unwrap_or_default();
+                requirement.values.iter().any(|listed| listed == value)
+            };
+            match requirement.operator {
+                LabelOperator::In => value.is_some() && is_listed(),
+                LabelOperator::NotIn => value.is_none() || !is_listed(),
+                LabelOperator::Exists => value.is_some(),
+                LabelOperator::DoesNotExist => value.is_none(),
+                LabelOperator::Gt | LabelOperator::Lt | LabelOperator::Unknown => false,
+            }
+        })
+    }
+
+    /// Whether Kubernetes would take it for a selector.
+    #[must_use]
+    pub fn is_sound(&self) -> bool {
+        self.requirements.iter().all(|requirement| {
+            let values = &requirement.values;
+            let fits = match requirement.operator {
+                LabelOperator::In | LabelOperator::NotIn => !values.is_empty(),
+                LabelOperator::Exists | LabelOperator::DoesNotExist => values.is_empty(),
+                LabelOperator::Gt | LabelOperator::Lt | LabelOperator::Unknown => false,
+            };
+            fits && is_qualified_name(&requirement.key)
+                && values.iter().all(|value| is_label_value(value))
+        })
+    }
 }
 
 /// A term of a node selector: all of its requirements must hold.

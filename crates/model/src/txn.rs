@@ -1,14 +1,14 @@
 //! Placements as a transaction: what is not committed is undone.
 
-use crate::catalog::Catalog;
-use crate::ids::{ClassId, NodeId};
+use crate::catalog::{Catalog, Occupant};
+use crate::ids::NodeId;
 use crate::usage::Usage;
 
 /// One change, with what is needed to take it back.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Step {
-    Placed(ClassId, NodeId),
-    Evicted(ClassId, NodeId),
+    Placed(Occupant, NodeId),
+    Evicted(Occupant, NodeId),
 }
 
 /// Changes to usage that hold only if [`Txn::commit`] is reached. Leaving early, for any reason,
@@ -31,16 +31,16 @@ impl<'a> Txn<'a> {
         self.usage
     }
 
-    /// Puts a pod of a class on a node.
-    pub fn place(&mut self, class: ClassId, node: NodeId) {
-        self.usage.place(self.catalog.class(class), node);
-        self.usage.undo.push(Step::Placed(class, node));
+    /// Puts a pod on a node.
+    pub fn place(&mut self, occupant: Occupant, node: NodeId) {
+        self.usage.place(self.catalog, occupant, node);
+        self.usage.undo.push(Step::Placed(occupant, node));
     }
 
-    /// Takes a pod of a class off a node.
-    pub fn evict(&mut self, class: ClassId, node: NodeId) {
-        self.usage.evict(self.catalog.class(class), node);
-        self.usage.undo.push(Step::Evicted(class, node));
+    /// Takes a pod off a node.
+    pub fn evict(&mut self, occupant: Occupant, node: NodeId) {
+        self.usage.evict(self.catalog, occupant, node);
+        self.usage.undo.push(Step::Evicted(occupant, node));
     }
 
     /// Makes the changes last.
@@ -53,8 +53,8 @@ impl Drop for Txn<'_> {
     fn drop(&mut self) {
         while let Some(step) = self.usage.undo.pop() {
             match step {
-                Step::Placed(class, node) => self.usage.evict(self.catalog.class(class), node),
-                Step::Evicted(class, node) => self.usage.place(self.catalog.class(class), node),
+                Step::Placed(pod, node) => self.usage.evict(self.catalog, pod, node),
+                Step::Evicted(pod, node) => self.usage.place(self.catalog, pod, node),
             }
         }
     }

@@ -3,12 +3,14 @@
 //! Every change is written to a short log of touched nodes, so that whoever keeps results per node
 //! can bring them up to date by looking at those nodes alone.
 
+mod crowds;
+
 use crate::amounts::Charge;
-use crate::catalog::Class;
-use crate::ids::{NodeId, ResourceId};
-use crate::map::Map;
-use crate::spec::{HostPort, Repels};
+use crate::catalog::{Catalog, Class, Occupant};
+use crate::ids::{CrowdId, NodeId, ResourceId};
+use crate::spec::HostPort;
 use crate::symbol::Symbol;
+use crowds::Gatherings;
 
 /// What the pods on one node take. It fills one cache line: every placement looks at it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -129,8 +131,7 @@ pub struct Usage {
     touched: Vec<Touch>,
     /// How many log entries were dropped before the first that is kept.
     touched_before: u64,
-    repelling: Map<Symbol, u32>,
-    repelling_any: u32,
+    gatherings: Gatherings,
     /// Scratch of transactions, kept so that a placement allocates nothing.
     pub(crate) undo: Vec<crate::txn::Step>,
 }
@@ -142,10 +143,26 @@ impl Usage {
         &self.loads[node.index()]
     }
 
-    /// Whether a pod of this namespace may be kept away by the anti-affinity of a pod on a node.
+    /// How many pods of a crowd are on a node.
     #[must_use]
-    pub fn may_be_repelled(&self, namespace: Symbol) -> bool {
-        self.repelling_any > 0 || self.repelling.contains_key(&namespace)
+    pub fn in_crowd(&self, crowd: CrowdId, node: NodeId) -> u32 {
+        self.gatherings.on_node(crowd, node)
+    }
+
+    /// Whether no pod of a crowd is on any node.
+    #[must_use]
+    pub fn is_crowd_empty(&self, crowd: CrowdId) -> bool {
+        self.gatherings.is_empty(crowd)
+    }
+
+    /// Counts the crowds that were made, or whose members are others, since the last time. To be
+    /// called after whatever brings a class, or changes a namespace.
+    pub fn count_crowds(&mut self, catalog: &mut Catalog) {
+        for crowd in catalog.take_uncounted_crowds() {
+            for node in self.gatherings.count(catalog, crowd) {
+                self.touch(Touch { node, is_facts: false });
+            }
+        }
     }
 
     /// Makes room for places of nodes.
@@ -184,37 +201,22 @@ impl Usage {
         usize::try_from(dropped).ok().and_then(|at| self.touched.get(at..))
     }
 
-    pub(crate) fn place(&mut self, class: &Class, node: NodeId) {
+    pub(crate) fn place(&mut self, catalog: &Catalog, occupant: Occupant, node: NodeId) {
+        let class = catalog.class(occupant.class);
         let load = &mut self.loads[node.index()];
         load.add(&class.requests.charge, 1);
         load.add_rare(class, 1);
-        match class.spec.repels {
-            None => {}
-            Some(Repels::OwnNamespace) => {
-                *self.repelling.entry(class.namespace).or_default() += 1;
-            }
-            Some(Repels::AnyNamespace) => self.repelling_any += 1,
-        }
+        self.gatherings.enter(catalog, occupant, node);
         self.touch(Touch { node, is_facts: false });
     }
 
-    pub(crate) fn evict(&mut self, class: &Class, node: NodeId) {
+    pub(crate) fn evict(&mut self, catalog: &Catalog, occupant: Occupant, node: NodeId) {
+        let class = catalog.class(occupant.class);
         let load = &mut self.loads[node.index()];
         load.add(&class.requests.charge, -1);
         assert!(load.pods >= 0, "a pod that leaves a node was on it");
         load.add_rare(class, -1);
-        match class.spec.repels {
-            None => {}
-            Some(Repels::OwnNamespace) => {
-                let count = self.repelling.get_mut(&class.namespace);
-                let count = count.expect("a repelling pod that leaves was counted");
-                *count -= 1;
-                if *count == 0 {
-                    self.repelling.remove(&class.namespace);
-                }
-            }
-            Some(Repels::AnyNamespace) => self.repelling_any -= 1,
-        }
+        self.gatherings.leave(catalog, occupant, node);
         self.touch(Touch { node, is_facts: false });
     }
 }

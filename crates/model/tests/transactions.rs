@@ -1,7 +1,7 @@
 //! A dropped transaction leaves no trace; a committed one equals counting the pods anew.
 
 use kubenexus_model as model;
-use model::{Catalog, ClassId, Load, NodeId, Touch, Txn, Usage};
+use model::{Catalog, Load, NodeId, Occupant, Touch, Txn, Usage};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
@@ -9,46 +9,50 @@ use testkit::draw;
 
 const NODES: usize = 4;
 
-/// A pod of a class that comes to a node, or leaves it if one is there.
+/// A pod that comes to a node, or leaves it if one like it is there.
 type Move = (usize, usize, bool);
 
 struct Case {
     catalog: Catalog,
     usage: Usage,
-    classes: Vec<ClassId>,
-    /// Classes of the pods on every node.
-    pods: Vec<Vec<ClassId>>,
+    kinds: Vec<Occupant>,
+    /// The pods on every node.
+    pods: Vec<Vec<Occupant>>,
 }
 
 impl Case {
     fn new(dice: &[u64]) -> Self {
         let mut catalog = Catalog::default();
-        let spec = |dice: &u64| {
+        let kind = |dice: &u64| {
             let line = draw::pod(0, None, *dice);
-            testkit::pod(line.trim_start_matches("pod ")).spec
+            let pod = testkit::pod(line.trim_start_matches("pod "));
+            let class = catalog.class_of(&pod.spec);
+            let tags = catalog.tags_of(&pod.key.namespace, &pod.labels);
+            Occupant { class, tags, is_leaving: dice % 7 == 0 }
         };
-        let classes = dice.iter().map(|dice| catalog.class_of(&spec(dice))).collect();
+        let kinds = dice.iter().map(kind).collect();
         (0..NODES).for_each(|at| _ = catalog.apply_node(&testkit::node(&format!("n{at}"))));
         let mut usage = Usage::default();
         usage.grow(NODES);
-        Self { catalog, usage, classes, pods: vec![Vec::new(); NODES] }
+        usage.count_crowds(&mut catalog);
+        Self { catalog, usage, kinds, pods: vec![Vec::new(); NODES] }
     }
 
     /// Makes moves in one transaction, and keeps them or not.
     fn run(&mut self, moves: &[Move], is_kept: bool) {
         let mut pods = self.pods.clone();
         let mut txn = Txn::begin(&self.catalog, &mut self.usage);
-        for (class, node, is_leaving) in moves {
-            let class = self.classes[class % self.classes.len()];
+        for (kind, node, is_leaving) in moves {
+            let kind = self.kinds[kind % self.kinds.len()];
             let (at, node) = (node % NODES, NodeId::at(node % NODES));
-            match pods[at].iter().position(|other| *other == class) {
+            match pods[at].iter().position(|other| *other == kind) {
                 Some(found) if *is_leaving => {
                     pods[at].remove(found);
-                    txn.evict(class, node);
+                    txn.evict(kind, node);
                 }
                 _ => {
-                    pods[at].push(class);
-                    txn.place(class, node);
+                    pods[at].push(kind);
+                    txn.place(kind, node);
                 }
             }
         }
@@ -58,26 +62,29 @@ impl Case {
         }
     }
 
-    fn loads(&self) -> Vec<Load> {
-        (0..NODES).map(|at| self.usage.load(NodeId::at(at)).clone()).collect()
+    fn loads(&self) -> (Vec<Load>, Vec<u32>) {
+        self.read(&self.usage)
     }
 
-    fn repelled(&self) -> Vec<bool> {
-        let symbols = self.catalog.symbols();
-        let namespaces = ["default", "shy"].into_iter().filter_map(|name| symbols.find(name));
-        namespaces.map(|namespace| self.usage.may_be_repelled(namespace)).collect()
+    /// Every load, and every crowd on every node.
+    fn read(&self, usage: &Usage) -> (Vec<Load>, Vec<u32>) {
+        let nodes = || (0..NODES).map(NodeId::at);
+        let classes = self.kinds.iter().map(|kind| self.catalog.class(kind.class));
+        let crowds = classes.flat_map(|class| class.company.crowds());
+        let counts = crowds.flat_map(|crowd| nodes().map(move |node| usage.in_crowd(crowd, node)));
+        (nodes().map(|node| usage.load(node).clone()).collect(), counts.collect())
     }
 
     /// The same pods, counted one after the other from nothing.
-    fn counted(&self) -> Vec<Load> {
+    fn counted(&self) -> (Vec<Load>, Vec<u32>) {
         let mut usage = Usage::default();
         usage.grow(NODES);
         let mut txn = Txn::begin(&self.catalog, &mut usage);
         for (at, pods) in self.pods.iter().enumerate() {
-            pods.iter().rev().for_each(|class| txn.place(*class, NodeId::at(at)));
+            pods.iter().rev().for_each(|kind| txn.place(*kind, NodeId::at(at)));
         }
         txn.commit();
-        (0..NODES).map(|at| usage.load(NodeId::at(at)).clone()).collect()
+        self.read(&usage)
     }
 }
 
@@ -105,10 +112,9 @@ proptest! {
     ) {
         let mut case = Case::new(&dice);
         case.run(&kept, true);
-        let (loads, repelled, mark) = (case.loads(), case.repelled(), case.usage.mark());
+        let (loads, mark) = (case.loads(), case.usage.mark());
         case.run(&dropped, false);
         prop_assert_eq!(case.loads(), loads);
-        prop_assert_eq!(case.repelled(), repelled);
         // Whoever looked inside the transaction must be told of every node it touched.
         let touched = case.usage.touched_since(mark).map(<[Touch]>::len);
         prop_assert_eq!(touched, Some(2 * dropped.len()));

@@ -4,7 +4,7 @@
 //! guard either: whoever disables it says that pods may be placed as if they had not asked.
 
 use framework::{Feasible, Narrow, Plugin, Reach, Verdict, View};
-use model::{Catalog, Class, Need, NodeId, Reason, Symbol};
+use model::{Catalog, Class, Need, NodeId, Reason};
 
 pub(crate) struct Guard {
     name: &'static str,
@@ -19,8 +19,6 @@ impl Guard {
                 Need::Volumes
             }
             "DynamicResources" => Need::ResourceClaims,
-            "InterPodAffinity" => Need::PodAffinity,
-            "PodTopologySpread" => Need::TopologySpread,
             _ => return None,
         };
         Some(Self { name, need })
@@ -35,12 +33,8 @@ impl Plugin for Guard {
 
 impl Feasible for Guard {
     fn prepare(&self, _: &Catalog, class: &Class) -> Option<Box<dyn Narrow>> {
-        if class.spec.needs.contains(&self.need) {
-            return Some(Box::new(Refusal { need: self.need }));
-        }
-        // Anti-affinity works both ways: a pod without any can still be unwelcome.
-        let is_repelled = self.need == Need::PodAffinity;
-        is_repelled.then(|| Box::new(Repelled { namespace: class.namespace }) as _)
+        let is_needed = class.spec.needs.contains(&self.need);
+        is_needed.then(|| Box::new(Refusal { need: self.need }) as _)
     }
 }
 
@@ -59,30 +53,5 @@ impl Narrow for Refusal {
 
     fn why_not(&self, _: View<'_>, _: NodeId) -> Vec<Reason> {
         vec![Reason::NotSupported(self.need)]
-    }
-}
-
-struct Repelled {
-    namespace: Symbol,
-}
-
-impl Narrow for Repelled {
-    fn reach(&self) -> Reach {
-        Reach::Facts
-    }
-
-    fn before(&self, view: View<'_>) -> Verdict {
-        if view.usage.may_be_repelled(self.namespace) {
-            Verdict::Refused(Reason::Repelled)
-        } else {
-            Verdict::Open
-        }
-    }
-
-    fn narrow(&self, _: View<'_>, _: &mut Vec<NodeId>) {}
-
-    /// Whether the pod is repelled is asked before every attempt, never of a node.
-    fn why_not(&self, _: View<'_>, _: NodeId) -> Vec<Reason> {
-        vec![]
     }
 }

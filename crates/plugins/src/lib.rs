@@ -11,9 +11,12 @@ mod node_name;
 mod node_ports;
 mod node_resources;
 mod node_unschedulable;
+mod pod_affinity;
 mod priority_sort;
 mod registry;
 mod scheduling_gates;
+mod sums;
 mod taint_toleration;
+mod topology_spread;
 
 pub use registry::{BuildError, build, known};

@@ -74,7 +74,7 @@ fn named(terms: &[NodeTerm]) -> Option<BTreeSet<String>> {
     union
 }
 
-fn has_labels(node: &Node, labels: &[(Symbol, Symbol)]) -> bool {
+pub(crate) fn has_labels(node: &Node, labels: &[(Symbol, Symbol)]) -> bool {
     labels.iter().all(|(key, value)| node.label(*key) == Some(*value))
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use framework::{
     Admit, Args, BalancedArgs, Feasible, FitArgs, NodeAffinityArgs, PluginChoice, PluginInfo,
-    Point, Points, Profile, ProfileSettings, Rank, Ranking, Rescues, WEIGHTS_MAX,
+    PodAffinityArgs, Point, Points, Profile, ProfileSettings, Rank, Ranking, Rescues, WEIGHTS_MAX,
 };
 use model::Catalog;
 
@@ -17,9 +17,11 @@ use crate::node_name::NodeName;
 use crate::node_ports::NodePorts;
 use crate::node_resources::{NodeResourcesBalancedAllocation, NodeResourcesFit};
 use crate::node_unschedulable::NodeUnschedulable;
+use crate::pod_affinity::InterPodAffinity;
 use crate::priority_sort::PrioritySort;
 use crate::scheduling_gates::SchedulingGates;
 use crate::taint_toleration::TaintToleration;
+use crate::topology_spread::PodTopologySpread;
 
 use Point::{
     Bind, Filter, Permit, PlacementGenerate, PlacementScore, PodGroupPostFilter, PostFilter,
@@ -60,8 +62,8 @@ pub fn known() -> &'static [PluginInfo] {
         planned("NodeVolumeLimits", &[], FILTER),
         planned("VolumeBinding", &[], &[PreFilter, Filter, Reserve, PreBind, PreScore, Score]),
         planned("VolumeZone", &[], FILTER),
-        planned("PodTopologySpread", &[], ALL),
-        planned("InterPodAffinity", &[], ALL),
+        built("PodTopologySpread", ALL),
+        built("InterPodAffinity", ALL),
         planned(
             "DynamicResources",
             &[],
@@ -227,6 +229,8 @@ fn make_feasible(
         "NodePorts" => Arc::new(NodePorts),
         "NodeResourcesFit" => Arc::new(NodeResourcesFit::new(fit_args(settings), catalog)),
         "NodeDeclaredFeatures" => Arc::new(NodeDeclaredFeatures),
+        "PodTopologySpread" => Arc::new(PodTopologySpread),
+        "InterPodAffinity" => Arc::new(InterPodAffinity::new(pod_affinity_args(settings))),
         name => Arc::new(Guard::of(name).ok_or_else(|| unknown(settings, choice, point))?),
     })
 }
@@ -244,6 +248,8 @@ fn make_rank(
             Arc::new(NodeResourcesBalancedAllocation::new(&balanced_args(settings), catalog))
         }
         "ImageLocality" => Arc::new(ImageLocality),
+        "PodTopologySpread" => Arc::new(PodTopologySpread),
+        "InterPodAffinity" => Arc::new(InterPodAffinity::new(pod_affinity_args(settings))),
         // Pods that these would rank are refused by their guard.
         name if Guard::of(name).is_some() => return Ok(None),
         _ => return Err(unknown(settings, choice, Score)),
@@ -268,6 +274,13 @@ fn balanced_args(settings: &ProfileSettings) -> BalancedArgs {
     match settings.args_of("NodeResourcesBalancedAllocation") {
         Some(Args::Balanced(args)) => args.clone(),
         _ => BalancedArgs::default(),
+    }
+}
+
+fn pod_affinity_args(settings: &ProfileSettings) -> PodAffinityArgs {
+    match settings.args_of("InterPodAffinity") {
+        Some(Args::PodAffinity(args)) => *args,
+        _ => PodAffinityArgs::default(),
     }
 }
 

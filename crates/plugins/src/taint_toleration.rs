@@ -29,7 +29,10 @@ impl Rank for TaintToleration {
 }
 
 /// Whether a taint with an effect that keeps pods away is not tolerated.
-fn has_untolerated(taints: &[Taint<Symbol>], tolerations: &[Toleration<Symbol>]) -> bool {
+pub(crate) fn has_untolerated(
+    taints: &[Taint<Symbol>],
+    tolerations: &[Toleration<Symbol>],
+) -> bool {
     let keeps_away =
         |taint: &&Taint<Symbol>| matches!(taint.effect, Effect::NoSchedule | Effect::NoExecute);
     let is_tolerated = |taint: &Taint<Symbol>| tolerations.iter().any(|t| t.tolerates(taint));

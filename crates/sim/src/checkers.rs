@@ -107,6 +107,8 @@ mod tests {
             Event::NodeApplied(_)
             | Event::NodeDeleted(_)
             | Event::PodDeleted(_)
+            | Event::NamespaceApplied(_)
+            | Event::NamespaceDeleted(_)
             | Event::Reset(_)
             | Event::BindRefused { .. } => None,
         };

@@ -125,6 +125,7 @@ impl World {
         Box::new(PodFacts {
             key: record.key.clone(),
             spec: job.spec.clone(),
+            labels: Box::default(),
             priority: job.priority,
             gates: self.gates(pod).cloned().unwrap_or_default(),
             is_preempting: true,

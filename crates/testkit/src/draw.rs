@@ -32,7 +32,7 @@ const TAINTS: [&str; 7] = [
 const IMAGES: [&str; 4] = ["", "image=web@900Mi", "image=web@300Mi image=db@500Mi", "image=db@2Gi"];
 
 /// What pods ask for beside cpu and memory.
-const SHAPES: [&str; 22] = [
+const SHAPES: [&str; 31] = [
     "",
     "tolerate=spot",
     "prefer=10:zone:in:x prefer=3:disk:in:ssd",
@@ -49,7 +49,16 @@ const SHAPES: [&str; 22] = [
     "feature=VolumeBindMountOptions",
     "require=@metadata.name:in:n1&zone:in:x require=@metadata.name:in:n2",
     "namespace=shy",
-    "namespace=shy repel=own",
+    "namespace=shy label=app:web",
+    "label=app:web",
+    "label=app:db",
+    "label=app:web spread=zone,1,app:web",
+    "label=app:web spread=zone,1,app:web,soft",
+    "label=app:db near=zone,app:web",
+    "label=app:db near=zone,app:db",
+    "label=app:web far=zone,app:web",
+    "label=app:web far=host,app:db,*",
+    "like=5,zone,app:web like=-3,host,app:db,*",
     "target=n3",
     "need=volumes",
     "prefer=5:zone:what:x",

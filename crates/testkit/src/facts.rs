@@ -5,14 +5,16 @@
 //!           taint=KEY[=VALUE]:EFFECT image=NAME@SIZE feature=NAME
 //! pod  NAME cpu= memory= storage= gpu= example.com/x=1 overhead=100m on=NODE target=NODE
 //!           select=KEY:VALUE require=TERM prefer=WEIGHT:TERM tolerate=TOLERATION
-//!           port=80[/UDP][@ADDRESS] image= feature= need=NEED repel=own|any
+//!           port=80[/UDP][@ADDRESS] image= feature= need=NEED
+//!           label=KEY:VALUE spread=KEY,SKEW,LABEL:VALUE[,soft] near=KEY,LABEL:VALUE[,NAMESPACE]
+//!           far=KEY,LABEL:VALUE[,NAMESPACE] like=WEIGHT,KEY,LABEL:VALUE[,NAMESPACE]
 //!           priority=5 polite gate=NAME nominated=NODE namespace= scheduler= uid=
 //!           finished terminating
 //! ```
 
 use model::{
-    Amounts, Charge, Features, HostPort, Need, NodeFacts, PodFacts, PodKey, PodSpec, Protocol,
-    Quantity, Repels, Requests,
+    Amounts, Charge, Features, HostPort, Need, NodeFacts, PodFacts, PodKey, PodSpec, PodTerm,
+    Protocol, Quantity, Requests,
 };
 
 use crate::terms;
@@ -62,6 +64,7 @@ pub fn pod(words: &str) -> PodFacts {
     let mut pod = PodFacts {
         key: PodKey { uid: name.clone(), namespace: "default".into(), name },
         spec: PodSpec { scheduler: "default-scheduler".into(), ..PodSpec::default() },
+        labels: Box::default(),
         priority: 0,
         gates: Box::default(),
         is_preempting: true,
@@ -83,6 +86,14 @@ pub fn pod(words: &str) -> PodFacts {
         }
     }
     pod.spec.namespace = pod.key.namespace.to_string();
+    let PodSpec { near, far, prefers, namespace, .. } = &mut pod.spec;
+    let terms = near.iter_mut().chain(far).chain(prefers.iter_mut().map(|(_, term)| term));
+    let is_own = |term: &&mut PodTerm| {
+        term.target.namespaces.is_empty() && term.target.namespace_selector.is_none()
+    };
+    for term in terms.filter(is_own) {
+        term.target.namespaces.push(namespace.clone());
+    }
     pod.spec.requests = requests(amounts, overhead);
     pod
 }
@@ -101,10 +112,17 @@ fn set_pod(pod: &mut PodFacts, key: &str, value: &str) {
         "image" => spec.images.push(value.into()),
         "feature" => spec.features = spec.features.with(Features::named([value])),
         "need" => spec.needs.push(need(value)),
-        "repel" => {
-            let is_any = value == "any";
-            spec.repels = Some(if is_any { Repels::AnyNamespace } else { Repels::OwnNamespace });
+        "label" => {
+            let (key, value) = terms::pair(value);
+            let mut labels = std::mem::take(&mut pod.labels).into_vec();
+            labels.push((key.into(), value.into()));
+            labels.sort();
+            pod.labels = labels.into();
         }
+        "spread" => spec.spread.push(terms::spread(value)),
+        "near" => spec.near.push(terms::pod_term(value)),
+        "far" => spec.far.push(terms::pod_term(value)),
+        "like" => spec.prefers.push(terms::liking(value)),
         "priority" => pod.priority = value.parse().expect("a priority is a number"),
         "gate" => pod.gates = pod.gates.iter().cloned().chain([value.into()]).collect(),
         "namespace" => pod.key.namespace = value.into(),
@@ -163,8 +181,6 @@ fn need(text: &str) -> Need {
     match text {
         "volumes" => Need::Volumes,
         "claims" => Need::ResourceClaims,
-        "affinity" => Need::PodAffinity,
-        "spread" => Need::TopologySpread,
         _ => panic!("there is no need {text:?}"),
     }
 }

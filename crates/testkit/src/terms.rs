@@ -7,11 +7,14 @@
 //! requirement KEY:OPERATOR[:VALUE,..]      in, notin, exists, absent, gt, lt; others are broken
 //!             @FIELD:OPERATOR:VALUE        on a field, such as @metadata.name
 //! preference  WEIGHT:TERM
+//! spread      KEY,SKEW,LABEL:VALUE[,soft]
+//! pod term    KEY,LABEL:VALUE[,NAMESPACE]  the pod's own namespace if there is none; * is any
+//! liking      WEIGHT,PODTERM
 //! ```
 
 use model::{
-    Effect, FieldOperator, LabelOperator, NodeTerm, Operator, Preference, RequirementSpec, Taint,
-    Toleration,
+    Effect, FieldOperator, LabelOperator, LabelSelector, NodeTerm, Operator, PodTerm, Preference,
+    RequirementSpec, SpreadSpec, Taint, Target, Toleration,
 };
 
 pub(crate) fn pair(text: &str) -> (String, String) {
@@ -60,6 +63,48 @@ pub(crate) fn term(text: &str) -> NodeTerm {
         }
     }
     term
+}
+
+pub(crate) fn spread(text: &str) -> SpreadSpec {
+    let parts: Vec<&str> = text.split(',').collect();
+    let ([key, skew, label] | [key, skew, label, "soft"]) = parts[..] else {
+        panic!("{text:?} is not KEY,SKEW,LABEL:VALUE[,soft]")
+    };
+    SpreadSpec {
+        key: key.into(),
+        selector: Some(selector(label)),
+        max_skew: skew.parse().expect("a skew is a number"),
+        min_domains: 1,
+        is_required: parts.len() == 3,
+        honours_affinity: true,
+        honours_taints: false,
+    }
+}
+
+pub(crate) fn pod_term(text: &str) -> PodTerm {
+    let mut parts = text.split(',');
+    let mut part = || parts.next();
+    let key = part().expect("a pod term has a key").into();
+    let selector = Some(selector(part().expect("a pod term has a label")));
+    let namespace = part();
+    let is_any = namespace == Some("*");
+    let target = Target {
+        namespaces: namespace.filter(|_| !is_any).into_iter().map(Into::into).collect(),
+        namespace_selector: is_any.then(LabelSelector::default),
+        selector,
+    };
+    PodTerm { key, target }
+}
+
+pub(crate) fn liking(text: &str) -> (i32, PodTerm) {
+    let (weight, term) = text.split_once(',').expect("a liking is WEIGHT,PODTERM");
+    (weight.parse().expect("a weight is a number"), pod_term(term))
+}
+
+fn selector(text: &str) -> LabelSelector {
+    let (key, value) = pair(text);
+    let requirement = RequirementSpec { key, operator: LabelOperator::In, values: vec![value] };
+    LabelSelector { requirements: vec![requirement] }
 }
 
 fn effect(word: &str) -> Effect {

@@ -100,7 +100,8 @@ pub(super) fn waiting(run: &Script) -> Vec<PodId> {
 pub(super) fn judged(run: &mut Script, pod: PodId) -> Judgement {
     let catalog = run.scheduler.catalog();
     let spec = catalog.class(catalog.pod(pod).class).spec.clone();
-    run.scheduler.judge(&spec).expect("only pods of our profiles wait")
+    let labels = catalog.tags(catalog.pod(pod).tags).labels.clone();
+    run.scheduler.judge(&spec, &labels).expect("only pods of our profiles wait")
 }
 
 /// The total of every node that fits.
@@ -172,7 +173,7 @@ pub(super) fn check_usage(run: &Script) {
         count += 1;
         let pod = catalog.pod(pod);
         if let Some(node) = pod.state.node() {
-            txn.place(pod.class, node);
+            txn.place(pod.occupant(), node);
         }
     }
     txn.commit();
@@ -183,8 +184,11 @@ pub(super) fn check_usage(run: &Script) {
     for node in (0..catalog.node_places()).map(NodeId::at) {
         assert_eq!(run.scheduler.usage().load(node), rebuilt.load(node), "load of {node:?}");
     }
-    for namespace in ["default", "shy"].iter().filter_map(|name| catalog.symbols().find(name)) {
-        let kept = run.scheduler.usage().may_be_repelled(namespace);
-        assert_eq!(kept, rebuilt.may_be_repelled(namespace), "repelling pods");
+    let classes = catalog.pods().map(|pod| catalog.class(catalog.pod(pod).class));
+    for crowd in classes.flat_map(|class| class.company.crowds()) {
+        for node in (0..catalog.node_places()).map(NodeId::at) {
+            let kept = run.scheduler.usage().in_crowd(crowd, node);
+            assert_eq!(kept, rebuilt.in_crowd(crowd, node), "{crowd:?} on {node:?}");
+        }
     }
 }

@@ -45,7 +45,12 @@ fn reasons() -> Vec<Reason> {
         insufficient(false),
         insufficient(true),
         Reason::MissingFeature,
-        Reason::Repelled,
+        Reason::SpreadLabel,
+        Reason::SpreadSkew,
+        Reason::NotNear,
+        Reason::NotFar,
+        Reason::Unwelcome,
+        Reason::BrokenRule,
         Reason::NotSupported(Need::Volumes),
         Reason::BrokenPreference,
     ]
@@ -97,11 +102,39 @@ fn case(reason: &Reason) -> Case {
             &["gone pod q", "pod q on=b", "node a pods=2", "node b"],
             &["node a pods=1 zone=x", "node b pods=0", "pod q on=a cpu=1", "node a pods=0"],
         ),
-        Reason::Repelled => Case::new(
-            "node a; pod q on=a namespace=shy repel=own; pod p namespace=shy",
-            &["gone pod q", "gone node a; gone pod q", "pod p"],
-            &["node b", "node a cpu=8", "pod s on=a namespace=shy", "gone node a"],
+        Reason::SpreadLabel => Case::new(
+            "node a; pod p label=app:web spread=zone,1,app:web",
+            &["node a zone=x", "node b zone=x", "pod p"],
+            &["node a cpu=8", "pod s on=a label=app:web", "gone node a"],
         ),
+        Reason::SpreadSkew => Case::new(
+            "node a zone=x; node b zone=y closed; pod q on=a label=app:web; \
+             pod p label=app:web spread=zone,1,app:web",
+            &[
+                "gone pod q",
+                "pod s on=b label=app:web",
+                "gone node b",
+                "pod q on=a",
+                "node a zone=y",
+            ],
+            &["pod s on=a", "node a zone=x cpu=8", "pod s on=b label=app:db"],
+        ),
+        Reason::NotNear => Case::new(
+            "node a zone=x; pod p label=app:db near=zone,app:web",
+            &["pod q on=a label=app:web", "pod p"],
+            &["pod q on=a label=app:db", "node a zone=x cpu=8", "gone node a"],
+        ),
+        Reason::NotFar => Case::new(
+            "node a zone=x; pod q on=a label=app:web; pod p far=zone,app:web",
+            &["gone pod q", "pod q on=a", "node b", "node a", "pod q on=a label=app:db"],
+            &["pod s on=a label=app:db", "node a zone=x cpu=8"],
+        ),
+        Reason::Unwelcome => Case::new(
+            "node a zone=x; pod q on=a far=zone,app:web; pod p label=app:web",
+            &["gone pod q", "pod q on=a", "node b", "node a", "pod p"],
+            &["pod s on=a label=app:web", "node a zone=x cpu=8"],
+        ),
+        Reason::BrokenRule => stuck("node a; pod r on=a; pod p far=zone,app:a/b"),
         Reason::Insufficient { is_beyond_node, .. } => short(*is_beyond_node),
         Reason::MissingFeature => Case::new(
             "node a; pod r on=a; pod p feature=VolumeBindMountOptions",
@@ -234,24 +267,6 @@ fn a_new_node_without_room_is_remembered() {
         > p waits: 0/1 nodes are available: 1 Insufficient cpu.
         gone pod q
         after 2s
-        step
-        > p -> a
-        ",
-    );
-}
-
-#[test]
-fn a_repelling_pod_keeps_others_away_from_a_node_that_is_gone() {
-    testkit::check(
-        "
-        node a
-        pod q on=lost namespace=shy repel=any
-        pod p
-        step
-        > p waits: 0/1 nodes are available: a pod on a node has a required anti-affinity that may \
-         keep this pod away, and inter-pod affinity is not supported yet.
-        gone pod q
-        after 1s
         step
         > p -> a
         ",

@@ -112,6 +112,8 @@ fn plugin_config(
 fn plugin_args(info: &PluginInfo, spot: Spot<'_>, problems: &mut Problems) -> Option<Args> {
     match info.name {
         "NodeAffinity" => args::node_affinity(spot, problems),
+        "InterPodAffinity" => args::pod_affinity(spot, problems),
+        "PodTopologySpread" => args::spread(spot, problems),
         "NodeResourcesFit" => args::fit(spot, problems),
         "NodeResourcesBalancedAllocation" => args::balanced(spot, problems),
         name => {

@@ -1,14 +1,15 @@
 //! Pod objects to facts.
 
 use model::{
-    Event, Features, HostPort, Need, Operator, PodFacts, PodKey, PodSpec, Protocol, Repels,
+    Event, Features, HostPort, Labels, Need, Operator, PodFacts, PodKey, PodSpec, Protocol,
     Toleration,
 };
 
+use super::company::{Company, company, labels};
 use super::node::effect;
 use super::requests::requests;
 use super::terms::{preference, term};
-use super::view::{Container, PodAffinity, PodSpecView, PodView, Port, TolerationView, Volume};
+use super::view::{Container, PodSpecView, PodView, Port, TolerationView, Volume};
 use super::{IngestError, read};
 
 /// The event that a pod is there.
@@ -33,18 +34,20 @@ pub(super) fn facts(view: PodView) -> PodFacts {
         node,
         is_finished: matches!(view.status.phase.as_str(), "Succeeded" | "Failed"),
         is_terminating: view.metadata.deletion_timestamp.is_some(),
+        labels: labels(&view.metadata.labels),
         spec: spec(view),
     }
 }
 
-/// The spec of a pod that is to be judged: a node it names is where it wants to go.
+/// The spec and the labels of a pod that is to be judged: a node it names is where it wants to go.
 ///
 /// # Errors
 /// When the object does not have the shape of a Pod.
-pub fn pod_to_judge(object: &serde_json::Value) -> Result<PodSpec, IngestError> {
+pub fn pod_to_judge(object: &serde_json::Value) -> Result<(PodSpec, Labels), IngestError> {
     let view: PodView = read("Pod", object)?;
     let target = Some(view.spec.node_name.clone()).filter(|name| !name.is_empty());
-    Ok(PodSpec { target, ..spec(view) })
+    let labels = labels(&view.metadata.labels);
+    Ok((PodSpec { target, ..spec(view) }, labels))
 }
 
 fn key(view: &PodView) -> PodKey {
@@ -63,17 +66,20 @@ fn key(view: &PodView) -> PodKey {
 
 fn spec(view: PodView) -> PodSpec {
     let requests = requests(&view);
-    let spec = view.spec;
-    let affinity = &spec.affinity.pod_anti_affinity;
+    let (spec, meta) = (view.spec, view.metadata);
+    let Company { spread, near, far, prefers } = company(&meta, &spec);
     PodSpec {
-        namespace: view.metadata.namespace,
+        namespace: meta.namespace,
         target: None,
         requests,
         ports: host_ports(&spec),
         images: images(&spec),
         features: features(&spec),
         needs: needs(&spec),
-        repels: repels(affinity),
+        spread,
+        near,
+        far,
+        prefers,
         scheduler: spec.scheduler_name,
         node_selector: spec.node_selector.into_iter().collect(),
         required: spec
@@ -162,18 +168,9 @@ fn features(spec: &PodSpecView) -> Features {
 }
 
 fn needs(spec: &PodSpecView) -> Vec<Need> {
-    let has_terms = |affinity: &PodAffinity| {
-        !affinity.required_during_scheduling_ignored_during_execution.is_empty()
-            || !affinity.preferred_during_scheduling_ignored_during_execution.is_empty()
-    };
     let facts = [
         (spec.volumes.iter().any(binds_to_nodes), Need::Volumes),
         (!spec.resource_claims.is_empty(), Need::ResourceClaims),
-        (
-            has_terms(&spec.affinity.pod_affinity) || has_terms(&spec.affinity.pod_anti_affinity),
-            Need::PodAffinity,
-        ),
-        (!spec.topology_spread_constraints.is_empty(), Need::TopologySpread),
     ];
     facts.into_iter().filter(|(is_needed, _)| *is_needed).map(|(_, need)| need).collect()
 }
@@ -195,15 +192,4 @@ fn binds_to_nodes(volume: &Volume) -> bool {
     ]
     .into_iter()
     .any(Option::is_some)
-}
-
-fn repels(affinity: &PodAffinity) -> Option<Repels> {
-    let terms = &affinity.required_during_scheduling_ignored_during_execution;
-    let is_wide =
-        terms.iter().any(|term| !term.namespaces.is_empty() || term.namespace_selector.is_some());
-    match (terms.is_empty(), is_wide) {
-        (true, _) => None,
-        (false, true) => Some(Repels::AnyNamespace),
-        (false, false) => Some(Repels::OwnNamespace),
-    }
 }

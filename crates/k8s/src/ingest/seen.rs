@@ -4,8 +4,8 @@
 use model::Event;
 use serde::de::DeserializeOwned;
 
-use super::view::{NodeView, PodView};
-use super::{IngestError, node, pod, read};
+use super::view::{NamespaceView, NodeView, PodView};
+use super::{IngestError, company, node, pod, read};
 
 /// A pod as it was seen.
 #[derive(Clone, Debug)]
@@ -59,6 +59,16 @@ pub fn read_node(text: &[u8]) -> Result<SeenNode, IngestError> {
     let mut view: NodeView = read_text("Node", text)?;
     let version = std::mem::take(&mut view.metadata.resource_version);
     Ok(SeenNode { version, event: Event::NodeApplied(Box::new(node::facts(view))) })
+}
+
+/// Reads the text of a namespace: its `resourceVersion`, and that it is there.
+///
+/// # Errors
+/// When it is no JSON, or does not have the shape of a Namespace.
+pub fn read_namespace(text: &[u8]) -> Result<(String, Event), IngestError> {
+    let mut view: NamespaceView = read_text("Namespace", text)?;
+    let version = std::mem::take(&mut view.metadata.resource_version);
+    Ok((version, Event::NamespaceApplied(Box::new(company::namespace_facts(view)))))
 }
 
 /// Reads text without anything in between. Only a fault makes it worth the while to go through the

@@ -19,6 +19,17 @@ pub(super) fn preference(view: PreferredTerm) -> Preference {
     Preference { weight: view.weight.0, term: term(view.preference) }
 }
 
+/// Requirements on labels.
+pub(super) fn label_requirements(
+    views: &[Expression],
+) -> impl Iterator<Item = RequirementSpec<LabelOperator>> {
+    views.iter().map(|view| {
+        let found = LabelOperator::WORDS.iter().find(|(word, _)| *word == view.operator);
+        let operator = found.map_or(LabelOperator::Unknown, |(_, operator)| *operator);
+        RequirementSpec { key: view.key.clone(), operator, values: view.values.clone() }
+    })
+}
+
 /// Requirements whose operators are among `words`; any other word is the `unknown` operator.
 fn requirements<O: Copy>(
     views: Vec<Expression>,

@@ -59,7 +59,10 @@ views! {
         resource_version: String,
         generation: i64,
         deletion_timestamp: Option<String>,
+        labels: BTreeMap<String, String>,
     }
+    NamespaceView { metadata: NamespaceMeta, }
+    NamespaceMeta { name: String, resource_version: String, labels: BTreeMap<String, String>, }
     NodeMeta { name: String, resource_version: String, labels: BTreeMap<String, String>, }
 
     NodeView { metadata: NodeMeta, spec: NodeSpec, status: NodeStatus, }
@@ -82,7 +85,7 @@ views! {
         node_selector: BTreeMap<String, String>,
         affinity: Affinity,
         tolerations: Vec<TolerationView>,
-        topology_spread_constraints: Vec<IgnoredAny>,
+        topology_spread_constraints: Vec<SpreadView>,
         volumes: Vec<Volume>,
         resource_claims: Vec<IgnoredAny>,
         scheduling_gates: Vec<Gate>,
@@ -131,10 +134,30 @@ views! {
         pod_anti_affinity: PodAffinity,
     }
     PodAffinity {
-        required_during_scheduling_ignored_during_execution: Vec<PodTerm>,
-        preferred_during_scheduling_ignored_during_execution: Vec<IgnoredAny>,
+        required_during_scheduling_ignored_during_execution: Vec<PodTermView>,
+        preferred_during_scheduling_ignored_during_execution: Vec<WeightedPodTerm>,
     }
-    PodTerm { namespaces: Vec<String>, namespace_selector: Option<IgnoredAny>, }
+    WeightedPodTerm { weight: i32, pod_affinity_term: PodTermView, }
+    PodTermView {
+        label_selector: Option<LabelSelectorView>,
+        namespaces: Vec<String>,
+        topology_key: String,
+        namespace_selector: Option<LabelSelectorView>,
+    }
+    SpreadView {
+        max_skew: i32,
+        topology_key: String,
+        when_unsatisfiable: String,
+        label_selector: Option<LabelSelectorView>,
+        match_label_keys: Vec<String>,
+        min_domains: Option<i32>,
+        node_affinity_policy: Option<String>,
+        node_taints_policy: Option<String>,
+    }
+    LabelSelectorView {
+        match_labels: BTreeMap<String, String>,
+        match_expressions: Vec<Expression>,
+    }
     NodeAffinity {
         required_during_scheduling_ignored_during_execution: Option<NodeSelector>,
         preferred_during_scheduling_ignored_during_execution: Vec<PreferredTerm>,

@@ -27,9 +27,16 @@ pub fn reason_text(reason: &Reason, catalog: &Catalog) -> String {
             format!("Insufficient {}", catalog.resource_name(*resource))
         }
         Reason::MissingFeature => "node(s) didn't match Pod's required features".into(),
-        Reason::Repelled => "a pod on a node has a required anti-affinity that may keep this pod \
-                             away, and inter-pod affinity is not supported yet"
-            .into(),
+        Reason::SpreadLabel => {
+            "node(s) didn't match pod topology spread constraints (missing required label)".into()
+        }
+        Reason::SpreadSkew => "node(s) didn't match pod topology spread constraints".into(),
+        Reason::NotNear => "node(s) didn't match pod affinity rules".into(),
+        Reason::NotFar => "node(s) didn't match pod anti-affinity rules".into(),
+        Reason::Unwelcome => "node(s) didn't satisfy existing pods anti-affinity rules".into(),
+        Reason::BrokenRule => {
+            "a label selector of a spread constraint or pod affinity term is invalid".into()
+        }
         Reason::NotSupported(need) => format!("{} not supported yet", need_text(*need)),
         Reason::BrokenPreference => {
             "a preferred node affinity term is invalid, so nodes cannot be ranked".into()
@@ -41,8 +48,6 @@ fn need_text(need: Need) -> &'static str {
     match need {
         Need::Volumes => "volumes that tie a pod to nodes (claims and disks) are",
         Need::ResourceClaims => "resource claims (DRA) are",
-        Need::PodAffinity => "inter-pod affinity and anti-affinity are",
-        Need::TopologySpread => "topology spread constraints are",
     }
 }
 

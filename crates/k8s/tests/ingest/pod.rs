@@ -1,8 +1,8 @@
 //! Pods as clusters serve them.
 
 use model::{
-    Effect, Features, FieldOperator, HostPort, LabelOperator, Need, Operator, Protocol, Repels,
-    Toleration,
+    Effect, Features, FieldOperator, HostPort, LabelOperator, LabelSelector, Need, Operator,
+    Protocol, RequirementSpec, SpreadSpec, Toleration,
 };
 use serde_json::{Value, json};
 
@@ -63,7 +63,7 @@ fn a_pod_of_a_deployment_becomes_facts() {
     assert_eq!(spec.target, None, "a pod on a node names no target");
     assert_eq!(spec.node_selector, [("pool".into(), "web".into())]);
     assert_eq!(spec.images, ["mesh:v2", "registry.example:5000/shop/web:latest"]);
-    assert_eq!((spec.required, spec.needs, spec.repels), (None, vec![], None));
+    assert_eq!((spec.required, spec.needs, spec.spread), (None, vec![], vec![]));
     assert!(spec.features.is_empty());
     let fit = &spec.requests.fit;
     assert_eq!((fit.cpu, fit.memory), (250, 256 << 20));
@@ -140,7 +140,7 @@ fn a_static_pod_takes_its_place() {
 
 #[test]
 fn a_pod_to_judge_names_its_target() {
-    let judged = kubenexus_k8s::ingest::pod_to_judge(&deployed()).expect("a pod");
+    let (judged, _) = kubenexus_k8s::ingest::pod_to_judge(&deployed()).expect("a pod");
     assert_eq!(judged.target.as_deref(), Some("node-7"));
     let rest = model::PodSpec { target: None, ..judged };
     assert_eq!(rest, pod_facts(&deployed()).spec);
@@ -218,18 +218,10 @@ fn node_affinity_keeps_terms_and_weights() {
 
 #[test]
 fn what_is_not_supported_yet_is_noticed() {
-    let term = json!([{"topologyKey": "zone"}]);
-    let required = json!({"requiredDuringSchedulingIgnoredDuringExecution": term});
-    let preferred = json!({"preferredDuringSchedulingIgnoredDuringExecution": term});
     let mut table = vec![
         (json!({"volumes": [{"emptyDir": {}}, {"hostPath": {"path": "/"}}]}), None),
         (json!({"volumes": [{"nfs": {}}, {"csi": {"driver": "d"}}]}), None),
         (json!({"resourceClaims": [{"name": "gpu"}]}), Some(Need::ResourceClaims)),
-        (json!({"topologySpreadConstraints": [{}]}), Some(Need::TopologySpread)),
-        (json!({"affinity": {"podAffinity": required}}), Some(Need::PodAffinity)),
-        (json!({"affinity": {"podAntiAffinity": required}}), Some(Need::PodAffinity)),
-        (json!({"affinity": {"podAffinity": preferred}}), Some(Need::PodAffinity)),
-        (json!({"affinity": {"podAntiAffinity": preferred}}), Some(Need::PodAffinity)),
     ];
     for kind in [
         "persistentVolumeClaim",
@@ -252,20 +244,78 @@ fn what_is_not_supported_yet_is_noticed() {
     }
 }
 
+/// A requirement that a label has one of these values.
+fn is_one_of(key: &str, values: &[&str]) -> RequirementSpec<LabelOperator> {
+    let values = values.iter().map(|value| (*value).into()).collect();
+    RequirementSpec { key: key.into(), operator: LabelOperator::In, values }
+}
+
 #[test]
-fn anti_affinity_repels_by_table() {
-    // (terms, whom)
+fn spread_constraints_have_kubernetes_defaults() {
+    let pod = json!({
+        "metadata": {"namespace": "ns", "labels": {"app": "web", "hash": "7"}},
+        "spec": {"topologySpreadConstraints": [
+            {"maxSkew": 2, "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule",
+             "labelSelector": {"matchLabels": {"app": "web"}, "matchExpressions": [
+                 {"key": "tier", "operator": "Exists"}]},
+             "matchLabelKeys": ["hash", "absent"], "minDomains": 3,
+             "nodeAffinityPolicy": "Ignore", "nodeTaintsPolicy": "Honor"},
+            {"maxSkew": 1, "topologyKey": "host", "whenUnsatisfiable": "ScheduleAnyway"},
+            {"maxSkew": 1, "topologyKey": "host", "whenUnsatisfiable": "Sometimes"},
+        ]},
+    });
+    let facts = pod_facts(&pod);
+    assert_eq!(*facts.labels, [("app".into(), "web".into()), ("hash".into(), "7".into())]);
+    let exists =
+        RequirementSpec { key: "tier".into(), operator: LabelOperator::Exists, values: Vec::new() };
+    let requirements = vec![is_one_of("app", &["web"]), exists, is_one_of("hash", &["7"])];
+    let hard = SpreadSpec {
+        key: "zone".into(),
+        selector: Some(LabelSelector { requirements }),
+        max_skew: 2,
+        min_domains: 3,
+        is_required: true,
+        honours_affinity: false,
+        honours_taints: true,
+    };
+    let soft = SpreadSpec {
+        key: "host".into(),
+        selector: None,
+        max_skew: 1,
+        min_domains: 1,
+        is_required: false,
+        honours_affinity: true,
+        honours_taints: false,
+    };
+    assert_eq!(facts.spec.spread, [hard, soft]);
+}
+
+#[test]
+fn pod_terms_are_about_their_own_namespace_unless_they_name_others() {
+    let web = json!({"matchLabels": {"app": "web"}});
+    // (term, namespaces, selects namespaces)
     let table = [
-        (json!([]), None),
-        (json!([{"topologyKey": "zone"}]), Some(Repels::OwnNamespace)),
-        (json!([{"namespaces": ["other"]}]), Some(Repels::AnyNamespace)),
-        (json!([{"namespaceSelector": {}}]), Some(Repels::AnyNamespace)),
-        (json!([{"topologyKey": "zone"}, {"namespaceSelector": {}}]), Some(Repels::AnyNamespace)),
+        (json!({"topologyKey": "zone", "labelSelector": web}), vec!["ns"], false),
+        (json!({"namespaces": ["b", "a", "b"]}), vec!["a", "b"], false),
+        (json!({"namespaceSelector": {}}), vec![], true),
+        (json!({"namespaces": ["a"], "namespaceSelector": web}), vec!["a"], true),
     ];
-    for (terms, repels) in table {
-        let anti = json!({"requiredDuringSchedulingIgnoredDuringExecution": terms});
-        let pod = json!({"spec": {"affinity": {"podAntiAffinity": anti}}});
-        assert_eq!(pod_facts(&pod).spec.repels, repels, "{terms}");
+    for (term, namespaces, selects) in table {
+        let required = json!({"requiredDuringSchedulingIgnoredDuringExecution": [term]});
+        let preferred = json!({"preferredDuringSchedulingIgnoredDuringExecution": [
+            {"weight": 7, "podAffinityTerm": term}]});
+        let pod = |affinity: Value| {
+            pod_facts(&json!({"metadata": {"namespace": "ns"}, "spec": {"affinity": affinity}}))
+                .spec
+        };
+        let spec = pod(json!({"podAffinity": required, "podAntiAffinity": preferred}));
+        let target = &spec.near[0].target;
+        assert_eq!(target.namespaces, namespaces, "{term}");
+        assert_eq!(target.namespace_selector.is_some(), selects, "{term}");
+        assert_eq!(target.selector.is_some(), term.get("labelSelector").is_some());
+        assert_eq!(spec.prefers, [(-7, spec.near[0].clone())]);
+        let spec = pod(json!({"podAffinity": preferred, "podAntiAffinity": required}));
+        assert_eq!((spec.prefers[0].0, &spec.prefers[0].1), (7, &spec.far[0]));
     }
 }
 

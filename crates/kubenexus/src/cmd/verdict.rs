@@ -121,7 +121,7 @@ fn judge(case: &Case) -> Result<Answer> {
     if !matches!(kind, "" | "Pod") {
         bail!("pod: kind: expected \"Pod\", found {}", shown(&Value::String(kind.into())));
     }
-    let spec = ingest::pod_to_judge(&case.pod).context("pod")?;
+    let (spec, labels) = ingest::pod_to_judge(&case.pod).context("pod")?;
     let settings = profile(case.config.as_ref(), &spec.scheduler)?;
     let mut catalog = Catalog::default();
     let profile = plugins::build(&settings, &mut catalog)?;
@@ -130,7 +130,7 @@ fn judge(case: &Case) -> Result<Answer> {
         take_in(&mut scheduler, object).with_context(|| format!("objects[{at}]"))?;
     }
     let spec = model::PodSpec { scheduler: settings.scheduler, ..spec };
-    let judgement = scheduler.judge(&spec).expect("the profile was made for this pod");
+    let judgement = scheduler.judge(&spec, &labels).expect("the profile was made for this pod");
     render(&judgement, scheduler.catalog())
 }
 
@@ -152,16 +152,7 @@ fn profile(config: Option<&Value>, scheduler: &str) -> Result<ProfileSettings> {
 
 /// Kinds that are part of a cluster but that nothing built so far looks at, by API group.
 const IGNORED: &[(&str, &[&str])] = &[
-    (
-        "",
-        &[
-            "Namespace",
-            "Service",
-            "ReplicationController",
-            "PersistentVolumeClaim",
-            "PersistentVolume",
-        ],
-    ),
+    ("", &["Service", "ReplicationController", "PersistentVolumeClaim", "PersistentVolume"]),
     ("apps", &["ReplicaSet", "StatefulSet"]),
     (
         "storage.k8s.io",
@@ -188,12 +179,13 @@ fn take_in(scheduler: &mut Scheduler, object: &Value) -> Result<()> {
     let event = match (group, kind) {
         ("", "Node") => ingest::node(object)?,
         ("", "Pod") => ingest::pod(object)?,
+        ("", "Namespace") => ingest::namespace(object)?,
         _ if IGNORED.iter().any(|(g, kinds)| *g == group && kinds.contains(&kind)) => return Ok(()),
         (_, "") => bail!("kind: required, but missing"),
         _ => {
             let [kind, version] = [kind, version].map(|word| shown(&Value::String(word.into())));
             let others = IGNORED.iter().flat_map(|(_, kinds)| *kinds).copied();
-            let known: Vec<_> = ["Node", "Pod"].into_iter().chain(others).collect();
+            let known: Vec<_> = ["Node", "Pod", "Namespace"].into_iter().chain(others).collect();
             bail!("unknown kind {kind} of apiVersion {version}; known are {}", known.join(", "));
         }
     };

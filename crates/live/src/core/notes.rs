@@ -134,6 +134,7 @@ mod tests {
 
     fn applied(standing: Standing) -> (PodFacts, Seen) {
         let facts = PodFacts {
+            labels: Box::default(),
             key: PodKey { uid: "u".into(), ..PodKey::default() },
             spec: PodSpec::default(),
             priority: 0,

@@ -12,6 +12,7 @@ use super::{Broken, Watcher};
 pub(crate) enum Kind {
     Nodes,
     Pods,
+    Namespaces,
 }
 
 /// Words of a kubelet that turned a pod away after it was bound.
@@ -33,6 +34,7 @@ impl Kind {
         match self {
             Self::Nodes => "nodes",
             Self::Pods => "pods",
+            Self::Namespaces => "namespaces",
         }
     }
 
@@ -40,6 +42,7 @@ impl Kind {
     pub(super) fn path(self) -> &'static str {
         match self {
             Self::Nodes => "/api/v1/nodes?",
+            Self::Namespaces => "/api/v1/namespaces?",
             Self::Pods => {
                 "/api/v1/pods?fieldSelector=status.phase%21%3DSucceeded%2Cstatus.phase%21%3DFailed"
             }
@@ -51,6 +54,7 @@ impl Kind {
         match self {
             Self::Nodes => Present::Nodes(Default::default()),
             Self::Pods => Present::Pods(Default::default()),
+            Self::Namespaces => Present::Namespaces(Default::default()),
         }
     }
 }
@@ -96,6 +100,9 @@ impl Watcher {
             Kind::Pods => {
                 ingest::read_pod(object).map(|pod| (pod.version, pod.event, pod.standing))
             }
+            Kind::Namespaces => {
+                ingest::read_namespace(object).map(|(version, event)| (version, event, None))
+            }
         };
         let (read, name) = match read {
             Ok(read) => {
@@ -106,13 +113,16 @@ impl Watcher {
                 let meta = serde_json::from_slice::<View>(object).ok()?.metadata;
                 error!(name = meta.name, %fault, "an object that cannot be read");
                 self.metrics.not_read(self.kind.word());
-                let name = if self.kind == Kind::Nodes { meta.name } else { meta.uid };
+                let name = match self.kind {
+                    Kind::Nodes | Kind::Namespaces => meta.name,
+                    Kind::Pods => meta.uid,
+                };
                 (None, Some(name.into()))
             }
         };
         if let (Some(listing), Some(name)) = (listing, name) {
             match listing {
-                Present::Nodes(names) => names.insert(name),
+                Present::Nodes(names) | Present::Namespaces(names) => names.insert(name),
                 Present::Pods(uids) => uids.insert(name),
             };
         }
@@ -129,6 +139,7 @@ impl Watcher {
         let event = match self.kind {
             Kind::Nodes => Event::NodeDeleted(view.metadata.name),
             Kind::Pods => Event::PodDeleted(view.metadata.uid),
+            Kind::Namespaces => Event::NamespaceDeleted(view.metadata.name),
         };
         Ok((view.metadata.resource_version, event, None))
     }
@@ -139,7 +150,9 @@ fn name(event: &Event) -> Option<Box<str>> {
     match event {
         Event::NodeApplied(facts) => Some(facts.name.as_str().into()),
         Event::PodApplied(facts) => Some(facts.key.uid.clone()),
+        Event::NamespaceApplied(facts) => Some(facts.name.clone()),
         Event::NodeDeleted(_)
+        | Event::NamespaceDeleted(_)
         | Event::PodDeleted(_)
         | Event::Reset(_)
         | Event::BindRefused { .. } => None,

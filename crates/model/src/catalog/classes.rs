@@ -2,7 +2,7 @@
 
 use crate::amounts::Requests;
 use crate::catalog::compile_preferences;
-use crate::ids::{ClassId, ResourceId};
+use crate::ids::{ClassId, CrowdId, KeyId, ResourceId};
 use crate::map::{Table, hash_of};
 use crate::resources::Resources;
 use crate::selector::{Selector, WeightedTerm};
@@ -32,6 +32,8 @@ pub struct Class {
     pub ports: Box<[HostPort<Symbol>]>,
     /// Images it starts, each as often as it is named.
     pub images: Box<[Symbol]>,
+    /// What its rules about other pods are about.
+    pub company: Company,
     hash: u64,
     holds: u32,
     /// Told apart from an earlier class of the same id.
@@ -65,6 +67,7 @@ impl Class {
             tolerations: spec.tolerations.iter().map(|t| toleration(symbols, t)).collect(),
             ports: spec.ports.iter().map(|p| port(symbols, p)).collect(),
             images: spec.images.iter().map(|image| symbols.intern(image)).collect(),
+            company: Company::default(),
             hash,
             holds: 0,
             generation: 0,
@@ -75,6 +78,55 @@ impl Class {
     #[must_use]
     pub fn generation(&self) -> u32 {
         self.generation
+    }
+}
+
+/// The rules of a class about other pods, with the crowds they speak of.
+#[derive(Clone, Debug, Default)]
+pub struct Company {
+    /// How evenly pods are spread.
+    pub spread: Box<[Spread]>,
+    /// The pods that all of the terms mean, of which one must be near; and the keys of the terms.
+    pub near: Option<(CrowdId, Box<[KeyId]>)>,
+    /// Pods that must be far, each by the key of its term.
+    pub far: Box<[(CrowdId, KeyId)]>,
+    /// Pods that are preferred, or not.
+    pub prefers: Box<[(i32, CrowdId, KeyId)]>,
+    /// The crowds a pod of the class belongs to because of its rules.
+    pub holds: Box<[CrowdId]>,
+    /// Whether a selector makes no sense.
+    pub is_broken: bool,
+}
+
+/// How evenly pods are spread over the domains of a key.
+#[derive(Clone, Debug)]
+pub struct Spread {
+    /// The key.
+    pub key: KeyId,
+    /// The pods that are counted; no pods if there is none.
+    pub crowd: Option<CrowdId>,
+    /// Whether every pod counts itself, though nobody else counts.
+    pub is_about_all: bool,
+    /// How far a domain may be above the emptiest.
+    pub max_skew: i32,
+    /// With fewer domains than this, the emptiest counts as empty.
+    pub min_domains: i32,
+    /// Whether a node that breaks it is ruled out, or only worse.
+    pub is_required: bool,
+    /// Whether nodes that the pod's selector and affinity exclude do not count.
+    pub honours_affinity: bool,
+    /// Whether nodes with taints that the pod does not tolerate do not count.
+    pub honours_taints: bool,
+}
+
+impl Company {
+    /// Every crowd that the rules speak of, and those that hold them.
+    pub fn crowds(&self) -> impl Iterator<Item = CrowdId> {
+        let spread = self.spread.iter().filter_map(|spread| spread.crowd);
+        let near = self.near.iter().map(|(crowd, _)| *crowd);
+        let far = self.far.iter().map(|(crowd, _)| *crowd);
+        let prefers = self.prefers.iter().map(|(_, crowd, _)| *crowd);
+        spread.chain(near).chain(far).chain(prefers).chain(self.holds.iter().copied())
     }
 }
 
@@ -92,22 +144,27 @@ impl Classes {
         self.rows[id.index()].as_deref().expect("a class in use is there")
     }
 
+    /// The class of a spec, held once more, and whether it was just made.
     pub(super) fn hold(
         &mut self,
         spec: &PodSpec,
         symbols: &mut Symbols,
         resources: &mut Resources,
-    ) -> ClassId {
+    ) -> (ClassId, bool) {
         let hash = hash_of(spec);
         let rows = &self.rows;
         let row = |id: &ClassId| rows[id.index()].as_deref().expect("a listed class is there");
         let found = self.by_spec.find(hash, |id| row(id).hash == hash && row(id).spec == *spec);
-        let id = match found {
-            Some(id) => *id,
-            None => self.add(Class::new(spec, hash, symbols, resources)),
+        let (id, is_made) = match found {
+            Some(id) => (*id, false),
+            None => (self.add(Class::new(spec, hash, symbols, resources)), true),
         };
         self.rows[id.index()].as_mut().expect("a class in use is there").holds += 1;
-        id
+        (id, is_made)
+    }
+
+    pub(super) fn set_company(&mut self, id: ClassId, company: Company) {
+        self.rows[id.index()].as_mut().expect("a class in use is there").company = company;
     }
 
     fn add(&mut self, mut class: Class) -> ClassId {
@@ -125,16 +182,18 @@ impl Classes {
         id
     }
 
-    pub(super) fn release(&mut self, id: ClassId) {
+    /// Gives up one hold, and gives the class back with the last.
+    pub(super) fn release(&mut self, id: ClassId) -> Option<Box<Class>> {
         let class = self.rows[id.index()].as_mut().expect("a class in use is there");
         class.holds -= 1;
         if class.holds > 0 {
-            return;
+            return None;
         }
         let hash = class.hash;
-        self.rows[id.index()] = None;
+        let class = self.rows[id.index()].take();
         let entry = self.by_spec.find_entry(hash, |other| *other == id);
         entry.expect("a class in use is listed").remove();
         self.free.push(id);
+        class
     }
 }

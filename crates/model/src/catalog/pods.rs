@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 
 use crate::decision::Attempt;
 use crate::event::{PodFacts, PodKey};
-use crate::ids::{ClassId, NodeId, PodId};
+use crate::ids::{ClassId, NodeId, PodId, TagsId};
 use crate::map::{Table, hash_of};
 
 /// Where a pod is on its way.
@@ -47,6 +47,8 @@ pub struct Pod {
     pub key: PodKey,
     /// What decides where it may go.
     pub class: ClassId,
+    /// What rules of other pods know it by.
+    pub tags: TagsId,
     /// Higher goes first.
     pub priority: i32,
     /// Gates that keep it from being looked at.
@@ -59,6 +61,25 @@ pub struct Pod {
     pub is_terminating: bool,
     /// Where it is on its way.
     pub state: PodState,
+}
+
+/// What a pod is to its node and to other pods.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Occupant {
+    /// What it takes, and its rules about others.
+    pub class: ClassId,
+    /// What rules of others know it by.
+    pub tags: TagsId,
+    /// Whether it is being deleted.
+    pub is_leaving: bool,
+}
+
+impl Pod {
+    /// What it is, or would be, on a node.
+    #[must_use]
+    pub fn occupant(&self) -> Occupant {
+        Occupant { class: self.class, tags: self.tags, is_leaving: self.is_terminating }
+    }
 }
 
 /// All pods that are not finished.
@@ -89,7 +110,7 @@ impl Pods {
         (0..self.rows.len()).filter(is_there).map(PodId::at)
     }
 
-    pub(super) fn add(&mut self, facts: &PodFacts, class: ClassId) -> PodId {
+    pub(super) fn add(&mut self, facts: &PodFacts, class: ClassId, tags: TagsId) -> PodId {
         let id = self.free.pop().unwrap_or_else(|| {
             self.rows.push(None);
             PodId::at(self.rows.len() - 1)
@@ -97,6 +118,7 @@ impl Pods {
         self.rows[id.index()] = Some(Pod {
             key: facts.key.clone(),
             class,
+            tags,
             priority: facts.priority,
             gates: facts.gates.clone(),
             is_preempting: facts.is_preempting,
@@ -110,8 +132,13 @@ impl Pods {
         id
     }
 
-    /// Takes in what changed and returns the class the pod had before.
-    pub(super) fn update(&mut self, id: PodId, facts: &PodFacts, class: ClassId) -> ClassId {
+    /// Takes in what changed and returns the class and the tags the pod had before.
+    pub(super) fn update(
+        &mut self,
+        id: PodId,
+        facts: &PodFacts,
+        (class, tags): (ClassId, TagsId),
+    ) -> (ClassId, TagsId) {
         let pod = self.row(id);
         let priority = std::mem::replace(&mut pod.priority, facts.priority);
         let is_placed = pod.state.node().is_some();
@@ -119,7 +146,8 @@ impl Pods {
         pod.is_preempting = facts.is_preempting;
         pod.nominated = facts.nominated.as_deref().map(Into::into);
         pod.is_terminating = facts.is_terminating;
-        let before = std::mem::replace(&mut pod.class, class);
+        let before = (pod.class, pod.tags);
+        (pod.class, pod.tags) = (class, tags);
         if is_placed && priority != facts.priority {
             self.count_placed(priority, false);
             self.count_placed(facts.priority, true);
@@ -154,14 +182,14 @@ impl Pods {
         }
     }
 
-    pub(super) fn remove(&mut self, id: PodId) -> ClassId {
+    pub(super) fn remove(&mut self, id: PodId) -> (ClassId, TagsId) {
         let hash = hash_of(&*self.get(id).key.uid);
         let entry = self.by_uid.find_entry(hash, |other| *other == id);
         entry.expect("a pod that is there is listed").remove();
         let pod = self.rows[id.index()].take().expect("a pod that is named is there");
         assert!(pod.state.node().is_none(), "a pod leaves its node before it is forgotten");
         self.free.push(id);
-        pod.class
+        (pod.class, pod.tags)
     }
 
     fn row(&mut self, id: PodId) -> &mut Pod {

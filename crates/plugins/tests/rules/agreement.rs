@@ -7,7 +7,7 @@ use framework::{
     Strategy as Ranked, Verdict, View,
 };
 use kubenexus_plugins as plugins;
-use model::{Catalog, ClassId, NodeId, Txn, Usage};
+use model::{Catalog, NodeId, Occupant, Txn, Usage};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
@@ -31,12 +31,12 @@ fn profiles() -> Vec<ProfileSettings> {
     ]
 }
 
-/// A cluster and classes to ask about.
+/// A cluster and pods to ask about.
 struct Case {
     catalog: Catalog,
     usage: Usage,
     profile: Profile,
-    classes: Vec<ClassId>,
+    asked: Vec<Occupant>,
 }
 
 impl Case {
@@ -47,34 +47,38 @@ impl Case {
             let line = draw::node(at, *dice);
             catalog.apply_node(&testkit::node(line.trim_start_matches("node ")));
         }
-        let class = |catalog: &mut Catalog, dice: u64| {
+        let pod = |catalog: &mut Catalog, dice: u64| {
             let line = draw::pod(0, None, dice);
-            catalog.class_of(&testkit::pod(line.trim_start_matches("pod ")).spec)
+            let pod = testkit::pod(line.trim_start_matches("pod "));
+            let class = catalog.class_of(&pod.spec);
+            Occupant { class, tags: catalog.tags_of("default", &pod.labels), is_leaving: false }
         };
         let placed: Vec<_> =
-            placed.iter().map(|(dice, node)| (class(&mut catalog, *dice), *node)).collect();
-        let classes = asked.iter().map(|dice| class(&mut catalog, *dice)).collect();
+            placed.iter().map(|(dice, node)| (pod(&mut catalog, *dice), *node)).collect();
+        let asked = asked.iter().map(|dice| pod(&mut catalog, *dice)).collect();
         let mut usage = Usage::default();
         usage.grow(catalog.node_places());
+        usage.count_crowds(&mut catalog);
         let mut txn = Txn::begin(&catalog, &mut usage);
-        for (class, node) in placed {
-            txn.place(class, NodeId::at(node % nodes.len()));
+        for (pod, node) in placed {
+            txn.place(pod, NodeId::at(node % nodes.len()));
         }
         txn.commit();
-        Self { catalog, usage, profile, classes }
+        Self { catalog, usage, profile, asked }
     }
 
-    fn view(&self) -> View<'_> {
-        View { catalog: &self.catalog, usage: &self.usage }
+    fn view(&self, pod: Occupant) -> View<'_> {
+        View { catalog: &self.catalog, usage: &self.usage, tags: pod.tags }
     }
 
     /// Narrowing by every plugin, held against what it says of every node.
     fn check_narrowing(&self) {
-        let view = self.view();
         let all = self.catalog.nodes();
-        for class in self.classes.iter().map(|class| self.catalog.class(*class)) {
+        for pod in &self.asked {
+            let (class, view) = (self.catalog.class(pod.class), self.view(*pod));
             for filter in self.profile.filters.iter().chain(&self.profile.before) {
-                let Some(prepared) = filter.prepare(&self.catalog, class) else { continue };
+                let Some(mut prepared) = filter.prepare(&self.catalog, class) else { continue };
+                prepared.refresh(view, None);
                 let mut narrowed = all.to_vec();
                 prepared.narrow(view, &mut narrowed);
                 let fits = |node: &&NodeId| prepared.why_not(view, **node).is_empty();
@@ -96,14 +100,18 @@ impl Case {
 
     /// Scores of every plugin on all nodes, after normalisation; the whole must equal its parts.
     fn scores(&self) -> Vec<Vec<i32>> {
-        let (view, nodes) = (self.view(), self.catalog.nodes());
+        let nodes = self.catalog.nodes();
         let mut all = Vec::new();
-        for class in self.classes.iter().map(|class| self.catalog.class(*class)) {
+        for pod in &self.asked {
+            let (class, view) = (self.catalog.class(pod.class), self.view(*pod));
             for ranking in &self.profile.rankings {
-                let Some(prepared) = ranking.plugin.prepare(&self.catalog, class) else { continue };
+                let prepared = ranking.plugin.prepare(&self.catalog, class);
+                let Some(mut prepared) = prepared else { continue };
+                prepared.refresh(view, None);
                 let mut raws = vec![i32::MIN; nodes.len()];
                 prepared.scores(view, nodes, &mut raws);
-                for (node, raw) in nodes.iter().zip(&raws) {
+                let is_alone = prepared.reach() != Reach::Around;
+                for (node, raw) in nodes.iter().zip(&raws).filter(|_| is_alone) {
                     let mut alone = [i32::MIN];
                     prepared.scores(view, &[*node], &mut alone);
                     assert_eq!(alone, [*raw], "{}: one node by itself", ranking.plugin.name());
@@ -123,12 +131,13 @@ impl Case {
     fn check_reach(&mut self) {
         let answers = |case: &Self| {
             let mut all = Vec::new();
-            for class in case.classes.iter().map(|class| case.catalog.class(*class)) {
+            for pod in &case.asked {
+                let (class, view) = (case.catalog.class(pod.class), case.view(*pod));
                 let prepared = case.profile.filters.iter();
                 for prepared in prepared.filter_map(|f| f.prepare(&case.catalog, class)) {
                     if prepared.reach() == Reach::Facts {
                         let nodes = case.catalog.nodes().iter();
-                        all.extend(nodes.map(|node| prepared.why_not(case.view(), *node)));
+                        all.extend(nodes.map(|node| prepared.why_not(view, *node)));
                     }
                 }
             }
@@ -136,8 +145,8 @@ impl Case {
         };
         let before = answers(self);
         let mut txn = Txn::begin(&self.catalog, &mut self.usage);
-        for class in &self.classes {
-            self.catalog.nodes().iter().for_each(|node| txn.place(*class, *node));
+        for pod in &self.asked {
+            self.catalog.nodes().iter().for_each(|node| txn.place(*pod, *node));
         }
         txn.commit();
         assert_eq!(answers(self), before, "an answer from facts depends on load");
@@ -146,8 +155,8 @@ impl Case {
     /// Places on every node and takes it all back.
     fn drop_transaction(&mut self) {
         let mut txn = Txn::begin(&self.catalog, &mut self.usage);
-        for class in &self.classes {
-            self.catalog.nodes().iter().for_each(|node| txn.place(*class, *node));
+        for pod in &self.asked {
+            self.catalog.nodes().iter().for_each(|node| txn.place(*pod, *node));
         }
     }
 }

@@ -15,8 +15,6 @@ fn every_need_is_refused_by_the_plugin_that_would_meet_it() {
     let table = [
         ("volumes", "VolumeRestrictions", "volumes that tie a pod to nodes (claims and disks) are"),
         ("claims", "DynamicResources", "resource claims (DRA) are"),
-        ("affinity", "InterPodAffinity", "inter-pod affinity and anti-affinity are"),
-        ("spread", "PodTopologySpread", "topology spread constraints are"),
     ];
     for (need, plugin, text) in table {
         check(&format!(
@@ -37,56 +35,14 @@ fn every_need_is_refused_by_the_plugin_that_would_meet_it() {
 #[test]
 fn a_plugin_that_is_disabled_has_no_guard() {
     check_with(
-        &[without("PodTopologySpread")],
+        &[without("DynamicResources")],
         "
         node a
-        pod p need=spread
-        pod q need=spread need=claims
+        pod p need=claims
+        pod q need=claims need=volumes
         step
         > p -> a
-        > q waits: 0/1 nodes are available: resource claims (DRA) are not supported yet.
-        ",
-    );
-}
-
-#[test]
-fn a_repelling_pod_keeps_its_namespace_away() {
-    let why = "UnschedulableAndUnresolvable: a pod on a node has a required anti-affinity that \
-               may keep this pod away, and inter-pod affinity is not supported yet";
-    let score = "TaintToleration=300 NodeResourcesFit=97 ImageLocality=0";
-    check_with(
-        &[default_profile()],
-        &format!(
-            "
-            node a
-            judge p namespace=shy
-            > a fits {score}
-            pod q1 on=a cpu=0 namespace=shy repel=own
-            pod q2 on=a namespace=shy repel=own
-            judge p namespace=shy
-            > refused InterPodAffinity {why}
-            judge p namespace=other target=b
-            > a NodeName UnschedulableAndUnresolvable: node(s) didn't satisfy plugin(s) [NodeName]
-            gone pod q1
-            judge p namespace=shy
-            > refused InterPodAffinity {why}
-            gone pod q2
-            judge p namespace=shy
-            > a fits {score}
-            pod q on=a namespace=shy repel=any
-            judge p namespace=other
-            > refused InterPodAffinity {why}
-            "
-        ),
-    );
-    check_with(
-        &[without("InterPodAffinity")],
-        "
-        node a
-        pod q on=a repel=any
-        pod p
-        step
-        > p -> a
+        > q waits: 0/1 nodes are available: volumes that tie a pod to nodes (claims and disks) are not supported yet.
         ",
     );
 }

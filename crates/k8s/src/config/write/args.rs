@@ -1,17 +1,22 @@
 //! Arguments of plugins, as they are written.
 
-use framework::{Args, BalancedArgs, FitArgs, NodeAffinityArgs, ResourceWeight, Strategy};
-use model::{FieldOperator, LabelOperator, NodeTerm, RequirementSpec};
+use framework::{
+    Args, BalancedArgs, FitArgs, NodeAffinityArgs, PodAffinityArgs, ResourceWeight, SpreadArgs,
+    Strategy,
+};
+use model::{FieldOperator, LabelOperator, NodeTerm, RequirementSpec, SpreadSpec};
 use serde_json::{Map, Value, json};
 
 use crate::config::sections::API_VERSION;
 
 /// The arguments of every plugin that takes any, where nothing is given.
-pub(super) fn defaults() -> [(&'static str, Args); 3] {
+pub(super) fn defaults() -> [(&'static str, Args); 5] {
     [
         ("NodeResourcesFit", Args::Fit(FitArgs::default())),
         ("NodeResourcesBalancedAllocation", Args::Balanced(BalancedArgs::default())),
         ("NodeAffinity", Args::NodeAffinity(NodeAffinityArgs::default())),
+        ("InterPodAffinity", Args::PodAffinity(PodAffinityArgs::default())),
+        ("PodTopologySpread", Args::Spread(SpreadArgs::default())),
     ]
 }
 
@@ -25,7 +30,39 @@ pub(super) fn write(args: &Args) -> Value {
             "kind": "NodeResourcesBalancedAllocationArgs",
             "resources": resources(&args.resources),
         }),
+        Args::PodAffinity(args) => json!({
+            "apiVersion": API_VERSION,
+            "kind": "InterPodAffinityArgs",
+            "hardPodAffinityWeight": args.near_weight,
+            "ignorePreferredTermsOfExistingPods": args.ignores_preferences_of_others,
+        }),
+        Args::Spread(args) => spread(args),
     }
+}
+
+fn spread(args: &SpreadArgs) -> Value {
+    let mut value = json!({"apiVersion": API_VERSION, "kind": "PodTopologySpreadArgs"});
+    match args {
+        SpreadArgs::System => value["defaultingType"] = "System".into(),
+        SpreadArgs::List(list) => {
+            value["defaultingType"] = "List".into();
+            value["defaultConstraints"] = list.iter().map(constraint).collect();
+        }
+    }
+    value
+}
+
+fn constraint(spread: &SpreadSpec) -> Value {
+    let action = if spread.is_required { "DoNotSchedule" } else { "ScheduleAnyway" };
+    let policy = |honours: bool| if honours { "Honor" } else { "Ignore" };
+    json!({
+        "maxSkew": spread.max_skew,
+        "topologyKey": spread.key,
+        "whenUnsatisfiable": action,
+        "minDomains": spread.min_domains,
+        "nodeAffinityPolicy": policy(spread.honours_affinity),
+        "nodeTaintsPolicy": policy(spread.honours_taints),
+    })
 }
 
 fn fit(args: &FitArgs) -> Value {

@@ -3,10 +3,11 @@
 use std::fmt::Write as _;
 
 use framework::{
-    Args, FitArgs, NodeAffinityArgs, PluginInfo, Point, ProfileSettings, ResourceWeight, Strategy,
+    Args, FitArgs, NodeAffinityArgs, PluginInfo, PodAffinityArgs, Point, ProfileSettings,
+    ResourceWeight, SpreadArgs, Strategy,
 };
 use k8s::config::{ClientConnection, LeaderElection, Settings};
-use model::{Millis, NodeTerm};
+use model::{Millis, NodeTerm, SpreadSpec};
 
 /// Where the second column starts.
 const COLUMN: usize = 22;
@@ -57,9 +58,32 @@ fn profile(profile: &ProfileSettings, known: &[PluginInfo], text: &mut String) {
                     row(plugin, &line, text);
                 }
             }
+            Args::PodAffinity(args) => row(plugin, &pod_affinity(*args), text),
+            Args::Spread(SpreadArgs::System) => row(plugin, "as the system does", text),
+            Args::Spread(SpreadArgs::List(list)) if list.is_empty() => {
+                row(plugin, "pods without constraints are not spread", text);
+            }
+            Args::Spread(SpreadArgs::List(list)) => {
+                for spread in list {
+                    row(plugin, &constraint(spread), text);
+                }
+            }
         }
     }
     text.push('\n');
+}
+
+fn pod_affinity(args: PodAffinityArgs) -> String {
+    let mut text = format!("hard affinity of other pods counts {}", args.near_weight);
+    if args.ignores_preferences_of_others {
+        text.push_str("; preferences of other pods count only for pods with preferences");
+    }
+    text
+}
+
+fn constraint(spread: &SpreadSpec) -> String {
+    let must = if spread.is_required { "must be" } else { "are better" };
+    format!("pods without constraints {must} within {} over {}", spread.max_skew, spread.key)
 }
 
 fn fit(args: &FitArgs) -> String {

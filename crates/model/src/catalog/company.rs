@@ -1,0 +1,166 @@
+//! What pods are to each other: the rules of a class as crowds and keys, and what can be asked about
+//! tags, crowds and domains.
+
+use super::Catalog;
+use super::classes::{Company, Spread};
+use super::crowds::{Crowd, Held, Rule, Tags, Wish};
+use super::pods::Occupant;
+use crate::ids::{CrowdId, DomainId, KeyId, NodeId, TagsId};
+use crate::spec::{LabelSelector, Labels, PodSpec, PodTerm, SpreadSpec, Target};
+use crate::symbol::Symbol;
+
+impl Catalog {
+    /// The namespace and labels that pods share.
+    #[must_use]
+    pub fn tags(&self, tags: TagsId) -> &Tags {
+        self.crowds.tags(tags)
+    }
+
+    /// The tags of a pod that is not in the cluster; held until [`Catalog::release_tags`].
+    pub fn tags_of(&mut self, namespace: &str, labels: &Labels) -> TagsId {
+        self.crowds.hold_tags(namespace, labels)
+    }
+
+    /// Gives up one hold of tags.
+    pub fn release_tags(&mut self, tags: TagsId) {
+        self.crowds.release_tags(tags);
+    }
+
+    /// A crowd in use.
+    #[must_use]
+    pub fn crowd(&self, crowd: CrowdId) -> &Crowd {
+        self.crowds.get(crowd)
+    }
+
+    /// A crowd, if it is still in use.
+    #[must_use]
+    pub fn find_crowd(&self, crowd: CrowdId) -> Option<&Crowd> {
+        self.crowds.find(crowd)
+    }
+
+    /// Every crowd that a pod belongs to.
+    pub fn crowds_of(&self, occupant: Occupant) -> impl Iterator<Item = CrowdId> {
+        let counts = move |crowd: &&CrowdId| !occupant.is_leaving || self.counts_leaving(**crowd);
+        let meant = self.tags(occupant.tags).meant.iter().filter(counts);
+        meant.chain(&self.class(occupant.class).company.holds).copied()
+    }
+
+    /// Whether a pod is among those that a crowd's rule means.
+    #[must_use]
+    pub fn is_in_crowd(&self, occupant: Occupant, crowd: CrowdId) -> bool {
+        self.tags(occupant.tags).meant.binary_search(&crowd).is_ok()
+            && (!occupant.is_leaving || self.counts_leaving(crowd))
+    }
+
+    fn counts_leaving(&self, crowd: CrowdId) -> bool {
+        match self.crowd(crowd).rule {
+            Rule::Meant { counts_leaving, .. } => counts_leaving,
+            Rule::Holds(_) => true,
+        }
+    }
+
+    /// Crowds that were made, or whose members are others, since this was last asked.
+    pub(crate) fn take_uncounted_crowds(&mut self) -> Vec<CrowdId> {
+        self.crowds.take_uncounted()
+    }
+
+    /// Takes in the labels of a namespace, or that it is gone; tells whether that is different.
+    pub fn set_namespace(&mut self, name: &str, labels: Option<&Labels>) -> bool {
+        self.crowds.set_namespace(name, labels)
+    }
+
+    /// Namespaces that are there.
+    pub fn namespaces(&self) -> impl Iterator<Item = &str> {
+        self.crowds.namespaces()
+    }
+
+    /// The domain of a node; none if it lacks the label or is not there.
+    #[must_use]
+    pub fn domain(&self, key: KeyId, node: NodeId) -> Option<DomainId> {
+        self.domains.of(key, node)
+    }
+
+    /// How many domains a key has; every id is below it.
+    #[must_use]
+    pub fn domain_places(&self, key: KeyId) -> usize {
+        self.domains.count(key)
+    }
+
+    /// The label of a key.
+    #[must_use]
+    pub fn key_label(&self, key: KeyId) -> Symbol {
+        self.domains.label(key)
+    }
+
+    /// What the rules of a spec are about.
+    pub(super) fn company_of(&mut self, spec: &PodSpec) -> Company {
+        let targets = |terms: &[PodTerm]| -> Vec<Target> {
+            terms.iter().map(|term| term.target.clone()).collect()
+        };
+        let near = (!spec.near.is_empty()).then(|| {
+            let targets = targets(&spec.near).into();
+            let crowd = self.crowds.hold(Rule::Meant { targets, counts_leaving: true });
+            (crowd, spec.near.iter().map(|term| self.key(&term.key)).collect())
+        });
+        let far = spec.far.iter().map(|term| self.meant(term)).collect();
+        let prefers = spec.prefers.iter().map(|(weight, term)| {
+            let (crowd, key) = self.meant(term);
+            (*weight, crowd, key)
+        });
+        let prefers = prefers.collect();
+        let near_held = spec.near.iter().map(|term| (Wish::Near, term));
+        let far_held = spec.far.iter().map(|term| (Wish::Far, term));
+        let preferred = spec.prefers.iter().map(|(weight, term)| (Wish::Prefers(*weight), term));
+        let held = near_held.chain(far_held).chain(preferred);
+        let holds = held.map(|(wish, term)| {
+            let (key, target) = (self.key(&term.key), term.target.clone());
+            self.crowds.hold(Rule::Holds(Held { wish, key, target }))
+        });
+        let holds = holds.collect();
+        let spread = spec.spread.iter().map(|spread| self.spread(spread, &spec.namespace));
+        let spread = spread.collect();
+        Company { spread, near, far, prefers, holds, is_broken: is_broken(spec) }
+    }
+
+    fn spread(&mut self, spec: &SpreadSpec, namespace: &str) -> Spread {
+        // A selector without requirements counts nobody, though every pod matches it.
+        let is_about_all = spec.selector.as_ref().is_some_and(|s| s.requirements.is_empty());
+        let counted = spec.selector.as_ref().filter(|_| !is_about_all);
+        let crowd = counted.map(|selector| {
+            let target = Target {
+                namespaces: vec![namespace.to_owned()],
+                namespace_selector: None,
+                selector: Some(selector.clone()),
+            };
+            self.crowds.hold(Rule::Meant { targets: [target].into(), counts_leaving: false })
+        });
+        Spread {
+            key: self.key(&spec.key),
+            crowd,
+            is_about_all,
+            max_skew: spec.max_skew,
+            min_domains: spec.min_domains,
+            is_required: spec.is_required,
+            honours_affinity: spec.honours_affinity,
+            honours_taints: spec.honours_taints,
+        }
+    }
+
+    fn meant(&mut self, term: &PodTerm) -> (CrowdId, KeyId) {
+        let targets = [term.target.clone()].into();
+        (self.crowds.hold(Rule::Meant { targets, counts_leaving: true }), self.key(&term.key))
+    }
+
+    fn key(&mut self, label: &str) -> KeyId {
+        let label = self.symbols.intern(label);
+        self.domains.key(label, &self.nodes)
+    }
+}
+
+fn is_broken(spec: &PodSpec) -> bool {
+    let preferred = spec.prefers.iter().map(|(_, term)| term);
+    let terms = spec.near.iter().chain(&spec.far).chain(preferred);
+    let selectors = terms.flat_map(|term| [&term.target.selector, &term.target.namespace_selector]);
+    let mut all = selectors.chain(spec.spread.iter().map(|spread| &spread.selector));
+    all.any(|selector: &Option<LabelSelector>| selector.as_ref().is_some_and(|s| !s.is_sound()))
+}

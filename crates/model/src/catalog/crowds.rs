@@ -1,0 +1,282 @@
+//! Crowds: the pods that a rule of some pod is about, and the pods that hold such a rule. Which
+//! pods belong to a crowd follows from their namespace and labels, their tags, and is worked out
+//! once for all pods that share them. How many of a crowd are on which node is kept in the usage.
+
+use std::collections::BTreeMap;
+
+use crate::ids::{CrowdId, KeyId, TagsId};
+use crate::map::{Table, hash_of};
+use crate::spec::{Labels, Target};
+
+/// What makes a pod belong to a crowd.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Rule {
+    /// All of the targets mean it.
+    Meant {
+        /// Who is meant.
+        targets: Box<[Target]>,
+        /// Whether pods that are being deleted count.
+        counts_leaving: bool,
+    },
+    /// It holds this rule about others.
+    Holds(Held),
+}
+
+/// A rule that pods hold about others.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Held {
+    /// What it says.
+    pub wish: Wish,
+    /// The label of nodes that makes the domains.
+    pub key: KeyId,
+    /// Whom it is about.
+    pub target: Target,
+}
+
+/// What a rule says of the pods it is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Wish {
+    /// They must not come into the domain.
+    Far,
+    /// One of them had to be in the domain.
+    Near,
+    /// They are welcome there, or, with a negative weight, unwelcome.
+    Prefers(i32),
+}
+
+/// A crowd.
+pub struct Crowd {
+    /// Who belongs to it.
+    pub rule: Rule,
+    hash: u64,
+    holds: u32,
+    /// Told apart from an earlier crowd of the same id.
+    pub generation: u32,
+}
+
+/// A namespace and labels that pods share.
+pub struct Tags {
+    namespace: Box<str>,
+    /// The labels.
+    pub labels: Labels,
+    hash: u64,
+    holds: u32,
+    /// Crowds its pods belong to for being meant, sorted.
+    pub meant: Vec<CrowdId>,
+    /// Crowds of pods that hold a rule about its pods, sorted.
+    pub held: Vec<CrowdId>,
+}
+
+/// All tags and crowds in use.
+#[derive(Default)]
+pub(super) struct Crowds {
+    tags: Vec<Option<Tags>>,
+    free_tags: Vec<TagsId>,
+    by_tags: Table<TagsId>,
+    crowds: Vec<Option<Box<Crowd>>>,
+    free_crowds: Vec<CrowdId>,
+    by_rule: Table<CrowdId>,
+    namespaces: BTreeMap<Box<str>, Labels>,
+    generation: u32,
+    /// Crowds whose members have to be counted.
+    uncounted: Vec<CrowdId>,
+}
+
+// === Tags ===
+
+impl Crowds {
+    pub(super) fn tags(&self, id: TagsId) -> &Tags {
+        self.tags[id.index()].as_ref().expect("tags in use are there")
+    }
+
+    pub(super) fn hold_tags(&mut self, namespace: &str, labels: &Labels) -> TagsId {
+        let hash = hash_of(&(namespace, labels));
+        let rows = &self.tags;
+        let is_it = |id: &TagsId| {
+            let row = rows[id.index()].as_ref().expect("listed tags are there");
+            row.hash == hash && *row.namespace == *namespace && row.labels == *labels
+        };
+        let found = self.by_tags.find(hash, is_it).copied();
+        let id = found.unwrap_or_else(|| self.add_tags(namespace, labels, hash));
+        self.tags[id.index()].as_mut().expect("tags in use are there").holds += 1;
+        id
+    }
+
+    fn add_tags(&mut self, namespace: &str, labels: &Labels, hash: u64) -> TagsId {
+        let id = self.free_tags.pop().unwrap_or_else(|| {
+            self.tags.push(None);
+            TagsId::at(self.tags.len() - 1)
+        });
+        let mut tags = Tags {
+            namespace: namespace.into(),
+            labels: labels.clone(),
+            hash,
+            holds: 0,
+            meant: Vec::new(),
+            held: Vec::new(),
+        };
+        for (at, crowd) in self.crowds.iter().enumerate() {
+            if let Some(crowd) = crowd {
+                tags.join(CrowdId::at(at), &crowd.rule, &self.namespaces);
+            }
+        }
+        self.tags[id.index()] = Some(tags);
+        let rows = &self.tags;
+        let rehash = |id: &TagsId| rows[id.index()].as_ref().map_or(0, |tags| tags.hash);
+        self.by_tags.insert_unique(hash, id, rehash);
+        id
+    }
+
+    pub(super) fn release_tags(&mut self, id: TagsId) {
+        let tags = self.tags[id.index()].as_mut().expect("tags in use are there");
+        tags.holds -= 1;
+        if tags.holds > 0 {
+            return;
+        }
+        let hash = tags.hash;
+        self.tags[id.index()] = None;
+        let entry = self.by_tags.find_entry(hash, |other| *other == id);
+        entry.expect("tags in use are listed").remove();
+        self.free_tags.push(id);
+    }
+}
+
+// === Crowds ===
+
+impl Crowds {
+    pub(super) fn get(&self, id: CrowdId) -> &Crowd {
+        self.find(id).expect("a crowd in use is there")
+    }
+
+    pub(super) fn find(&self, id: CrowdId) -> Option<&Crowd> {
+        self.crowds[id.index()].as_deref()
+    }
+
+    pub(super) fn hold(&mut self, rule: Rule) -> CrowdId {
+        let hash = hash_of(&rule);
+        let rows = &self.crowds;
+        let row = |id: &CrowdId| rows[id.index()].as_deref().expect("a listed crowd is there");
+        let found = self.by_rule.find(hash, |id| row(id).hash == hash && row(id).rule == rule);
+        let id = found.copied().unwrap_or_else(|| self.add(rule, hash));
+        self.crowds[id.index()].as_mut().expect("a crowd in use is there").holds += 1;
+        id
+    }
+
+    fn add(&mut self, rule: Rule, hash: u64) -> CrowdId {
+        let id = self.free_crowds.pop().unwrap_or_else(|| {
+            self.crowds.push(None);
+            CrowdId::at(self.crowds.len() - 1)
+        });
+        for tags in self.tags.iter_mut().flatten() {
+            tags.join(id, &rule, &self.namespaces);
+        }
+        self.generation = self.generation.wrapping_add(1);
+        let crowd = Crowd { rule, hash, holds: 0, generation: self.generation };
+        self.crowds[id.index()] = Some(Box::new(crowd));
+        let rows = &self.crowds;
+        let rehash = |id: &CrowdId| rows[id.index()].as_deref().map_or(0, |crowd| crowd.hash);
+        self.by_rule.insert_unique(hash, id, rehash);
+        self.uncounted.push(id);
+        id
+    }
+
+    pub(super) fn release(&mut self, id: CrowdId) {
+        let crowd = self.crowds[id.index()].as_mut().expect("a crowd in use is there");
+        crowd.holds -= 1;
+        if crowd.holds > 0 {
+            return;
+        }
+        let hash = crowd.hash;
+        self.crowds[id.index()] = None;
+        let entry = self.by_rule.find_entry(hash, |other| *other == id);
+        entry.expect("a crowd in use is listed").remove();
+        self.free_crowds.push(id);
+        self.uncounted.retain(|other| *other != id);
+        self.tags.iter_mut().flatten().for_each(|tags| tags.part(id));
+    }
+
+    pub(super) fn take_uncounted(&mut self) -> Vec<CrowdId> {
+        std::mem::take(&mut self.uncounted)
+    }
+}
+
+// === Namespaces ===
+
+impl Crowds {
+    /// Takes in the labels of a namespace, or that it is gone; tells whether that is different.
+    pub(super) fn set_namespace(&mut self, name: &str, labels: Option<&Labels>) -> bool {
+        if self.namespaces.get(name) == labels {
+            return false;
+        }
+        match labels {
+            Some(labels) => self.namespaces.insert(name.into(), labels.clone()),
+            None => self.namespaces.remove(name),
+        };
+        let is_selecting = |target: &Target| target.namespace_selector.is_some();
+        for (at, crowd) in self.crowds.iter().enumerate() {
+            let Some(crowd) = crowd else { continue };
+            let is_affected = match &crowd.rule {
+                Rule::Meant { targets, .. } => targets.iter().any(is_selecting),
+                Rule::Holds(held) => is_selecting(&held.target),
+            };
+            if !is_affected {
+                continue;
+            }
+            let id = CrowdId::at(at);
+            for tags in self.tags.iter_mut().flatten().filter(|tags| *tags.namespace == *name) {
+                tags.part(id);
+                tags.join(id, &crowd.rule, &self.namespaces);
+            }
+            if let Rule::Meant { .. } = crowd.rule {
+                self.uncounted.push(id);
+            }
+        }
+        true
+    }
+
+    pub(super) fn namespaces(&self) -> impl Iterator<Item = &str> {
+        self.namespaces.keys().map(|name| &**name)
+    }
+}
+
+impl Tags {
+    /// Joins a crowd if its rule says so.
+    fn join(&mut self, crowd: CrowdId, rule: &Rule, namespaces: &BTreeMap<Box<str>, Labels>) {
+        let labels = namespaces.get(&self.namespace);
+        let (list, is_member) = match rule {
+            Rule::Meant { targets, .. } => {
+                let is_meant = |target: &Target| target.means(self, labels.map(|l| &**l));
+                let is_member = targets.iter().all(is_meant);
+                (&mut self.meant, is_member)
+            }
+            // A namespace that is not known has no labels, for those who already hold a rule.
+            Rule::Holds(held) => {
+                let labels = labels.map_or(&[][..], |labels| labels);
+                let is_member = held.target.means(self, Some(labels));
+                (&mut self.held, is_member)
+            }
+        };
+        if is_member && let Err(at) = list.binary_search(&crowd) {
+            list.insert(at, crowd);
+        }
+    }
+
+    fn part(&mut self, crowd: CrowdId) {
+        self.meant.retain(|other| *other != crowd);
+        self.held.retain(|other| *other != crowd);
+    }
+}
+
+impl Target {
+    /// Whether pods with these tags are meant. A namespace that is not known has no labels.
+    fn means(&self, tags: &Tags, namespace: Option<&[(Box<str>, Box<str>)]>) -> bool {
+        let is_selected = match (&self.namespace_selector, namespace) {
+            (None, _) => false,
+            (Some(selector), Some(labels)) => selector.matches(labels),
+            (Some(selector), None) => selector.requirements.is_empty(),
+        };
+        let is_named = || self.namespaces.iter().any(|name| **name == *tags.namespace);
+        (is_selected || is_named())
+            && self.selector.as_ref().is_some_and(|selector| selector.matches(&tags.labels))
+    }
+}

@@ -1,0 +1,64 @@
+//! How many pods of each crowd are on which node.
+
+use crate::catalog::{Catalog, Crowd, Occupant, Rule};
+use crate::ids::{CrowdId, NodeId};
+use crate::map::Map;
+
+/// Where the pods of all crowds are.
+#[derive(Default)]
+pub(super) struct Gatherings {
+    /// By crowd; only nodes with at least one of its pods.
+    on_node: Vec<Map<NodeId, u32>>,
+}
+
+impl Gatherings {
+    pub(super) fn on_node(&self, crowd: CrowdId, node: NodeId) -> u32 {
+        self.on_node.get(crowd.index()).and_then(|nodes| nodes.get(&node)).copied().unwrap_or(0)
+    }
+
+    pub(super) fn is_empty(&self, crowd: CrowdId) -> bool {
+        self.on_node.get(crowd.index()).is_none_or(Map::is_empty)
+    }
+
+    pub(super) fn enter(&mut self, catalog: &Catalog, occupant: Occupant, node: NodeId) {
+        for crowd in catalog.crowds_of(occupant) {
+            *self.nodes(crowd).entry(node).or_default() += 1;
+        }
+    }
+
+    pub(super) fn leave(&mut self, catalog: &Catalog, occupant: Occupant, node: NodeId) {
+        for crowd in catalog.crowds_of(occupant) {
+            let nodes = self.nodes(crowd);
+            let count = nodes.get_mut(&node).expect("a pod that leaves was counted");
+            *count -= 1;
+            if *count == 0 {
+                nodes.remove(&node);
+            }
+        }
+    }
+
+    /// Counts the pods of a crowd anew, and names the nodes where that may make a difference.
+    pub(super) fn count(&mut self, catalog: &Catalog, crowd: CrowdId) -> Vec<NodeId> {
+        let mut touched: Vec<NodeId> = self.nodes(crowd).drain().map(|(node, _)| node).collect();
+        // Only a class that is known holds a rule, and it is counted from its first pod on.
+        if let Crowd { rule: Rule::Meant { .. }, .. } = catalog.crowd(crowd) {
+            for pod in catalog.pods().map(|pod| catalog.pod(pod)) {
+                let Some(node) = pod.state.node() else { continue };
+                if catalog.is_in_crowd(pod.occupant(), crowd) {
+                    *self.nodes(crowd).entry(node).or_default() += 1;
+                    touched.push(node);
+                }
+            }
+        }
+        touched.sort_unstable();
+        touched.dedup();
+        touched
+    }
+
+    fn nodes(&mut self, crowd: CrowdId) -> &mut Map<NodeId, u32> {
+        if self.on_node.len() <= crowd.index() {
+            self.on_node.resize_with(crowd.index() + 1, Map::default);
+        }
+        &mut self.on_node[crowd.index()]
+    }
+}
