@@ -2,11 +2,12 @@
 //!
 //! Few nodes and few distinct values of everything make conflicts and ties frequent. Each case
 //! switches whole subjects on or off (see [`theme`]), because a pod that uses every field at once
-//! fits nowhere and shows nothing. Never drawn: volume claims, resource claims, affinity between
-//! pods, spread constraints, and services or controllers that select the pod.
+//! fits nowhere and shows nothing. Never drawn: volume claims, resource claims, and services or
+//! controllers that select the pod.
 
 mod amount;
 mod bad;
+mod company;
 mod config;
 mod container;
 mod node;
@@ -28,7 +29,8 @@ pub fn case(seed: u64, number: u64) -> Value {
     let (config, profiles) = config::draw(&mut draw, &world);
     let mut objects = node::all(&mut draw, &world);
     objects.extend(pod::existing(&mut draw, &world));
-    objects.extend(bystanders(&mut draw));
+    objects.extend(company::namespaces(&mut draw, &world));
+    objects.extend(bystanders(&mut draw, &world));
     if draw.chance(50) {
         draw.shuffle(&mut objects);
     }
@@ -46,9 +48,9 @@ pub fn case(seed: u64, number: u64) -> Value {
 }
 
 /// Objects that are in every cluster and that none of these plugins may be moved by.
-fn bystanders(draw: &mut Draw) -> Vec<Value> {
+fn bystanders(draw: &mut Draw, world: &World) -> Vec<Value> {
     let mut objects = Vec::new();
-    if draw.chance(20) {
+    if !world.theme.pod_affinity && draw.chance(20) {
         objects.push(json!({
             "apiVersion": "v1", "kind": "Namespace",
             "metadata": {"name": "default", "uid": "namespace-default"},

@@ -108,16 +108,18 @@ fn case(reason: &Reason) -> Case {
             &["node a cpu=8", "pod s on=a label=app:web", "gone node a"],
         ),
         Reason::SpreadSkew => Case::new(
-            "node a zone=x; node b zone=y closed; pod q on=a label=app:web; \
-             pod p label=app:web spread=zone,1,app:web",
+            "node a zone=x host=1; node b zone=y host=2; pod q on=a label=app:web; \
+             pod r on=b label=app:db; pod s on=b label=app:db; \
+             pod p label=app:web spread=zone,1,app:web spread=host,1,app:db",
             &[
                 "gone pod q",
-                "pod s on=b label=app:web",
+                "gone pod r",
+                "pod t on=b label=app:web",
                 "gone node b",
                 "pod q on=a",
-                "node a zone=y",
+                "node a zone=y host=1",
             ],
-            &["pod s on=a", "node a zone=x cpu=8", "pod s on=b label=app:db"],
+            &["pod t on=a", "node a zone=x host=1 cpu=8"],
         ),
         Reason::NotNear => Case::new(
             "node a zone=x; pod p label=app:db near=zone,app:web",

@@ -39,8 +39,8 @@ fn known() -> Vec<PluginInfo> {
         ("NodeVolumeLimits", &[], FILTER, false),
         ("VolumeBinding", &[], &[PreFilter, Filter, Reserve, PreBind, PreScore, Score], false),
         ("VolumeZone", &[], FILTER, false),
-        ("PodTopologySpread", &[], ALL, false),
-        ("InterPodAffinity", &[], ALL, false),
+        ("PodTopologySpread", &[], ALL, true),
+        ("InterPodAffinity", &[], ALL, true),
         (
             "DynamicResources",
             &[],

@@ -4,23 +4,28 @@ use serde_json::{Value, json};
 
 use super::amount::{self, Size};
 use super::theme::World;
-use super::{container, place, resize, taint};
+use super::{company, container, place, resize, taint};
 use crate::draw::Draw;
 
 /// Every pod of the cluster but the one to judge.
 pub(super) fn existing(draw: &mut Draw, world: &World) -> Vec<Value> {
-    let count = draw.between(0, 12);
+    let has_company = world.theme.spread || world.theme.pod_affinity;
+    let count = draw.between(0, if has_company { 24 } else { 12 });
     (0..count).map(|index| one_existing(draw, world, index)).collect()
 }
 
 fn one_existing(draw: &mut Draw, world: &World, index: u64) -> Value {
-    let mut pod = pod(draw, &format!("p{index}"));
+    let mut pod = pod(draw, world, &format!("p{index}"));
     let mut spec = json!({
         "schedulerName": draw.pick(&["default-scheduler", "default-scheduler", "other-scheduler"]),
         "priority": draw.pick(&[0, 0, 10, 1000]),
     });
     container::fill(draw, world, Size::Running, &mut spec);
     extras(draw, world, Size::Running, &mut spec);
+    if world.theme.pod_affinity && draw.chance(40) {
+        spec["affinity"] = json!({});
+        company::affinity(draw, world, 25, &mut spec["affinity"]);
+    }
     match draw.between(0, 19) {
         0 => spec["nodeName"] = json!("n-absent"),
         1 => {}
@@ -48,7 +53,7 @@ fn one_existing(draw: &mut Draw, world: &World, index: u64) -> Value {
 /// The pod to judge, for the profile of this name.
 pub(super) fn judged(draw: &mut Draw, world: &World, scheduler: &str) -> Value {
     let theme = &world.theme;
-    let mut pod = pod(draw, "judged");
+    let mut pod = pod(draw, world, "judged");
     let mut spec = json!({"schedulerName": scheduler, "priority": draw.pick(&[0, 10, 1000])});
     container::fill(draw, world, Size::Judged, &mut spec);
     extras(draw, world, Size::Judged, &mut spec);
@@ -89,17 +94,31 @@ fn affinity(draw: &mut Draw, world: &World, spec: &mut Value) {
         affinity["preferredDuringSchedulingIgnoredDuringExecution"] =
             json!(place::preferred(draw, world, invalid));
     }
+    let mut all = json!({});
     if affinity != json!({}) || draw.chance(3) {
-        spec["affinity"] = json!({"nodeAffinity": affinity});
+        all["nodeAffinity"] = affinity;
+    }
+    if theme.pod_affinity && draw.chance(75) {
+        company::affinity(draw, world, 40, &mut all);
+    }
+    if all != json!({}) {
+        spec["affinity"] = all;
+    }
+    if theme.spread {
+        spec["topologySpreadConstraints"] = json!(company::spread(draw, world));
     }
 }
 
-fn pod(draw: &mut Draw, name: &str) -> Value {
-    let namespace = draw.pick(&["default", "default", "team"]);
-    json!({
+fn pod(draw: &mut Draw, world: &World, name: &str) -> Value {
+    let namespace = draw.pick(&company::NAMESPACES);
+    let mut pod = json!({
         "apiVersion": "v1", "kind": "Pod",
         "metadata": {"name": name, "namespace": namespace, "uid": format!("pod-{name}")},
-    })
+    });
+    if world.theme.spread || world.theme.pod_affinity {
+        pod["metadata"]["labels"] = company::labels(draw);
+    }
+    pod
 }
 
 /// What a pod asks for beside its containers.

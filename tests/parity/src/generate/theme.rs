@@ -22,6 +22,8 @@ pub(super) struct Theme {
     pub(super) images: bool,
     pub(super) features: bool,
     pub(super) volumes: bool,
+    pub(super) spread: bool,
+    pub(super) pod_affinity: bool,
     /// Nodes have room for a handful of pods only.
     pub(super) crowded: bool,
     /// Quantities are written in every way the API allows.
@@ -52,6 +54,8 @@ impl Theme {
             images: draw.chance(50),
             features: draw.chance(12),
             volumes: draw.chance(25),
+            spread: draw.chance(25),
+            pod_affinity: draw.chance(25),
             crowded: draw.chance(12),
             odd_amounts: draw.chance(30),
             invalid_selectors: draw.chance(if match_fields { 30 } else { 8 }),
