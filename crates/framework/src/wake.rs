@@ -30,7 +30,8 @@ pub fn cures(reason: &Reason, change: Change) -> bool {
         | Reason::HostPort
         | Reason::NotSupported(_)
         | Reason::BrokenPreference
-        | Reason::BrokenRule => false,
+        | Reason::BrokenSpread
+        | Reason::BrokenTerm => false,
     }
 }
 
@@ -58,7 +59,8 @@ fn is_about_nodes(reason: &Reason) -> bool {
         | Reason::NoneNamed(_)
         | Reason::NotSupported(_)
         | Reason::BrokenPreference
-        | Reason::BrokenRule => false,
+        | Reason::BrokenSpread
+        | Reason::BrokenTerm => false,
     }
 }
 
@@ -87,7 +89,8 @@ fn is_about_load(reason: &Reason) -> bool {
         | Reason::Unwelcome
         | Reason::NotSupported(_)
         | Reason::BrokenPreference
-        | Reason::BrokenRule => false,
+        | Reason::BrokenSpread
+        | Reason::BrokenTerm => false,
     }
 }
 
@@ -113,6 +116,7 @@ pub fn is_about_others(reason: &Reason) -> bool {
         | Reason::SpreadLabel
         | Reason::NotSupported(_)
         | Reason::BrokenPreference
-        | Reason::BrokenRule => false,
+        | Reason::BrokenSpread
+        | Reason::BrokenTerm => false,
     }
 }

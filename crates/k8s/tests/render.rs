@@ -34,7 +34,8 @@ fn every_reason(gpu: ResourceId) -> Vec<Reason> {
         Reason::NotNear,
         Reason::NotFar,
         Reason::Unwelcome,
-        Reason::BrokenRule,
+        Reason::BrokenSpread,
+        Reason::BrokenTerm,
         Reason::NotSupported(Need::Volumes),
         Reason::NotSupported(Need::ResourceClaims),
         Reason::BrokenPreference,
@@ -80,9 +81,8 @@ fn expected(reason: &Reason) -> (&'static str, &'static str) {
         Reason::Unwelcome => {
             ("node(s) didn't satisfy existing pods anti-affinity rules", "Unschedulable")
         }
-        Reason::BrokenRule => {
-            ("a label selector of a spread constraint or pod affinity term is invalid", "Error")
-        }
+        Reason::BrokenSpread => ("the label selector of a spread constraint is invalid", "Error"),
+        Reason::BrokenTerm => ("a label selector of a pod affinity term is invalid", never),
         Reason::NotSupported(need) => (not_supported(*need), never),
         Reason::BrokenPreference => {
             ("a preferred node affinity term is invalid, so nodes cannot be ranked", "Error")

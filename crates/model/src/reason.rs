@@ -60,8 +60,10 @@ pub enum Reason {
     NotFar,
     /// A pod in the node's domain wants this one to be far.
     Unwelcome,
-    /// A selector of the pod's rules about others makes no sense.
-    BrokenRule,
+    /// A selector of the pod's spread constraints makes no sense.
+    BrokenSpread,
+    /// A selector of the pod's terms about other pods makes no sense.
+    BrokenTerm,
     /// The pod asks for something that is not supported yet.
     NotSupported(Need),
     /// A term of the pod or of the profile makes no sense, so that nodes cannot be ranked.
@@ -98,8 +100,9 @@ impl Reason {
             | Self::MissingFeature
             | Self::SpreadLabel
             | Self::NotNear
+            | Self::BrokenTerm
             | Self::NotSupported(_) => Code::Unresolvable,
-            Self::BrokenPreference | Self::BrokenRule => Code::Error,
+            Self::BrokenPreference | Self::BrokenSpread => Code::Error,
         }
     }
 }

@@ -42,14 +42,6 @@ pub struct PodSpec {
     pub prefers: Vec<(i32, PodTerm)>,
 }
 
-impl PodSpec {
-    /// Whether it says anything of other pods it should be near or far.
-    #[must_use]
-    pub fn has_pod_terms(&self) -> bool {
-        !self.near.is_empty() || !self.far.is_empty() || !self.prefers.is_empty()
-    }
-}
-
 /// How evenly pods are spread over the domains of a topology key.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct SpreadSpec {

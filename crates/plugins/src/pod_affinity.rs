@@ -33,7 +33,7 @@ impl Feasible for InterPodAffinity {
             (*crowd, sums)
         });
         let far = company.far.iter().map(|(crowd, key)| (*crowd, Sums::new(Some(*crowd), *key)));
-        let is_broken = company.is_broken && class.spec.has_pod_terms();
+        let is_broken = company.is_term_broken;
         Some(Box::new(Required { near, far: far.collect(), others: Others::default(), is_broken }))
     }
 }
@@ -154,7 +154,7 @@ impl Narrow for Required {
     }
 
     fn before(&self, _: View<'_>) -> Verdict {
-        if self.is_broken { Verdict::Refused(Reason::BrokenRule) } else { Verdict::Open }
+        if self.is_broken { Verdict::Refused(Reason::BrokenTerm) } else { Verdict::Open }
     }
 
     fn refresh(&mut self, view: View<'_>, touched: Option<&[Touch]>) {

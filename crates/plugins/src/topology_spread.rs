@@ -25,7 +25,8 @@ impl Plugin for PodTopologySpread {
 
 impl Feasible for PodTopologySpread {
     fn prepare(&self, _: &Catalog, class: &Class) -> Option<Box<dyn Narrow>> {
-        if class.company.is_broken && !class.company.spread.is_empty() {
+        let is_broken = |spread: &Spread| spread.is_required && spread.is_broken;
+        if class.company.spread.iter().any(is_broken) {
             return Some(Box::new(Broken));
         }
         let constraints = Constraints::of(class, true)?;
@@ -171,10 +172,10 @@ impl Narrow for Broken {
     }
 
     fn before(&self, _: View<'_>) -> Verdict {
-        Verdict::Refused(Reason::BrokenRule)
+        Verdict::Refused(Reason::BrokenSpread)
     }
 
     fn why_not(&self, _: View<'_>, _: NodeId) -> Vec<Reason> {
-        vec![Reason::BrokenRule]
+        vec![Reason::BrokenSpread]
     }
 }

@@ -50,7 +50,8 @@ fn reasons() -> Vec<Reason> {
         Reason::NotNear,
         Reason::NotFar,
         Reason::Unwelcome,
-        Reason::BrokenRule,
+        Reason::BrokenSpread,
+        Reason::BrokenTerm,
         Reason::NotSupported(Need::Volumes),
         Reason::BrokenPreference,
     ]
@@ -136,7 +137,8 @@ fn case(reason: &Reason) -> Case {
             &["gone pod q", "pod q on=a", "node b", "node a", "pod p"],
             &["pod s on=a label=app:web", "node a zone=x cpu=8"],
         ),
-        Reason::BrokenRule => stuck("node a; pod r on=a; pod p far=zone,app:a/b"),
+        Reason::BrokenSpread => stuck("node a; pod r on=a; pod p spread=zone,1,app:a/b"),
+        Reason::BrokenTerm => stuck("node a; pod r on=a; pod p far=zone,app:a/b"),
         Reason::Insufficient { is_beyond_node, .. } => short(*is_beyond_node),
         Reason::MissingFeature => Case::new(
             "node a; pod r on=a; pod p feature=VolumeBindMountOptions",

@@ -34,9 +34,8 @@ pub fn reason_text(reason: &Reason, catalog: &Catalog) -> String {
         Reason::NotNear => "node(s) didn't match pod affinity rules".into(),
         Reason::NotFar => "node(s) didn't match pod anti-affinity rules".into(),
         Reason::Unwelcome => "node(s) didn't satisfy existing pods anti-affinity rules".into(),
-        Reason::BrokenRule => {
-            "a label selector of a spread constraint or pod affinity term is invalid".into()
-        }
+        Reason::BrokenSpread => "the label selector of a spread constraint is invalid".into(),
+        Reason::BrokenTerm => "a label selector of a pod affinity term is invalid".into(),
         Reason::NotSupported(need) => format!("{} not supported yet", need_text(*need)),
         Reason::BrokenPreference => {
             "a preferred node affinity term is invalid, so nodes cannot be ranked".into()

@@ -94,8 +94,8 @@ pub struct Company {
     pub prefers: Box<[(i32, CrowdId, KeyId)]>,
     /// The crowds a pod of the class belongs to because of its rules.
     pub holds: Box<[CrowdId]>,
-    /// Whether a selector makes no sense.
-    pub is_broken: bool,
+    /// Whether a selector of a term about other pods makes no sense; then no term counts.
+    pub is_term_broken: bool,
 }
 
 /// How evenly pods are spread over the domains of a key.
@@ -107,6 +107,8 @@ pub struct Spread {
     pub crowd: Option<CrowdId>,
     /// Whether every pod counts itself, though nobody else counts.
     pub is_about_all: bool,
+    /// Whether its selector makes no sense.
+    pub is_broken: bool,
     /// How far a domain may be above the emptiest.
     pub max_skew: i32,
     /// With fewer domains than this, the emptiest counts as empty.

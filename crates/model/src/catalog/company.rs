@@ -97,6 +97,11 @@ impl Catalog {
         let targets = |terms: &[PodTerm]| -> Vec<Target> {
             terms.iter().map(|term| term.target.clone()).collect()
         };
+        let spread = spec.spread.iter().map(|spread| self.spread(spread, &spec.namespace));
+        let spread = spread.collect();
+        if has_broken_term(spec) {
+            return Company { spread, is_term_broken: true, ..Company::default() };
+        }
         let near = (!spec.near.is_empty()).then(|| {
             let targets = targets(&spec.near).into();
             let crowd = self.crowds.hold(Rule::Meant { targets, counts_leaving: true });
@@ -117,9 +122,7 @@ impl Catalog {
             self.crowds.hold(Rule::Holds(Held { wish, key, target }))
         });
         let holds = holds.collect();
-        let spread = spec.spread.iter().map(|spread| self.spread(spread, &spec.namespace));
-        let spread = spread.collect();
-        Company { spread, near, far, prefers, holds, is_broken: is_broken(spec) }
+        Company { spread, near, far, prefers, holds, is_term_broken: false }
     }
 
     fn spread(&mut self, spec: &SpreadSpec, namespace: &str) -> Spread {
@@ -138,6 +141,7 @@ impl Catalog {
             key: self.key(&spec.key),
             crowd,
             is_about_all,
+            is_broken: spec.selector.as_ref().is_some_and(|selector| !selector.is_sound()),
             max_skew: spec.max_skew,
             min_domains: spec.min_domains,
             is_required: spec.is_required,
@@ -157,10 +161,13 @@ impl Catalog {
     }
 }
 
-fn is_broken(spec: &PodSpec) -> bool {
+fn has_broken_term(spec: &PodSpec) -> bool {
     let preferred = spec.prefers.iter().map(|(_, term)| term);
-    let terms = spec.near.iter().chain(&spec.far).chain(preferred);
-    let selectors = terms.flat_map(|term| [&term.target.selector, &term.target.namespace_selector]);
-    let mut all = selectors.chain(spec.spread.iter().map(|spread| &spread.selector));
-    all.any(|selector: &Option<LabelSelector>| selector.as_ref().is_some_and(|s| !s.is_sound()))
+    let mut terms = spec.near.iter().chain(&spec.far).chain(preferred);
+    let is_broken = |selector: &Option<LabelSelector>| {
+        selector.as_ref().is_some_and(|selector| !selector.is_sound())
+    };
+    terms.any(|PodTerm { target, .. }| {
+        is_broken(&target.selector) || is_broken(&target.namespace_selector)
+    })
 }

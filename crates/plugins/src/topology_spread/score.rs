@@ -19,6 +19,10 @@ impl Scores for Preferred {
         Reach::Around
     }
 
+    fn is_broken(&self) -> bool {
+        self.constraints.all.iter().any(|(spread, _)| spread.is_broken)
+    }
+
     fn refresh(&mut self, view: View<'_>, touched: Option<&[Touch]>) {
         self.constraints.refresh(view, touched);
     }

@@ -11,7 +11,7 @@ use super::theme::World;
 use crate::draw::Draw;
 
 /// Plugins that may be left out of a profile.
-pub(super) const OPTIONAL: [&str; 10] = [
+pub(super) const OPTIONAL: [&str; 12] = [
     "SchedulingGates",
     "NodeName",
     "NodeUnschedulable",
@@ -22,9 +22,11 @@ pub(super) const OPTIONAL: [&str; 10] = [
     "NodeResourcesBalancedAllocation",
     "ImageLocality",
     "NodeDeclaredFeatures",
+    "PodTopologySpread",
+    "InterPodAffinity",
 ];
 
-const FILTERS: [&str; 7] = [
+const FILTERS: [&str; 9] = [
     "NodeName",
     "NodeUnschedulable",
     "TaintToleration",
@@ -32,14 +34,18 @@ const FILTERS: [&str; 7] = [
     "NodePorts",
     "NodeResourcesFit",
     "NodeDeclaredFeatures",
+    "PodTopologySpread",
+    "InterPodAffinity",
 ];
 
-const SCORES: [&str; 5] = [
+const SCORES: [&str; 7] = [
     "TaintToleration",
     "NodeAffinity",
     "NodeResourcesFit",
     "NodeResourcesBalancedAllocation",
     "ImageLocality",
+    "PodTopologySpread",
+    "InterPodAffinity",
 ];
 
 /// A configuration, or none in half of the cases, and the scheduler names that pods may carry.

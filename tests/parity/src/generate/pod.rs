@@ -10,7 +10,7 @@ use crate::draw::Draw;
 /// Every pod of the cluster but the one to judge.
 pub(super) fn existing(draw: &mut Draw, world: &World) -> Vec<Value> {
     let has_company = world.theme.spread || world.theme.pod_affinity;
-    let count = draw.between(0, if has_company { 24 } else { 12 });
+    let count = if has_company { draw.between(4, 30) } else { draw.between(0, 12) };
     (0..count).map(|index| one_existing(draw, world, index)).collect()
 }
 

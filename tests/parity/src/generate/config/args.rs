@@ -19,6 +19,16 @@ pub(super) fn draw(draw: &mut Draw, world: &World) -> Vec<Value> {
         let affinity = place::added(draw, world);
         all.push(args("NodeAffinity", json!({"addedAffinity": affinity})));
     }
+    if world.theme.pod_affinity && draw.chance(60) {
+        let mut given = json!({});
+        if draw.chance(70) {
+            given["hardPodAffinityWeight"] = json!(draw.pick(&[0, 1, 10, 100]));
+        }
+        if draw.chance(50) {
+            given["ignorePreferredTermsOfExistingPods"] = json!(draw.chance(70));
+        }
+        all.push(args("InterPodAffinity", given));
+    }
     all
 }
 
