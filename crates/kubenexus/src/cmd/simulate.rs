@@ -15,6 +15,12 @@ pub(crate) struct SimulateArgs {
     swarm: swarm::SwarmArgs,
     #[command(flatten)]
     trace: trace::TraceArgs,
+    /// Seeds, such as 42, 42..51 (both ends included) or 42,44..46
+    #[arg(long, value_name = "SEEDS")]
+    seeds: Option<String>,
+    /// Print the result as one JSON object
+    #[arg(long)]
+    json: bool,
 }
 
 /// Runs what the arguments name.
@@ -22,7 +28,7 @@ pub(crate) fn run(args: &SimulateArgs) -> anyhow::Result<ExitCode> {
     if args.swarm.is_asked() {
         swarm::run(&args.swarm)
     } else if args.trace.is_asked() {
-        trace::run(&args.trace)
+        trace::run(&args.trace, args.seeds.as_deref(), args.json)
     } else {
         scenario::run(&args.scenario)
     }
