@@ -7,7 +7,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use sim::trace::philly::{self, Replay, Report, Spread, VirtualCluster};
 
 use super::{TraceArgs, text_of};
-use crate::cmd::demo::table::{Align, Table, grouped, percent, span};
+use crate::cmd::demo::table::{Align, Table, grouped, span};
 
 /// Runs the jobs and prints what came of them.
 pub(super) fn run(args: &TraceArgs, json: bool) -> anyhow::Result<()> {
@@ -74,7 +74,7 @@ fn usage<'a>(clusters: impl Iterator<Item = &'a VirtualCluster>) -> Table {
         ("jobs", Align::Right),
         ("started", Align::Right),
         ("GPU hours", Align::Right),
-        ("GPUs", Align::Right),
+        ("share", Align::Right),
     ]);
     for cluster in clusters {
         table.row([
@@ -82,7 +82,7 @@ fn usage<'a>(clusters: impl Iterator<Item = &'a VirtualCluster>) -> Table {
             grouped(cluster.jobs),
             grouped(cluster.started),
             grouped(cluster.gpu_seconds / 3600),
-            percent(u32::try_from(cluster.gpu_permille).unwrap_or(u32::MAX)),
+            format!("{}.{} %", cluster.gpu_permille / 10, cluster.gpu_permille % 10),
         ]);
     }
     table.last_is_total();
