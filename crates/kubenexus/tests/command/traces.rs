@@ -57,7 +57,7 @@ fn openb_reads_pods_without_the_later_columns() {
 fn tables_are_printed_for_people() {
     let ran = openb(&["--policy", "fgd", "--seeds", "42,43"]);
     assert_eq!((ran.code, &*ran.err), (Some(0), ""));
-    for text in ["policy fgd", "arrived %", "at 100 % arrived", "mean", "\n         42  "] {
+    for text in ["policy fgd", "arrived %", "at 100 % arrived", "\n  mean  ", "\n    42  "] {
         assert!(ran.out.contains(text), "{text:?} is not in\n{}", ran.out);
     }
     let ran = philly(&[]);

@@ -112,7 +112,7 @@ fn round(percent: f64) -> f64 {
 
 /// A policy at work.
 enum Chooser {
-    Random(Dice),
+    Random(Box<Dice>),
     BestFit,
     Fgd(Box<Fgd>),
 }
@@ -120,7 +120,7 @@ enum Chooser {
 impl Chooser {
     fn new(policy: Policy, trace: &Trace, seed: u64) -> Self {
         match policy {
-            Policy::Random => Self::Random(Dice::new(seed, Stream::TracePolicy)),
+            Policy::Random => Self::Random(Box::new(Dice::new(seed, Stream::TracePolicy))),
             Policy::BestFit => Self::BestFit,
             Policy::Fgd => Self::Fgd(Box::new(Fgd::new(trace))),
         }

@@ -11,7 +11,8 @@ fn trace(nodes: &str, pods: &str) -> Trace {
     read(("nodes.csv", nodes), ("pods.csv", pods)).unwrap()
 }
 
-/// A trace of nodes `(cpu_milli, gpus, model)` and pods `(cpu_milli, num_gpu, gpu_milli, gpu_spec)`.
+/// A trace of nodes `(cpu_milli, gpus, model)` and pods
+/// `(cpu_milli, num_gpu, gpu_milli, gpu_spec)`.
 fn made(nodes: &[(u64, u64, &str)], pods: &[(u64, u64, u64, &str)]) -> Trace {
     let mut files = [
         "sn,cpu_milli,memory_mib,gpu,model\n",

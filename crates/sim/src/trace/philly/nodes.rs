@@ -57,16 +57,20 @@ fn node(object: &Value) -> Result<(NodeFacts, Option<u64>), String> {
     if facts.pods_max < 1 {
         return Err(format!("Node {}: status.allocatable.pods: expected 1 or more", facts.name));
     }
-    let count = match &object["metadata"]["annotations"][COUNT] {
-        Value::Null => None,
-        text => {
-            let number = text.as_str().and_then(|text| text.parse().ok());
-            let number = number.filter(|count| (1..=COUNT_MAX).contains(count));
-            let expected = format!("expected a quoted number from 1 to {COUNT_MAX}, found {text}");
-            Some(number.ok_or_else(|| format!("Node {}: {COUNT}: {expected}", facts.name))?)
-        }
-    };
+    let count = count(&object["metadata"]["annotations"][COUNT])
+        .map_err(|expected| format!("Node {}: {COUNT}: {expected}", facts.name))?;
     Ok((*facts, count))
+}
+
+/// The number in an annotation, if it is there.
+fn count(annotation: &Value) -> Result<Option<u64>, String> {
+    if annotation.is_null() {
+        return Ok(None);
+    }
+    let number = annotation.as_str().and_then(|text| text.parse().ok());
+    let number = number.filter(|count| (1..=COUNT_MAX).contains(count));
+    let expected = || format!("expected a quoted number from 1 to {COUNT_MAX}, found {annotation}");
+    number.map(Some).ok_or_else(expected)
 }
 
 /// The nodes a manifest stands for, numbered if it has a count.

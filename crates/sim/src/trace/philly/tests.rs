@@ -110,6 +110,7 @@ fn bad_files_are_refused_with_their_place() {
         assert_eq!(error.to_string(), format!("jobs.csv:2: {expected}"));
     }
     let count = "kind: Node\nmetadata: {name: a, annotations: {simulate.kubenexus.io/count: 3}}\n";
+    let node = "kind: Node\nmetadata: {name: a}\n";
     let pods = "status: {allocatable: {pods: 1}}\n";
     // (nodes, refusal)
     let nodes = [
@@ -133,12 +134,7 @@ fn bad_files_are_refused_with_their_place() {
              100000, found 3"
                 .into(),
         ),
-        (
-            format!(
-                "kind: Node\nmetadata: {{name: a}}\n{pods}---\nkind: Node\nmetadata: {{name: a}}\n{pods}"
-            ),
-            "n.yaml:5: two nodes named \"a\"".into(),
-        ),
+        (format!("{node}{pods}---\n{node}{pods}"), "n.yaml:5: two nodes named \"a\"".into()),
         (
             "kind: Node\nmetadata: {name: a}\nstatus: {allocatable: {cpu: lots, pods: 1}}\n".into(),
             "n.yaml:1: Node: status.allocatable.cpu: ".into(),

@@ -97,7 +97,9 @@ fn spreads<'a>(clusters: impl Iterator<Item = (&'a VirtualCluster, Option<Spread
             [spread.mean_ms, spread.p50_ms, spread.p90_ms, spread.p99_ms, spread.max_ms].map(span)
         });
         let times = times.unwrap_or_else(|| [(); 5].map(|()| "-".to_owned()));
-        table.row([&[cluster.name.clone()], &times[..]].concat());
+        let mut cells = vec![cluster.name.clone()];
+        cells.extend(times);
+        table.row(cells);
     }
     table.last_is_total();
     table
