@@ -142,6 +142,26 @@ fn memory_is_counted_as_well() {
 }
 
 #[test]
+fn what_fgd_remembers_is_what_it_would_find() {
+    let trace = trace(NODES, PODS);
+    let mut kept = Fgd::new(&trace);
+    let mut nodes = trace.nodes.clone();
+    let mut placed = 0;
+    for at in trace.arrivals(42, 130) {
+        let shape = &trace.shapes[at.0];
+        let mut fresh = Fgd::new(&Trace { nodes: nodes.clone(), ..trace.clone() });
+        let choice = kept.choose(&nodes, at, shape);
+        assert_eq!(choice, fresh.choose(&nodes, at, shape), "after {placed} pods");
+        if let Some(Choice { node, gpu }) = choice {
+            nodes[node].place(shape, gpu);
+            kept.placed_on(node, &nodes[node]);
+            placed += 1;
+        }
+    }
+    assert!(placed > trace.pods.len());
+}
+
+#[test]
 fn a_seed_decides_everything() {
     let trace = trace(NODES, PODS);
     for policy in POLICIES {
