@@ -13,7 +13,7 @@ FOLDER     has openb_node_list_gpu_node.csv and openb_pod_list_*.csv, or a folde
 END
 }
 
-if [ $# -ne 2 ] || [ "$1" = --help ]; then
+if [ $# -ne 2 ] || [ -z "$2" ] || [ "$1" = --help ]; then
 	usage
 	[ "${1:-}" = --help ] && exit 0
 	exit 2

@@ -9,18 +9,18 @@ use std::process::ExitCode;
 /// What to simulate.
 #[derive(clap::Args)]
 pub(crate) struct SimulateArgs {
+    /// Seeds, such as 42, 42..51 (both ends included) or 42,44..46; a trace takes 42..51
+    #[arg(long, value_name = "SEEDS")]
+    seeds: Option<String>,
+    /// Print the result as one JSON object
+    #[arg(long)]
+    json: bool,
     #[command(flatten)]
     scenario: scenario::ScenarioArgs,
     #[command(flatten)]
     swarm: swarm::SwarmArgs,
     #[command(flatten)]
     trace: trace::TraceArgs,
-    /// Seeds, such as 42, 42..51 (both ends included) or 42,44..46
-    #[arg(long, value_name = "SEEDS")]
-    seeds: Option<String>,
-    /// Print the result as one JSON object
-    #[arg(long)]
-    json: bool,
 }
 
 /// Runs what the arguments name.

@@ -124,3 +124,12 @@ fn wrong_flags_and_files_are_refused() {
         assert!(ran.err.contains(text), "{text:?} is not in\n{}", ran.err);
     }
 }
+
+#[test]
+fn help_tells_how_a_trace_is_run() {
+    let ran = run(&["simulate", "--help"]);
+    assert_eq!(ran.code, Some(0));
+    for word in ["--trace", "--nodes-file", "--arrivals", "[default: 130]", "42..51", "--policy"] {
+        assert!(ran.out.contains(word), "{word} is not in\n{}", ran.out);
+    }
+}
