@@ -105,7 +105,7 @@ pub fn mean(results: &[Vec<f64>]) -> Vec<f64> {
     (0..places).map(|at| round(sum(at) / results.len() as f64)).collect()
 }
 
-/// Four digits behind the point: a thousandth of a GPU is more than that for any real cluster.
+/// Four digits behind the point: of ten thousand GPUs that is a hundredth of one.
 fn round(percent: f64) -> f64 {
     (percent * 10_000.0).round() / 10_000.0
 }
