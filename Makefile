@@ -77,6 +77,11 @@ bench-live: need-cargo ## measure on a real control plane, some 20 minutes; ONLY
 		$(TARGET_DIR)/release/bench-live --kubenexus $(TARGET_DIR)/release/kubenexus \
 		--control-plane "$$folder" $(if $(ONLY),--only '$(ONLY)'))
 
+.PHONY: trace-check
+trace-check: need-cargo ## compare baselines with published figures; TRACES=FOLDER, not in here
+	$(call step,build kubenexus,cargo build --release --locked -p kubenexus)
+	$(call step,traces,tests/traces/check.sh $(TARGET_DIR)/release/kubenexus '$(TRACES)')
+
 demo: need-cargo ## watch pods being placed on an embedded cluster
 	@cargo run --release --locked --quiet -- demo
 

@@ -9,6 +9,8 @@ pub(crate) enum Stream {
     Cluster = 1,
     Workload = 2,
     World = 3,
+    TraceArrivals = 16,
+    TracePolicy = 17,
 }
 
 /// A stream of draws.

@@ -15,6 +15,7 @@ mod plan;
 mod quantities;
 mod report;
 mod run;
+pub mod trace;
 mod workload;
 mod world;
 
@@ -22,4 +23,4 @@ pub use checkers::Violation;
 pub use demo::Demo;
 pub use plan::{Fate, Faults, Gates, Job, NodePlan, Plan};
 pub use report::{Placement, PodCounts, PoolReport, Report, Share, TenantReport, WaitingReport};
-pub use run::{Progress, Run};
+pub use run::{PodTimes, Progress, Run};

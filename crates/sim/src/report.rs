@@ -170,7 +170,7 @@ fn tenant_reports(world: &World) -> Vec<TenantReport> {
 }
 
 /// The smallest of `sorted`, which is not empty, that `percent` of a hundred are not above.
-fn percentile(sorted: &[u64], percent: usize) -> u64 {
+pub(crate) fn percentile(sorted: &[u64], percent: usize) -> u64 {
     sorted[(sorted.len() * percent).div_ceil(100) - 1]
 }
 

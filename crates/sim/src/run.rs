@@ -29,6 +29,17 @@ pub struct Progress {
     pub decisions: u64,
 }
 
+/// When a pod came, and when it got its node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PodTimes<'a> {
+    /// The name of its job.
+    pub job: &'a str,
+    /// Since when it may be scheduled.
+    pub since: Time,
+    /// When its binding was accepted.
+    pub placed: Option<Time>,
+}
+
 /// A run in progress.
 pub struct Run {
     seed: u64,
@@ -76,6 +87,14 @@ impl Run {
         let (placed, waiting) = self.world.placed_and_waiting();
         let decisions = self.tally.bindings + self.tally.waits;
         Progress { now: self.world.now(), placed, waiting, decisions }
+    }
+
+    /// All pods so far, in the order they came.
+    pub fn pods(&self) -> impl Iterator<Item = PodTimes<'_>> {
+        self.world.pods().map(|(_, pod)| {
+            let job = &self.world.job(pod.job).name;
+            PodTimes { job, since: pod.since, placed: pod.placed }
+        })
     }
 
     /// Runs until the given virtual time, or the end. In how many parts a run is done changes

@@ -4,7 +4,7 @@
 //! down for people or machines, is here.
 
 mod report;
-mod table;
+pub(crate) mod table;
 mod watch;
 
 use std::io::{IsTerminal, Write};

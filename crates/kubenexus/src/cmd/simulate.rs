@@ -9,6 +9,12 @@ use std::process::ExitCode;
 /// What to simulate.
 #[derive(clap::Args)]
 pub(crate) struct SimulateArgs {
+    /// Seeds, such as 42, 42..51 (both ends included) or 42,44..46; a trace takes 42..51
+    #[arg(long, value_name = "SEEDS")]
+    seeds: Option<String>,
+    /// Print the result as one JSON object
+    #[arg(long)]
+    json: bool,
     #[command(flatten)]
     scenario: scenario::ScenarioArgs,
     #[command(flatten)]
@@ -22,7 +28,7 @@ pub(crate) fn run(args: &SimulateArgs) -> anyhow::Result<ExitCode> {
     if args.swarm.is_asked() {
         swarm::run(&args.swarm)
     } else if args.trace.is_asked() {
-        trace::run(&args.trace)
+        trace::run(&args.trace, args.seeds.as_deref(), args.json)
     } else {
         scenario::run(&args.scenario)
     }

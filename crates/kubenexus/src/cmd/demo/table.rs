@@ -7,7 +7,7 @@ const GAP: &str = "  ";
 
 /// How a column is written.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Align {
+pub(crate) enum Align {
     Left,
     Right,
     /// At the left, and broken at spaces where the line would become too long.
@@ -15,30 +15,30 @@ pub(super) enum Align {
 }
 
 /// Rows of text under headings.
-pub(super) struct Table {
+pub(crate) struct Table {
     columns: Vec<(&'static str, Align)>,
     rows: Vec<Vec<String>>,
     total: Option<Vec<String>>,
 }
 
 impl Table {
-    pub(super) fn new(columns: &[(&'static str, Align)]) -> Self {
+    pub(crate) fn new(columns: &[(&'static str, Align)]) -> Self {
         Self { columns: columns.to_vec(), rows: Vec::new(), total: None }
     }
 
-    pub(super) fn row(&mut self, cells: impl Into<Vec<String>>) {
+    pub(crate) fn row(&mut self, cells: impl Into<Vec<String>>) {
         let cells = cells.into();
         assert_eq!(cells.len(), self.columns.len(), "every row has a cell in every column");
         self.rows.push(cells);
     }
 
     /// Makes the last row the total of those above it.
-    pub(super) fn last_is_total(&mut self) {
+    pub(crate) fn last_is_total(&mut self) {
         self.total = self.rows.pop();
     }
 
     /// The lines of the table.
-    pub(super) fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         let widths = self.widths();
         let head: Vec<String> = self.columns.iter().map(|(head, _)| (*head).to_owned()).collect();
         let rule: usize = widths.iter().sum::<usize>() + GAP.len() * (widths.len() - 1);
@@ -120,7 +120,7 @@ fn wrapped(text: &str, width: usize) -> Vec<String> {
 }
 
 /// A number with its thousands set apart: `1,234,567`.
-pub(super) fn grouped(number: u64) -> String {
+pub(crate) fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();
     for (at, digit) in digits.chars().enumerate() {
@@ -133,7 +133,7 @@ pub(super) fn grouped(number: u64) -> String {
 }
 
 /// A span of milliseconds in the unit that suits it.
-pub(super) fn span(ms: u64) -> String {
+pub(crate) fn span(ms: u64) -> String {
     match ms {
         0..1_000 => format!("{ms} ms"),
         1_000..60_000 => format!("{}.{} s", ms / 1000, ms % 1000 / 100),
@@ -143,7 +143,7 @@ pub(super) fn span(ms: u64) -> String {
 }
 
 /// Thousandths as a bar and percent: `█████░░░  63 %`.
-pub(super) fn percent_bar(permille: u32) -> String {
+pub(crate) fn percent_bar(permille: u32) -> String {
     const CELLS: u32 = 8;
     let filled = ((permille * CELLS + 500) / 1000).min(CELLS);
     let bar = "█".repeat(filled as usize) + &"░".repeat((CELLS - filled) as usize);
@@ -151,7 +151,7 @@ pub(super) fn percent_bar(permille: u32) -> String {
 }
 
 /// Thousandths as percent.
-pub(super) fn percent(permille: u32) -> String {
+pub(crate) fn percent(permille: u32) -> String {
     format!("{} %", (permille + 5) / 10)
 }
 
