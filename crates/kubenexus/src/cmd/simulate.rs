@@ -15,6 +15,9 @@ pub(crate) struct SimulateArgs {
     swarm: swarm::SwarmArgs,
     #[command(flatten)]
     trace: trace::TraceArgs,
+    /// Print the result as JSON
+    #[arg(long)]
+    json: bool,
 }
 
 /// Runs what the arguments name.
@@ -24,6 +27,6 @@ pub(crate) fn run(args: &SimulateArgs) -> anyhow::Result<ExitCode> {
     } else if args.trace.is_asked() {
         trace::run(&args.trace)
     } else {
-        scenario::run(&args.scenario)
+        scenario::run(&args.scenario, args.json)
     }
 }

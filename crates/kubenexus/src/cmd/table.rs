@@ -7,7 +7,7 @@ const GAP: &str = "  ";
 
 /// How a column is written.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Align {
+pub(crate) enum Align {
     Left,
     Right,
     /// At the left, and broken at spaces where the line would become too long.
@@ -15,30 +15,30 @@ pub(super) enum Align {
 }
 
 /// Rows of text under headings.
-pub(super) struct Table {
+pub(crate) struct Table {
     columns: Vec<(&'static str, Align)>,
     rows: Vec<Vec<String>>,
     total: Option<Vec<String>>,
 }
 
 impl Table {
-    pub(super) fn new(columns: &[(&'static str, Align)]) -> Self {
+    pub(crate) fn new(columns: &[(&'static str, Align)]) -> Self {
         Self { columns: columns.to_vec(), rows: Vec::new(), total: None }
     }
 
-    pub(super) fn row(&mut self, cells: impl Into<Vec<String>>) {
+    pub(crate) fn row(&mut self, cells: impl Into<Vec<String>>) {
         let cells = cells.into();
         assert_eq!(cells.len(), self.columns.len(), "every row has a cell in every column");
         self.rows.push(cells);
     }
 
     /// Makes the last row the total of those above it.
-    pub(super) fn last_is_total(&mut self) {
+    pub(crate) fn last_is_total(&mut self) {
         self.total = self.rows.pop();
     }
 
     /// The lines of the table.
-    pub(super) fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         let widths = self.widths();
         let head: Vec<String> = self.columns.iter().map(|(head, _)| (*head).to_owned()).collect();
         let rule: usize = widths.iter().sum::<usize>() + GAP.len() * (widths.len() - 1);
@@ -53,6 +53,12 @@ impl Table {
             text.push_str(&self.lines(total, &widths));
         }
         text
+    }
+
+    /// The lines of the table, without heads and rule.
+    pub(crate) fn plain(&self) -> String {
+        let widths = self.widths();
+        self.rows.iter().map(|row| self.lines(row, &widths)).collect()
     }
 
     fn widths(&self) -> Vec<usize> {
@@ -120,7 +126,7 @@ fn wrapped(text: &str, width: usize) -> Vec<String> {
 }
 
 /// A number with its thousands set apart: `1,234,567`.
-pub(super) fn grouped(number: u64) -> String {
+pub(crate) fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();
     for (at, digit) in digits.chars().enumerate() {
@@ -133,7 +139,7 @@ pub(super) fn grouped(number: u64) -> String {
 }
 
 /// A span of milliseconds in the unit that suits it.
-pub(super) fn span(ms: u64) -> String {
+pub(crate) fn span(ms: u64) -> String {
     match ms {
         0..1_000 => format!("{ms} ms"),
         1_000..60_000 => format!("{}.{} s", ms / 1000, ms % 1000 / 100),
@@ -143,15 +149,34 @@ pub(super) fn span(ms: u64) -> String {
 }
 
 /// Thousandths as a bar and percent: `█████░░░  63 %`.
-pub(super) fn percent_bar(permille: u32) -> String {
+pub(crate) fn percent_bar(permille: u32) -> String {
     const CELLS: u32 = 8;
     let filled = ((permille * CELLS + 500) / 1000).min(CELLS);
     let bar = "█".repeat(filled as usize) + &"░".repeat((CELLS - filled) as usize);
     format!("{bar} {:>5}", percent(permille))
 }
 
+/// Values over time as one character each, from the lowest bar for nothing to the highest for the
+/// largest of them; a space where there is no value. Values that share a character are averaged.
+pub(crate) fn sparks(values: &[Option<u64>], width: usize) -> String {
+    const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+    let width = width.min(values.len());
+    let mean = |at: usize| -> Option<u64> {
+        let part = &values[values.len() * at / width..values.len() * (at + 1) / width];
+        let known: Vec<u64> = part.iter().copied().flatten().collect();
+        known.iter().sum::<u64>().checked_div(known.len() as u64)
+    };
+    let means: Vec<Option<u64>> = (0..width).map(mean).collect();
+    let highest = means.iter().copied().flatten().max().unwrap_or(0).max(1);
+    let bar = |value: u64| {
+        // Below eight, because no value is above the highest.
+        BARS[(value * 7).div_ceil(highest).min(7) as usize]
+    };
+    means.into_iter().map(|value| value.map_or(' ', bar)).collect()
+}
+
 /// Thousandths as percent.
-pub(super) fn percent(permille: u32) -> String {
+pub(crate) fn percent(permille: u32) -> String {
     format!("{} %", (permille + 5) / 10)
 }
 
@@ -167,6 +192,15 @@ mod tests {
         assert_eq!(spans, ["7 ms", "1.2 s", "1 min 01 s", "1 h 02 min"]);
         assert_eq!(percent_bar(630), "█████░░░  63 %");
         assert_eq!([percent_bar(0), percent_bar(1000)], ["░░░░░░░░   0 %", "████████ 100 %"]);
+    }
+
+    #[test]
+    fn sparks_rise_to_the_highest_value_and_show_gaps() {
+        let values = [Some(0), Some(50), None, Some(100)];
+        assert_eq!(sparks(&values, 60), "▁▅ █");
+        assert_eq!(sparks(&[Some(0), Some(100), Some(0), Some(0)], 2), "█▁");
+        assert_eq!(sparks(&[], 60), "");
+        assert_eq!(sparks(&[Some(0); 3], 60), "▁▁▁");
     }
 
     #[test]
