@@ -34,7 +34,7 @@ use crate::document::{Node, Problems, Spot};
 /// # Errors
 /// When anything in it is unknown, invalid or not built yet; all problems are named.
 pub fn load(text: &str, known: &[PluginInfo]) -> Result<Settings, ConfigError> {
-    settings(&Node::from_yaml(text)?, known)
+    settings_at(Spot::root(&Node::from_yaml(text)?), known)
 }
 
 /// Reads a configuration from a JSON value. Its problems have paths, but no lines.
@@ -42,7 +42,7 @@ pub fn load(text: &str, known: &[PluginInfo]) -> Result<Settings, ConfigError> {
 /// # Errors
 /// When anything in it is unknown, invalid or not built yet; all problems are named.
 pub fn from_json(value: &serde_json::Value, known: &[PluginInfo]) -> Result<Settings, ConfigError> {
-    settings(&Node::from_json(value)?, known)
+    settings_at(Spot::root(&Node::from_json(value)?), known)
 }
 
 /// Reads a configuration that stands in another document.
@@ -50,9 +50,13 @@ pub fn from_json(value: &serde_json::Value, known: &[PluginInfo]) -> Result<Sett
 /// # Errors
 /// When anything in it is unknown, invalid or not built yet; all problems are named.
 pub fn settings(root: &Node, known: &[PluginInfo]) -> Result<Settings, ConfigError> {
+    settings_at(Spot::document(root), known)
+}
+
+fn settings_at(root: Spot<'_>, known: &[PluginInfo]) -> Result<Settings, ConfigError> {
     let mut problems = Problems::default();
     let mut settings = Settings::around(Vec::new());
-    if let Some(top) = sections::top(Spot::root(root), &mut problems) {
+    if let Some(top) = sections::top(root, &mut problems) {
         settings = sections::read(&top, settings, &mut problems);
         settings.profiles = profiles::read(&top, known, &mut problems);
     }

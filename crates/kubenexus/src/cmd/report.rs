@@ -47,7 +47,7 @@ type Count = fn(&PodCounts) -> u64;
 fn pods(report: &Report) -> Table {
     let mut columns: Vec<(&str, Count)> = vec![("created", |pods| pods.created)];
     if report.pods.given > 0 {
-        columns.push(("on a node before", |pods| pods.given));
+        columns.push(("bound", |pods| pods.given));
     }
     columns.extend::<[(&str, Count); 6]>([
         ("placed", |pods| pods.placed),
@@ -59,12 +59,14 @@ fn pods(report: &Report) -> Table {
     ]);
     let mut heads = vec![("namespace", Left)];
     heads.extend(columns.iter().map(|(head, _)| (*head, Right)));
-    heads.push(("placed", Left));
+    heads.push(("of all", Left));
     let mut table = Table::new(&heads);
     let mut row = |name: &str, pods: &PodCounts| {
         let mut cells = vec![name.to_owned()];
         cells.extend(columns.iter().map(|(_, count)| grouped(count(pods))));
-        cells.push(percent_bar(permille(pods.placed, pods.created - pods.given)));
+        let arrived = pods.created - pods.given;
+        let bar = || percent_bar(permille(pods.placed, arrived));
+        cells.push(if arrived > 0 { bar() } else { "-".to_owned() });
         table.row(cells);
     };
     for TenantReport { tenant, pods, .. } in &report.tenants {

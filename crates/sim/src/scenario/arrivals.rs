@@ -25,7 +25,7 @@ pub(super) struct Arrivals {
     when: When,
     /// How often at most.
     times: Option<u64>,
-    /// Not after this.
+    /// Before this.
     until: Option<Millis>,
     /// How many copies of it arrive together.
     count: u64,
@@ -84,8 +84,17 @@ impl Arrivals {
         }
     }
 
-    /// When it arrives; nothing if that would never end.
-    fn times(&self, span: Option<Millis>, dice: &mut Dice) -> Option<Vec<Time>> {
+    /// How often it arrives, if that is written down.
+    fn certain_times(&self) -> u64 {
+        match self.when {
+            When::Once(_) => 1,
+            When::Between(..) => self.times.unwrap_or(1),
+            When::Every(..) | When::Random(..) => 0,
+        }
+    }
+
+    /// When it arrives, up to a number of times; nothing if that would never end.
+    fn times(&self, span: Option<Millis>, most: u64, dice: &mut Dice) -> Option<Vec<Time>> {
         let until = self.until.into_iter().chain(span).min();
         if self.times.is_none() && until.is_none() {
             match self.when {
@@ -94,15 +103,13 @@ impl Arrivals {
             }
         }
         let gap = |at: Millis, gap: Millis| Time(at.0.saturating_add(gap.0));
-        let is_in_time = |at: &Time| until.is_none_or(|until| at.0 <= until.0);
-        let often = self.times.unwrap_or(PODS_MAX + 1).min(PODS_MAX + 1);
-        let often = usize::try_from(often).expect("it was just bounded");
+        let is_in_time = |at: &Time| until.is_none_or(|until| at.0 < until.0);
+        let often = usize::try_from(self.times.unwrap_or(most).min(most)).unwrap_or(usize::MAX);
         Some(match self.when {
             When::Once(at) => vec![Time(at.0)],
             When::Between(low, high) => {
-                let often = self.times.unwrap_or(1).min(PODS_MAX + 1);
-                let mut times: Vec<Time> =
-                    (0..often).map(|_| Time(dice.between(low.0, high.0))).collect();
+                let drawn = (0..self.certain_times()).map(|_| dice.between(low.0, high.0));
+                let mut times: Vec<Time> = drawn.map(Time).collect();
                 times.sort_unstable();
                 times
             }
@@ -248,14 +255,17 @@ fn add(
 ) -> Result<(), String> {
     let name = arrivals.name.as_ref().unwrap_or(&draft.name);
     let mut dice = Dice::new(seed(script.seed, name), Stream::Workload);
-    let times = arrivals.times(script.span, &mut dice);
+    let pods = draft.pods.saturating_add(draft.followers).max(1).saturating_mul(arrivals.count);
+    let bounded = |times: u64| {
+        let is_bounded = pods.saturating_mul(times) <= PODS_MAX;
+        is_bounded.then_some(()).ok_or(format!("more than {PODS_MAX} pods are too many"))
+    };
+    bounded(arrivals.certain_times())?;
+    // One more than is allowed is enough to see that it is too much.
+    let times = arrivals.times(script.span, PODS_MAX / pods + 1, &mut dice);
     let times =
         times.ok_or("arrives for ever: expected times, until, or a span of the scenario")?;
-    let pods = draft.pods.saturating_add(draft.followers).max(1);
-    let all = pods.saturating_mul(arrivals.count).saturating_mul(times.len() as u64);
-    if all > PODS_MAX {
-        return Err(format!("{all} pods are too many; at most {PODS_MAX} are run"));
-    }
+    bounded(times.len() as u64)?;
     let length = arrivals.length.or(draft.length).unwrap_or(Length::Forever);
     let is_single = times.len() == 1 && arrivals.count == 1;
     let mut number = 0;

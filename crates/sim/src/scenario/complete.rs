@@ -44,22 +44,20 @@ impl Priorities {
         let wanted =
             || format!("expected an integer of 32 bits, found {}", shown(&object["value"]));
         let value = value.ok_or_else(|| ("value", wanted()))?;
-        match &object["preemptionPolicy"] {
-            Json::Null => {}
-            Json::String(word) if word == "Never" || word == "PreemptLowerPriority" => {}
-            other => {
-                let wanted = "expected one of Never, PreemptLowerPriority, found";
-                return Err(("preemptionPolicy", format!("{wanted} {}", shown(other))));
-            }
+        let policy = &object["preemptionPolicy"];
+        let is_policy = |word: &str| word == "Never" || word == "PreemptLowerPriority";
+        if !policy.is_null() && !policy.as_str().is_some_and(is_policy) {
+            let wanted = "expected one of Never, PreemptLowerPriority, found";
+            return Err(("preemptionPolicy", format!("{wanted} {}", shown(policy))));
         }
-        match &object["globalDefault"] {
-            Json::Null | Json::Bool(false) => {}
-            Json::Bool(true) => self.default = value,
-            other => {
-                return Err((
-                    "globalDefault",
-                    format!("expected true or false, found {}", shown(other)),
-                ));
+        let is_default = &object["globalDefault"];
+        match is_default.as_bool() {
+            Some(true) => self.default = value,
+            Some(false) => {}
+            None if is_default.is_null() => {}
+            None => {
+                let message = format!("expected true or false, found {}", shown(is_default));
+                return Err(("globalDefault", message));
             }
         }
         self.classes.insert(name.to_owned(), value);

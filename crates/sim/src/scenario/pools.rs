@@ -202,15 +202,9 @@ fn befall(nodes: &mut [NodePlan], script: &Script, mistakes: &mut Mistakes) {
     let mut events: Vec<_> = script.events.iter().collect();
     events.sort_by_key(|event| event.at);
     for event in events {
-        let (count, is_meant): (u64, Box<dyn Fn(&NodePlan) -> bool>) = match &event.whom {
-            Whom::Node(name) => (1, Box::new(move |node| node.facts.name == *name)),
-            Whom::Pool(pool, count) => {
-                (count.unwrap_or(u64::MAX), Box::new(move |node| *node.pool == **pool))
-            }
-        };
-        let count = usize::try_from(count).unwrap_or(usize::MAX);
         let mut found = 0;
-        for node in nodes.iter_mut().filter(|node| is_meant(node)).take(count) {
+        let meant = nodes.iter_mut().filter(|node| event.whom.means(node));
+        for node in meant.take(event.whom.count_max()) {
             found += 1;
             if let Err(message) = event.befall(node) {
                 mistakes.add(script.at(&event.place), &event.place.path, message);

@@ -24,6 +24,24 @@ pub(super) enum Whom {
     Pool(String, Option<u64>),
 }
 
+impl Whom {
+    /// Whether a node is among them.
+    pub(super) fn means(&self, node: &NodePlan) -> bool {
+        match self {
+            Self::Node(name) => node.facts.name == *name,
+            Self::Pool(pool, _) => *node.pool == **pool,
+        }
+    }
+
+    /// How many of them at most.
+    pub(super) fn count_max(&self) -> usize {
+        match self {
+            Self::Node(_) | Self::Pool(_, None) => usize::MAX,
+            Self::Pool(_, Some(count)) => usize::try_from(*count).unwrap_or(usize::MAX),
+        }
+    }
+}
+
 /// What can be done to a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Deed {
