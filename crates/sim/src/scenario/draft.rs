@@ -6,6 +6,7 @@ use k8s::manifest::Manifest;
 use model::{Event, PodFacts};
 use serde_json::{Value as Json, json};
 
+use super::arrivals::PODS_MAX;
 use super::complete::{self, Priorities, shown};
 use super::length::Length;
 use super::mistakes::Mistakes;
@@ -90,6 +91,9 @@ fn draft<'a>(
         return Err((within("spec.containers"), pools::TOO_MUCH.to_owned()));
     }
     let (pods, followers) = counts(&kind, &object)?;
+    if pods + followers > PODS_MAX {
+        return Err(("spec".to_owned(), format!("more than {PODS_MAX} pods are too many")));
+    }
     let owner = owner(&object);
     Ok(Draft { origin, kind, namespace, name, owner, pods, followers, facts: *facts, length })
 }

@@ -117,9 +117,9 @@ fn what_the_api_server_fills_in_is_filled_in() {
     let text = format!(
         "{NODE}---\nkind: PriorityClass\nmetadata: {{name: high}}\nvalue: 900\n---\n\
          kind: PriorityClass\nmetadata: {{name: usual}}\nvalue: 10\nglobalDefault: true\n---\n\
-         kind: Pod\nmetadata: {{name: a}}\nspec:\n  priorityClassName: high\n  hostNetwork: true\n  \
-         containers:\n  - ports: [{{containerPort: 80}}]\n    resources:\n      \
-         limits: {{cpu: 2, nvidia.com/gpu: 4}}\n      requests: {{cpu: 500m}}\n---\n\
+         kind: Pod\nmetadata: {{name: a}}\nspec:\n  priorityClassName: high\n  \
+         hostNetwork: true\n  containers:\n  - ports: [{{containerPort: 80}}]\n    \
+         resources:\n      limits: {{cpu: 2, nvidia.com/gpu: 4}}\n      requests: {{cpu: 500m}}\n---\n\
          kind: Pod\nmetadata: {{name: b}}\nspec: {{containers: [{{name: c}}]}}\n---\n\
          kind: Pod\nmetadata: {{name: c}}\nspec: {{priority: 7, priorityClassName: gone}}\n"
     );
@@ -168,8 +168,8 @@ fn pools_are_copies_of_a_template_or_a_node() {
 fn arrivals_come_when_the_scenario_says() {
     let arrivals = |keys: &str| -> Vec<u64> {
         let text = format!(
-            "{NODE}---\n{HEAD}span: 1h\njobs:\n- {{{keys}, template: {{kind: Pod, metadata: {{name: \
-             p}}}}}}\n"
+            "{NODE}---\n{HEAD}span: 1h\njobs:\n- {{{keys}, template: {{kind: Pod, \
+             metadata: {{name: p}}}}}}\n"
         );
         plan(&text).0.jobs.iter().map(|job| job.at.0 / 60_000).collect()
     };
@@ -190,7 +190,8 @@ fn arrivals_come_when_the_scenario_says() {
 fn what_arrives_beside_a_job_changes_nothing_about_its_times() {
     let job = |name: &str| {
         format!(
-            "- {{name: {name}, perHour: 9, duration: ~5m, template: {{kind: Pod, metadata: {{name: p}}}}}}\n"
+            "- {{name: {name}, perHour: 9, duration: ~5m, template: {{kind: Pod, metadata: \
+             {{name: p}}}}}}\n"
         )
     };
     let of_b = |jobs: &str| -> Vec<(Time, Option<(Millis, Millis)>)> {
@@ -209,7 +210,8 @@ fn lengths_come_from_the_pod_the_arrival_or_the_scenario() {
     let text = format!(
         "{NODE}---\n{HEAD}duration: 3m\njobs:\n- {{from: Pod/a, duration: 2m}}\n- {{from: Pod/b}}\n\
          ---\nkind: Pod\nmetadata: {{name: a, {annotated}}}\n---\n\
-         kind: Pod\nmetadata: {{name: b, {annotated}}}\n---\nkind: Pod\nmetadata: {{name: c}}\n---\n\
+         kind: Pod\nmetadata: {{name: b, {annotated}}}\n---\n\
+         kind: Pod\nmetadata: {{name: c}}\n---\n\
          kind: Deployment\nmetadata: {{name: d}}\nspec: {{template: {{spec: {{}}}}}}\n"
     );
     let (plan, _) = plan(&text);

@@ -85,13 +85,16 @@ fn time(name: &str, a: Option<u64>, b: Option<u64>) -> [String; 4] {
     [name.to_owned(), cell(a), cell(b), change]
 }
 
+/// One of the times that pods waited.
+type Wait = fn(&Placement) -> u64;
+
 fn figures(a: &Report, b: &Report) -> Table {
     let mut table = Table::new(&[("", Left), ("A", Right), ("B", Right), ("B - A", Right)]);
     table.row(number("placed", a.pods.placed, b.pods.placed));
     table.row(number("finished", a.pods.finished, b.pods.finished));
     table.row(number("evicted", a.pods.evicted, b.pods.evicted));
     table.row(number("waiting at the end", a.pods.waiting, b.pods.waiting));
-    let waits: [(&str, fn(&Placement) -> u64); 4] = [
+    let waits: [(&str, Wait); 4] = [
         ("wait, p50", |one| one.p50_ms),
         ("wait, p90", |one| one.p90_ms),
         ("wait, p99", |one| one.p99_ms),
