@@ -247,6 +247,22 @@ fn a_run_without_a_span_ends_when_what_is_left_cannot_be_placed() {
 }
 
 #[test]
+fn a_node_that_has_too_much_on_it_already_takes_what_asks_for_something_else() {
+    let pod = |name: &str, node: &str, request: &str| {
+        format!(
+            "---\nkind: Pod\nmetadata: {{name: {name}}}\nspec: {{{node}containers: [{{name: c, \
+             resources: {{requests: {{{request}}}}}}}]}}\n"
+        )
+    };
+    let greedy = pod("greedy", "nodeName: n1, ", "cpu: 8");
+    let found = report(&format!("{NODE}{greedy}{}", pod("modest", "", "memory: 1Gi")));
+    assert_eq!((found.pods.given, found.pods.placed), (1, 1));
+    assert_eq!(found.cluster.cpu.end_permille, 2000);
+    let found = report(&format!("{NODE}{greedy}{}", pod("thirsty", "", "cpu: 1m")));
+    assert_eq!(found.pods.waiting, 1);
+}
+
+#[test]
 fn pods_of_unknown_schedulers_run_with_the_first_profile() {
     let pod = "kind: Pod\nmetadata: {name: x}\nspec: {schedulerName: volcano}\n";
     let (plan, notes) = plan(&format!("{NODE}---\n{pod}"));
