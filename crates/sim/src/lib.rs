@@ -20,6 +20,7 @@ mod quantities;
 mod report;
 mod run;
 pub mod scenario;
+pub mod text;
 mod workload;
 mod world;
 

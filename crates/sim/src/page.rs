@@ -1,6 +1,6 @@
 //! Reports as one page that needs nothing else: text, tables, plots and maps, in light and dark.
 //!
-//! Everything that comes from files is escaped where it is written, in [`markup`].
+//! Everything that comes from files is escaped where it is written, in `markup`.
 
 mod bars;
 mod maps;
@@ -11,7 +11,8 @@ mod tables;
 use crate::history::{Level, Levels, Sample};
 use crate::map::ClusterMap;
 use crate::report::Report;
-use markup::{escape, grouped, percent, span};
+use crate::text::{grouped, percent, span};
+use markup::escape;
 use plot::{Line, Plot, Unit};
 
 /// A run on the page.

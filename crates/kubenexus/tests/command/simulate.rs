@@ -94,6 +94,15 @@ fn a_configuration_is_found_beside_the_scenario_that_names_it() {
 }
 
 #[test]
+fn help_names_every_argument() {
+    let ran = run(&["simulate", "--help"]);
+    assert_eq!(ran.code, Some(0));
+    for word in ["[FILE]...", "--config", "--compare <A> <B>", "--html", "--map-at", "--json"] {
+        assert!(ran.out.contains(word), "{word}:\n{}", ran.out);
+    }
+}
+
+#[test]
 fn bad_files_are_refused_with_file_line_and_key() {
     let bad =
         scratch("simulate-bad.yaml", b"kind: Pod\nmetadata: {name: p}\nspec: {priority: x}\n");

@@ -1,7 +1,8 @@
 //! Bars: how long placed pods waited, and why others still wait.
 
-use super::markup::{cut, escape, grouped, span};
+use super::markup::{cut, escape};
 use crate::report::{Report, WaitBucket};
+use crate::text::{grouped, span};
 
 /// The most groups of waiting pods that are shown.
 const GROUPS_MAX: usize = 20;

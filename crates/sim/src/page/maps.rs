@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 
 use super::Part;
-use super::markup::{cut, escape, grouped, percent, span};
+use super::markup::{cut, escape};
 use super::plot::COLOURS;
 use crate::map::{ClusterMap, NodeOnMap};
+use crate::text::{grouped, percent, span};
 
 /// The most nodes that are drawn.
 const NODES_MAX: usize = 2_000;

@@ -1,4 +1,4 @@
-//! Text that is safe on a page, and numbers that read well.
+//! Text that is safe on a page, and times that are short on an axis.
 
 /// A text as it may stand between and inside tags. Characters that XML does not know are replaced.
 pub(super) fn escape(text: &str) -> String {
@@ -25,34 +25,6 @@ pub(super) fn cut(text: &str, length: usize) -> String {
     match text.char_indices().nth(length) {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text.to_owned(),
-    }
-}
-
-/// `1,234,567`.
-pub(super) fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
-
-/// Thousandths as percent.
-pub(super) fn percent(permille: u32) -> String {
-    format!("{} %", (permille + 5) / 10)
-}
-
-/// A span of milliseconds in the unit that suits it.
-pub(super) fn span(ms: u64) -> String {
-    match ms {
-        0..1_000 => format!("{ms} ms"),
-        1_000..60_000 => format!("{}.{} s", ms / 1000, ms % 1000 / 100),
-        60_000..3_600_000 => format!("{} min {:02} s", ms / 60_000, ms / 1000 % 60),
-        3_600_000.. => format!("{} h {:02} min", ms / 3_600_000, ms / 60_000 % 60),
     }
 }
 

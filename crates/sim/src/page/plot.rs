@@ -1,7 +1,8 @@
 //! Lines over time, with axes, units, a legend, and what every moment says when pointed at.
 
-use super::markup::{clock, escape, grouped, percent, span};
+use super::markup::{clock, escape};
 use crate::history::Sample;
+use crate::text::{grouped, percent, span};
 
 const WIDTH: f64 = 640.0;
 const HEIGHT: f64 = 200.0;
@@ -24,7 +25,7 @@ pub(super) enum Unit {
 impl Unit {
     fn text(self, value: u64) -> String {
         match self {
-            Self::Permille => percent(u32::try_from(value).unwrap_or(u32::MAX - 5)),
+            Self::Permille => percent(u32::try_from(value).unwrap_or(u32::MAX)),
             Self::Pods => grouped(value),
         }
     }

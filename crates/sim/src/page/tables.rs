@@ -1,7 +1,8 @@
 //! Tables by namespace.
 
-use super::markup::{cut, escape, grouped, span};
+use super::markup::{cut, escape};
 use crate::report::{Placement, PodCounts, Report};
+use crate::text::{grouped, span};
 
 /// The most namespaces that are shown.
 const TENANTS_MAX: usize = 40;

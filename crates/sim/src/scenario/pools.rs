@@ -97,11 +97,8 @@ pub(super) fn nodes(
         let model = match &pool.model {
             Model::Template(template) => Some(template),
             Model::Like(name) => {
-                let is_named = |one: &&(&str, Manifest)| {
-                    one.1.json().pointer("/metadata/name").and_then(|name| name.as_str())
-                        == Some(name)
-                };
-                let found = manifests.iter().find(is_named).map(|(_, manifest)| manifest);
+                let found = manifests.iter().find(|(_, one)| has_name(one, name));
+                let found = found.map(|(_, manifest)| manifest);
                 if found.is_none() {
                     let message = format!("there is no Node {}", quoted(name));
                     let path = format!("{}.like", pool.place.path);
@@ -189,12 +186,13 @@ fn repeated<'a>(
 ) -> Option<(&'a str, usize, String)> {
     let mut seen = BTreeSet::new();
     let name = nodes.iter().map(|node| &node.facts.name).find(|name| !seen.insert(*name))?;
-    let is_named = |one: &&(&str, Manifest)| {
-        one.1.json().pointer("/metadata/name").and_then(|found| found.as_str()) == Some(name)
-    };
-    let place = manifests.iter().rfind(is_named);
+    let place = manifests.iter().rfind(|(_, one)| has_name(one, name));
     let (file, line) = place.map_or(("", 0), |(file, one)| (*file, one.line_at("metadata.name")));
     Some((file, line, name.clone()))
+}
+
+fn has_name(manifest: &Manifest, name: &str) -> bool {
+    manifest.json().pointer("/metadata/name").and_then(|found| found.as_str()) == Some(name)
 }
 
 /// Lets happen to nodes what the scenario says, in the order of time.

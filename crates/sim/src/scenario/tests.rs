@@ -119,7 +119,8 @@ fn what_the_api_server_fills_in_is_filled_in() {
          kind: PriorityClass\nmetadata: {{name: usual}}\nvalue: 10\nglobalDefault: true\n---\n\
          kind: Pod\nmetadata: {{name: a}}\nspec:\n  priorityClassName: high\n  \
          hostNetwork: true\n  containers:\n  - ports: [{{containerPort: 80}}]\n    \
-         resources:\n      limits: {{cpu: 2, nvidia.com/gpu: 4}}\n      requests: {{cpu: 500m}}\n---\n\
+         resources:\n      limits: {{cpu: 2, nvidia.com/gpu: 4}}\n      \
+         requests: {{cpu: 500m}}\n---\n\
          kind: Pod\nmetadata: {{name: b}}\nspec: {{containers: [{{name: c}}]}}\n---\n\
          kind: Pod\nmetadata: {{name: c}}\nspec: {{priority: 7, priorityClassName: gone}}\n"
     );

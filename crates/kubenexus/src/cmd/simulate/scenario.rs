@@ -140,7 +140,7 @@ impl Player {
     }
 }
 
-/// The first moment at which no more is used than at any other: of GPUs, if there are any.
+/// The first moment at which most is used: of GPUs, if there are any.
 fn peak(report: &Report) -> Time {
     let used = |sample: &sim::Sample| match sample.all.gpu {
         Some(gpu) => gpu.used_permille,

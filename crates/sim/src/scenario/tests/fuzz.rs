@@ -85,7 +85,7 @@ fn every_value_is_deleted_doubled_and_replaced() {
             with(number, Some((*line).to_owned()), 2);
             for (start, end) in values(line) {
                 // A few of the values in each place, all of them in some place.
-                for turn in 0..3 {
+                for turn in 0..2 {
                     let value = VALUES[(number * 3 + start + turn * 5) % VALUES.len()];
                     let text = format!("{}{value}{}", &line[..start], &line[end..]);
                     with(number, Some(text), 1);
@@ -93,7 +93,7 @@ fn every_value_is_deleted_doubled_and_replaced() {
             }
         }
     }
-    assert!(count > 800, "{count}");
+    assert!(count > 600, "{count}");
 }
 
 #[test]
