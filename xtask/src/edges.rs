@@ -82,9 +82,8 @@ const ALLOWED: &[(&str, &[(&str, &str)])] = &[
             ("kubenexus-k8s", "texts of reasons, the default configuration"),
             ("rand", "drawing the world"),
             ("rand_chacha", "a stream that is the same for the same seed, for ever"),
-            ("saphyr-parser", "manifests of nodes"),
             ("serde", "the report for machines"),
-            ("serde_json", "manifests of nodes, as objects"),
+            ("serde_json", "manifests between reading and ingesting"),
         ],
     ),
     (

@@ -10,17 +10,28 @@ mod cluster;
 mod demo;
 mod dice;
 mod fingerprint;
+mod fragmentation;
+mod history;
+mod map;
 mod meter;
+pub mod page;
 mod plan;
 mod quantities;
 mod report;
 mod run;
+pub mod scenario;
+pub mod text;
 pub mod trace;
 mod workload;
 mod world;
 
 pub use checkers::Violation;
 pub use demo::Demo;
+pub use history::{Level, Levels, Sample};
+pub use map::{ClusterMap, GpuHolder, NodeOnMap};
 pub use plan::{Fate, Faults, Gates, Job, NodePlan, Plan};
-pub use report::{Placement, PodCounts, PoolReport, Report, Share, TenantReport, WaitingReport};
+pub use report::{
+    Fragmentation, Placement, PodCounts, PoolReport, Report, Share, TenantReport, WaitBucket,
+    WaitingJob, WaitingReport,
+};
 pub use run::{PodTimes, Progress, Run};

@@ -3,12 +3,14 @@
 #[cfg(test)]
 mod tests;
 
-use engine::{Backoff, Scheduler};
+use engine::{Backoff, QueueCounts, Scheduler};
 use k8s::config::Settings;
 use model::{Attempt, Catalog, Decision, Event, Millis, NodeId, PodId, Time, Waiting};
 
 use crate::checkers::{self, Violation};
 use crate::fingerprint::Fingerprint;
+use crate::history::Recorder;
+use crate::map::{self, ClusterMap};
 use crate::plan::Plan;
 use crate::report::{self, Report};
 use crate::world::{PodAt, World};
@@ -47,6 +49,8 @@ pub struct Run {
     world: World,
     scheduler: Scheduler,
     tally: Tally,
+    recorder: Recorder,
+    ends_when_settled: bool,
     events: Vec<Event>,
     decisions: Vec<Decision>,
 }
@@ -64,15 +68,25 @@ impl Run {
     #[must_use]
     pub fn new(plan: Plan) -> Self {
         let Plan { seed, span, nodes, jobs, settings, faults } = plan;
+        let recorder = Recorder::new(&jobs, span);
         Self {
             seed,
             span,
+            recorder,
+            ends_when_settled: false,
             world: World::new(seed, nodes, jobs, faults),
             scheduler: scheduler(&settings, seed),
             tally: Tally::default(),
             events: Vec::new(),
             decisions: Vec::new(),
         }
+    }
+
+    /// Ends the run, before its span is over, once nothing will happen by itself any more and the
+    /// scheduler has tried everything that it knows a reason to try.
+    #[must_use]
+    pub fn until_settled(self) -> Self {
+        Self { ends_when_settled: true, ..self }
     }
 
     /// The virtual time at which the run is over.
@@ -105,13 +119,22 @@ impl Run {
     pub fn run_until(&mut self, time: Time) -> Result<(), Violation> {
         let until = time.min(self.end());
         while let Some(now) = self.next_at().filter(|at| *at <= until) {
+            if self.is_settled() {
+                break;
+            }
+            self.recorder.pass(&self.world, now);
             self.world.advance(now, &mut self.events);
             for event in self.events.drain(..) {
                 self.scheduler.apply(&event, now);
             }
             self.decide(now)?;
         }
+        if self.is_settled() {
+            self.span = Millis(self.world.now().0);
+            return Ok(());
+        }
         let rest = until.max(self.world.now());
+        self.recorder.pass(&self.world, rest);
         self.world.advance(rest, &mut self.events);
         debug_assert!(self.events.is_empty(), "everything up to this time has happened");
         Ok(())
@@ -123,7 +146,21 @@ impl Run {
     /// When a decision breaks a rule that every placement must keep.
     pub fn finish(mut self) -> Result<Report, Violation> {
         self.run_until(self.end())?;
-        Ok(report::of(self.seed, &self.world, &self.tally, self.scheduler.catalog()))
+        let history = self.recorder.finish(&self.world);
+        Ok(report::of(self.seed, &self.world, &self.tally, self.scheduler.catalog(), history))
+    }
+
+    /// Who is where at this moment.
+    #[must_use]
+    pub fn map(&self) -> ClusterMap {
+        map::of(&self.world)
+    }
+
+    fn is_settled(&self) -> bool {
+        let is_idle = |counts: QueueCounts| counts.active + counts.backoff == 0;
+        self.ends_when_settled
+            && self.world.next_at().is_none()
+            && is_idle(self.scheduler.waiting())
     }
 
     /// When something happens next, in the world or in the scheduler's queue.

@@ -30,6 +30,6 @@ pub(crate) fn run(args: &SimulateArgs) -> anyhow::Result<ExitCode> {
     } else if args.trace.is_asked() {
         trace::run(&args.trace, args.seeds.as_deref(), args.json)
     } else {
-        scenario::run(&args.scenario)
+        scenario::run(&args.scenario, args.json)
     }
 }

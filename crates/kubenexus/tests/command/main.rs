@@ -5,5 +5,6 @@ mod demo;
 mod fuzz;
 mod help;
 mod runner;
+mod simulate;
 mod traces;
 mod verdict;

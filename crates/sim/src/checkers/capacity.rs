@@ -1,4 +1,5 @@
-//! The pods of a node, the new one included, ask for no more than it has.
+//! The pods of a node, the new one included, ask for no more than it has. What the new one does not
+//! ask for is not its business: pods that were there before anyone looked can take too much.
 
 use super::Violation;
 use crate::quantities::columns;
@@ -15,7 +16,9 @@ pub(super) fn check(world: &World, pod: PodAt, node: NodeAt) -> Result<(), Viola
         }
     }
     let offered = columns(&node.facts.allocatable);
-    let [cpu, memory, gpus] = std::array::from_fn(|at| (requested[at], offered[at]));
+    let wanted = columns(&world.job(world.pod(pod).job).spec.requests.fit);
+    let row = |at: usize| if wanted[at] > 0 { (requested[at], offered[at]) } else { (0, 0) };
+    let [cpu, memory, gpus] = std::array::from_fn(row);
     let count = i64::try_from(pods().count()).expect("fewer pods than memory has bytes");
     let rows =
         [("cpu", cpu), ("memory", memory), ("GPUs", gpus), ("pods", (count, node.facts.pods_max))];

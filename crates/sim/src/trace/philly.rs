@@ -8,7 +8,6 @@ mod nodes;
 mod report;
 #[cfg(test)]
 mod tests;
-mod yaml;
 
 use model::{Map, Millis, PodSpec, Time};
 
@@ -124,5 +123,5 @@ fn plan(job: &TraceJob, name: String, pods: u64, gpus: u64, scheduler: &str) -> 
         ..PodSpec::default()
     };
     let runs = Some((job.runs, job.runs));
-    Job { name, at: job.at, pods, spec, priority: 0, node: None, runs, gates: None }
+    Job { name, at: job.at, pods, spec, priority: 0, node: None, runs, gates: None, followers: 0 }
 }

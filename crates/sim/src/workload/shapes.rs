@@ -145,7 +145,7 @@ fn job(name: &str, kind: Kind, at: Time, cpu_milli: i64, memory_mib: i64, gpus: 
         ..PodSpec::default()
     };
     let (name, priority) = (name.to_owned(), kind.priority());
-    Job { name, at, pods: 1, spec, priority, node: None, runs: None, gates: None }
+    Job { name, at, pods: 1, followers: 0, spec, priority, node: None, runs: None, gates: None }
 }
 
 /// Gates that are lifted some time after the arrival.

@@ -6,7 +6,7 @@ use super::World;
 use super::agenda::Happening;
 use super::records::{JobAt, NodeAt, Phase, PodAt};
 use crate::plan::{Fate, Job};
-use crate::quantities::columns;
+use crate::quantities::{add, columns};
 
 impl World {
     pub(super) fn happen(&mut self, happening: Happening, events: &mut Vec<Event>) {
@@ -115,8 +115,9 @@ impl World {
         record.condition = None;
         self.placed += 1;
         let job = &self.jobs[record.job.0];
-        let pool = self.nodes[node.0].pool;
-        self.meter.request(pool, columns(&job.spec.requests.charge.amounts), 1);
+        let amounts = columns(&job.spec.requests.charge.amounts);
+        self.meter.request(self.nodes[node.0].pool, amounts, 1);
+        add(&mut self.nodes[node.0].taken, amounts, 1);
         if let Some((low, high)) = job.runs {
             let span = Millis(self.dice.between(low.0, high.0));
             self.agenda.add(self.now + span, Happening::PodEnds(pod));
@@ -128,13 +129,20 @@ impl World {
         let Phase::Running(node) = self.pods[pod.0].phase else { return };
         events.push(Event::PodApplied(self.facts(pod, true)));
         self.leave(pod, node, Phase::Finished);
+        let job = self.pods[pod.0].job;
+        if self.jobs[job.0].followers > 0 {
+            self.jobs[job.0].followers -= 1;
+            let next = self.create(job, false);
+            events.push(Event::PodApplied(self.facts(next, false)));
+        }
     }
 
     fn leave(&mut self, pod: PodAt, node: NodeAt, phase: Phase) {
         self.nodes[node.0].pods.remove(&pod);
         self.pods[pod.0].phase = phase;
         let job = &self.jobs[self.pods[pod.0].job.0];
-        let pool = self.nodes[node.0].pool;
-        self.meter.request(pool, columns(&job.spec.requests.charge.amounts), -1);
+        let amounts = columns(&job.spec.requests.charge.amounts);
+        self.meter.request(self.nodes[node.0].pool, amounts, -1);
+        add(&mut self.nodes[node.0].taken, amounts, -1);
     }
 }

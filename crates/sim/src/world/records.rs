@@ -7,6 +7,7 @@ use model::{Diagnosis, NodeFacts, PodKey, Time};
 
 use crate::meter::PoolAt;
 use crate::plan::{Fate, NodePlan};
+use crate::quantities::Columns;
 
 /// A node, by its place in the world's list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -30,13 +31,15 @@ pub(crate) struct NodeRecord {
     pub(crate) is_there: bool,
     /// Pods that run on it or are about to.
     pub(crate) pods: BTreeSet<PodAt>,
+    /// What the pods that run on it take.
+    pub(crate) taken: Columns,
 }
 
 impl NodeRecord {
-    pub(super) fn new(pool: PoolAt, plan: NodePlan) -> Self {
+    pub(crate) fn new(pool: PoolAt, plan: NodePlan) -> Self {
         let NodePlan { facts, fates, .. } = plan;
         let fates = fates.into_iter().map(|(_, fate)| fate).collect();
-        Self { pool, facts, fates, is_there: false, pods: BTreeSet::new() }
+        Self { pool, facts, fates, is_there: false, pods: BTreeSet::new(), taken: [0; 3] }
     }
 }
 

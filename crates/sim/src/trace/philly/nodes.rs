@@ -4,11 +4,10 @@
 
 use std::collections::BTreeSet;
 
-use k8s::ingest;
+use k8s::{ingest, manifest};
 use model::{Event, NodeFacts};
 use serde_json::Value;
 
-use super::yaml;
 use crate::plan::NodePlan;
 use crate::trace::csv::TraceError;
 
@@ -23,11 +22,13 @@ const COUNT_MAX: u64 = 100_000;
 /// When the file is not YAML, has anything but Nodes in it, or a Node is not as expected.
 pub fn read_nodes(file: &str, text: &str) -> Result<Vec<NodePlan>, TraceError> {
     let fail = |line: usize, message: String| TraceError::new(file, Some(line), message);
-    let objects = yaml::split(text).map_err(|(line, message)| fail(line, message))?;
+    let objects = manifest::split(text)
+        .map_err(|problem| TraceError::new(file, problem.line, problem.message))?;
     let mut nodes = Vec::new();
     let mut names = BTreeSet::new();
-    for (line, object) in objects {
-        let (facts, count) = node(&object).map_err(|message| fail(line, message))?;
+    for object in objects {
+        let line = object.line;
+        let (facts, count) = node(&object.json()).map_err(|message| fail(line, message))?;
         for plan in plans(facts, count) {
             if !names.insert(plan.facts.name.clone()) {
                 return Err(fail(line, format!("two nodes named {:?}", plan.facts.name)));

@@ -14,7 +14,7 @@ use serde::Serialize;
 use sim::trace::openb::{self, Policy, Trace};
 
 use super::{TraceArgs, seeds, text_of};
-use crate::cmd::demo::table::{Align, Table, grouped};
+use crate::cmd::table::{Align, Table, grouped};
 
 /// The seeds of the published results.
 const SEEDS: &str = "42..51";

@@ -7,7 +7,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use sim::trace::philly::{self, Replay, Report, Spread, VirtualCluster};
 
 use super::{TraceArgs, text_of};
-use crate::cmd::demo::table::{Align, Table, grouped, span};
+use crate::cmd::table::{Align, Table, grouped, span};
 
 /// Runs the jobs and prints what came of them.
 pub(super) fn run(args: &TraceArgs, json: bool) -> anyhow::Result<()> {

@@ -1,5 +1,7 @@
 //! Tables for people: aligned columns under a rule, never wider than 100 characters.
 
+pub(crate) use sim::text::{grouped, percent, span};
+
 /// The widest line.
 const WIDTH_MAX: usize = 100;
 /// Spaces between columns, and before the first.
@@ -53,6 +55,12 @@ impl Table {
             text.push_str(&self.lines(total, &widths));
         }
         text
+    }
+
+    /// The lines of the table, without heads and rule.
+    pub(crate) fn plain(&self) -> String {
+        let widths = self.widths();
+        self.rows.iter().map(|row| self.lines(row, &widths)).collect()
     }
 
     fn widths(&self) -> Vec<usize> {
@@ -119,29 +127,6 @@ fn wrapped(text: &str, width: usize) -> Vec<String> {
     lines
 }
 
-/// A number with its thousands set apart: `1,234,567`.
-pub(crate) fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
-
-/// A span of milliseconds in the unit that suits it.
-pub(crate) fn span(ms: u64) -> String {
-    match ms {
-        0..1_000 => format!("{ms} ms"),
-        1_000..60_000 => format!("{}.{} s", ms / 1000, ms % 1000 / 100),
-        60_000..3_600_000 => format!("{} min {:02} s", ms / 60_000, ms / 1000 % 60),
-        3_600_000.. => format!("{} h {:02} min", ms / 3_600_000, ms / 60_000 % 60),
-    }
-}
-
 /// Thousandths as a bar and percent: `█████░░░  63 %`.
 pub(crate) fn percent_bar(permille: u32) -> String {
     const CELLS: u32 = 8;
@@ -150,9 +135,23 @@ pub(crate) fn percent_bar(permille: u32) -> String {
     format!("{bar} {:>5}", percent(permille))
 }
 
-/// Thousandths as percent.
-pub(crate) fn percent(permille: u32) -> String {
-    format!("{} %", (permille + 5) / 10)
+/// Values over time as one character each, from the lowest bar for nothing to the highest for the
+/// largest of them; a space where there is no value. Values that share a character are averaged.
+pub(crate) fn sparks(values: &[Option<u64>], width: usize) -> String {
+    const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+    let width = width.min(values.len());
+    let mean = |at: usize| -> Option<u64> {
+        let part = &values[values.len() * at / width..values.len() * (at + 1) / width];
+        let known: Vec<u64> = part.iter().copied().flatten().collect();
+        known.iter().sum::<u64>().checked_div(known.len() as u64)
+    };
+    let means: Vec<Option<u64>> = (0..width).map(mean).collect();
+    let highest = means.iter().copied().flatten().max().unwrap_or(0).max(1);
+    let bar = |value: u64| {
+        // Below eight, because no value is above the highest.
+        BARS[(value * 7).div_ceil(highest).min(7) as usize]
+    };
+    means.into_iter().map(|value| value.map_or(' ', bar)).collect()
 }
 
 #[cfg(test)]
@@ -160,13 +159,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_read_well() {
-        let groups = [0, 999, 1000, 1_234_567].map(grouped);
-        assert_eq!(groups, ["0", "999", "1,000", "1,234,567"]);
-        let spans = [7, 1_250, 61_000, 3_720_000].map(span);
-        assert_eq!(spans, ["7 ms", "1.2 s", "1 min 01 s", "1 h 02 min"]);
+    fn bars_are_as_long_as_their_percent() {
         assert_eq!(percent_bar(630), "█████░░░  63 %");
         assert_eq!([percent_bar(0), percent_bar(1000)], ["░░░░░░░░   0 %", "████████ 100 %"]);
+    }
+
+    #[test]
+    fn sparks_rise_to_the_highest_value_and_show_gaps() {
+        let values = [Some(0), Some(50), None, Some(100)];
+        assert_eq!(sparks(&values, 60), "▁▅ █");
+        assert_eq!(sparks(&[Some(0), Some(100), Some(0), Some(0)], 2), "█▁");
+        assert_eq!(sparks(&[], 60), "");
+        assert_eq!(sparks(&[Some(0); 3], 60), "▁▁▁");
     }
 
     #[test]

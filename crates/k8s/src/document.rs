@@ -1,13 +1,19 @@
-//! A configuration as a tree that remembers its lines, made from YAML or JSON.
+//! A document as a tree that remembers its lines, made from YAML or JSON.
 //!
-//! The tree is bounded in depth and size and holds text exactly as written: what a scalar means is
-//! decided by whoever reads it. Anchors, aliases and tags are refused, because a configuration
-//! that is short on paper must not be large in memory.
+//! The tree is bounded in depth and holds text exactly as written: what a scalar means is decided
+//! by whoever reads it. Anchors, aliases and tags are refused, because a file that is short on
+//! paper must not be large in memory.
+
+mod problem;
+mod read;
+
+use std::collections::BTreeSet;
 
 use saphyr_parser::{Event, Parser, ScalarStyle, Span};
 use serde_json::Value as Json;
 
-use super::error::{Place, Problem};
+pub use problem::{DocumentError, Place, Problem, Problems, suggestion};
+pub use read::{Fields, Spot, quoted};
 
 /// Configurations are a few kilobytes; a megabyte is a mistake.
 const SIZE_MAX: usize = 1 << 20;
@@ -16,44 +22,70 @@ const DEPTH_MAX: usize = 64;
 
 /// A value with the line it starts on. JSON objects have no lines.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Node {
-    pub(super) line: Option<usize>,
-    pub(super) value: Value,
+pub struct Node {
+    /// Counted from 1.
+    pub line: Option<usize>,
+    /// What stands there.
+    pub value: Value,
 }
 
 /// What a value is.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Value {
+pub enum Value {
+    /// Keys with values, in the order of the text.
     Map(Vec<Entry>),
+    /// Values in a row.
     List(Vec<Node>),
+    /// A single one.
     Scalar(Scalar),
+    /// None at all.
     Null,
 }
 
 /// A key with its value. A key may occur twice: the reader of the map says so, with its path.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Entry {
-    pub(super) key: String,
-    pub(super) line: Option<usize>,
-    pub(super) node: Node,
+pub struct Entry {
+    /// The key.
+    pub key: String,
+    /// The line of the key.
+    pub line: Option<usize>,
+    /// Its value.
+    pub node: Node,
 }
 
 /// Text, a number or a truth value, as written.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Scalar {
-    pub(super) text: String,
+pub struct Scalar {
+    /// As written, without its quotes.
+    pub text: String,
     /// Without quotes, so that `5` is a number and `true` a truth value.
-    pub(super) is_plain: bool,
+    pub is_plain: bool,
 }
 
 impl Node {
-    /// Reads the only document of a YAML text.
-    pub(super) fn from_yaml(text: &str) -> Result<Self, Problem> {
+    /// Reads the only document of a short YAML text.
+    ///
+    /// # Errors
+    /// When the text is not YAML, holds anything but one document, or is longer than a megabyte.
+    pub fn from_yaml(text: &str) -> Result<Self, Problem> {
         if text.len() > SIZE_MAX {
             let message = format!("{} bytes are too many; at most {SIZE_MAX} are read", text.len());
             return Err(Place::file().problem(message));
         }
-        let mut builder = Builder::default();
+        let only = Self::documents(text, 1)?.pop();
+        only.ok_or_else(|| Place::file().problem("the file is empty".into()))
+    }
+
+    /// Reads all documents of a YAML text.
+    ///
+    /// # Errors
+    /// When the text is not YAML.
+    pub fn all_from_yaml(text: &str) -> Result<Vec<Self>, Problem> {
+        Self::documents(text, usize::MAX)
+    }
+
+    fn documents(text: &str, count_max: usize) -> Result<Vec<Self>, Problem> {
+        let mut builder = Builder { open: Vec::new(), documents: Vec::new(), count_max };
         let mut parser = Parser::new_from_str(text);
         while let Some(event) = parser.next_event() {
             let (event, span) = event.map_err(|error| {
@@ -62,12 +94,75 @@ impl Node {
             })?;
             builder.take(event, span)?;
         }
-        builder.root.ok_or_else(|| Place::file().problem("the file is empty".into()))
+        Ok(builder.documents)
     }
 
     /// Converts a JSON value.
-    pub(super) fn from_json(json: &Json) -> Result<Self, Problem> {
+    ///
+    /// # Errors
+    /// When it is nested too deep.
+    pub fn from_json(json: &Json) -> Result<Self, Problem> {
         convert(json, DEPTH_MAX)
+    }
+
+    /// The same value without lines. Scalars mean what they mean to Kubernetes' own tools.
+    #[must_use]
+    pub fn to_json(&self) -> Json {
+        match &self.value {
+            Value::Map(entries) => {
+                let fields = entries.iter().map(|entry| (entry.key.clone(), entry.node.to_json()));
+                Json::Object(fields.collect())
+            }
+            Value::List(items) => Json::Array(items.iter().map(Self::to_json).collect()),
+            Value::Scalar(scalar) => scalar.to_json(),
+            Value::Null => Json::Null,
+        }
+    }
+
+    /// The value of a key, if this is a map that has it.
+    #[must_use]
+    pub fn get(&self, key: &str) -> Option<&Self> {
+        let Value::Map(entries) = &self.value else { return None };
+        entries.iter().find(|entry| entry.key == key).map(|entry| &entry.node)
+    }
+
+    /// The line of the value that a path such as `spec.containers[0].image` leads to, or of the
+    /// last value on the way that is there.
+    #[must_use]
+    pub fn line_at(&self, path: &str) -> Option<usize> {
+        let path = path.strip_prefix('.').unwrap_or(path);
+        let inner = match &self.value {
+            Value::List(items) => path.strip_prefix('[').and_then(|rest| {
+                let (number, rest) = rest.split_once(']')?;
+                items.get(number.parse::<usize>().ok()?)?.line_at(rest)
+            }),
+            Value::Map(entries) => {
+                // Keys have dots of their own; the longest that the path starts with is meant.
+                let ends = |rest: &str| rest.is_empty() || rest.starts_with(['.', '[']);
+                let starts = |entry: &&Entry| path.strip_prefix(&*entry.key).is_some_and(ends);
+                let found = entries.iter().filter(starts).max_by_key(|entry| entry.key.len());
+                found.and_then(|entry| {
+                    let rest = &path[entry.key.len()..];
+                    if rest.is_empty() { entry.line } else { entry.node.line_at(rest) }
+                })
+            }
+            Value::Scalar(_) | Value::Null => None,
+        };
+        inner.or(self.line)
+    }
+
+    /// A key that one map has twice, at any depth.
+    #[must_use]
+    pub fn repeated_key(&self) -> Option<&Entry> {
+        match &self.value {
+            Value::Map(entries) => {
+                let mut seen = BTreeSet::new();
+                let repeated = entries.iter().find(|entry| !seen.insert(&*entry.key));
+                repeated.or_else(|| entries.iter().find_map(|entry| entry.node.repeated_key()))
+            }
+            Value::List(items) => items.iter().find_map(Self::repeated_key),
+            Value::Scalar(_) | Value::Null => None,
+        }
     }
 }
 
@@ -97,10 +192,10 @@ fn convert(json: &Json, depth_left: usize) -> Result<Node, Problem> {
 }
 
 /// Puts events together. The stack holds the containers that are still open.
-#[derive(Default)]
 struct Builder {
     open: Vec<Open>,
-    root: Option<Node>,
+    documents: Vec<Node>,
+    count_max: usize,
 }
 
 enum Open {
@@ -113,7 +208,7 @@ impl Builder {
         let line = span.start.line();
         match event {
             Event::Nothing | Event::StreamStart | Event::StreamEnd | Event::DocumentEnd => Ok(()),
-            Event::DocumentStart(_) if self.root.is_some() => {
+            Event::DocumentStart(_) if self.documents.len() == self.count_max => {
                 Err(at_line(line).problem("expected one document, found a second one".into()))
             }
             Event::DocumentStart(_) => Ok(()),
@@ -174,7 +269,7 @@ impl Builder {
                 let (key, line) = key.take().expect("a value follows its key");
                 entries.push(Entry { key, line: Some(line), node });
             }
-            None => self.root = Some(node),
+            None => self.documents.push(node),
         }
     }
 }
@@ -218,6 +313,41 @@ mod tests {
         assert_eq!(items[0].line, Some(4));
         assert_eq!(items[0].value, Value::Scalar(Scalar { text: "2".into(), is_plain: false }));
         assert_eq!(items[1].value, Value::Null);
+    }
+
+    #[test]
+    fn several_documents_keep_their_lines_and_become_json() {
+        let text = "a: 1\n---\nb: {c: [x, \"5\", 0.5, true, ~, 007]}\n";
+        let [first, second] = Node::all_from_yaml(text).expect("valid").try_into().expect("two");
+        assert_eq!((first.line, second.line), (Some(1), Some(3)));
+        let expected = serde_json::json!({"b": {"c": ["x", "5", 0.5, true, null, 7.0]}});
+        assert_eq!(second.to_json(), expected);
+    }
+
+    #[test]
+    fn a_path_leads_to_a_line() {
+        let text = "spec:\n  list:\n    - a: 1\n      b.c/d: 2\n    - ~\n";
+        let node = Node::from_yaml(text).expect("valid");
+        // (path, line)
+        let table = [
+            ("spec.list[0].a", 3),
+            ("spec.list[0].b.c/d", 4),
+            ("spec.list[1]", 5),
+            ("spec.list[7].a", 3),
+            ("spec.absent", 2),
+            ("", 1),
+        ];
+        for (path, line) in table {
+            assert_eq!(node.line_at(path), Some(line), "{path}");
+        }
+    }
+
+    #[test]
+    fn a_key_given_twice_is_found_at_any_depth() {
+        let node = Node::from_yaml("a:\n  - b: 1\n    c: 2\n    b: 3\n").expect("valid");
+        let found = node.repeated_key().expect("b is there twice");
+        assert_eq!((&*found.key, found.line), ("b", Some(4)));
+        assert_eq!(Node::from_yaml("a: {b: 1}\nb: 1\n").expect("valid").repeated_key(), None);
     }
 
     #[test]

@@ -3,36 +3,52 @@
 
 use std::ops::RangeInclusive;
 
-use super::document::{Entry, Node, Scalar, Value};
-use super::error::{Place, Problems, suggestion};
+use serde_json::{Number, Value as Json};
+
+use super::problem::{Place, Problems, suggestion};
+use super::{Entry, Node, Scalar, Value};
 
 /// A value and where it stands.
 #[derive(Clone)]
-pub(super) struct Spot<'a> {
-    pub(super) place: Place,
+pub struct Spot<'a> {
+    /// Where.
+    pub place: Place,
     node: &'a Node,
 }
 
 /// The fields of a map.
-pub(super) struct Fields<'a> {
-    pub(super) place: Place,
+pub struct Fields<'a> {
+    /// Where the map stands.
+    pub place: Place,
     entries: &'a [Entry],
 }
 
 impl<'a> Spot<'a> {
     /// The whole document.
-    pub(super) fn root(node: &'a Node) -> Self {
+    pub fn root(node: &'a Node) -> Self {
         Self { place: Place { path: String::new(), line: node.line.map(|_| 1) }, node }
     }
 
+    /// One of several documents: what is wrong with it as a whole is wrong where it starts.
+    #[must_use]
+    pub fn document(node: &'a Node) -> Self {
+        Self { place: Place { path: String::new(), line: node.line }, node }
+    }
+
+    /// The value itself.
+    #[must_use]
+    pub fn node(&self) -> &'a Node {
+        self.node
+    }
+
     /// The same value under another path, where a name says more than a position.
-    pub(super) fn renamed(mut self, path: String) -> Self {
+    pub fn renamed(mut self, path: String) -> Self {
         self.place.path = path;
         self
     }
 
     /// Whether nothing is written here, or an empty map or list.
-    pub(super) fn is_empty(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         match &self.node.value {
             Value::Map(entries) => entries.is_empty(),
             Value::List(items) => items.is_empty(),
@@ -42,7 +58,7 @@ impl<'a> Spot<'a> {
     }
 
     /// A map that may have the `known` fields. Others, and repeated ones, are reported.
-    pub(super) fn fields(self, known: &[&str], problems: &mut Problems) -> Option<Fields<'a>> {
+    pub fn fields(self, known: &[&str], problems: &mut Problems) -> Option<Fields<'a>> {
         let Value::Map(entries) = &self.node.value else {
             self.expected("a map", problems);
             return None;
@@ -68,7 +84,7 @@ impl<'a> Spot<'a> {
     }
 
     /// The items of a list. Items that are null are reported.
-    pub(super) fn items(self, problems: &mut Problems) -> Vec<Spot<'a>> {
+    pub fn items(self, problems: &mut Problems) -> Vec<Spot<'a>> {
         let Value::List(items) = &self.node.value else {
             self.expected("a list", problems);
             return Vec::new();
@@ -84,7 +100,7 @@ impl<'a> Spot<'a> {
     }
 
     /// A text.
-    pub(super) fn text(&self, problems: &mut Problems) -> Option<&'a str> {
+    pub fn text(&self, problems: &mut Problems) -> Option<&'a str> {
         match &self.node.value {
             Value::Scalar(scalar) if scalar.is_text() => Some(&scalar.text),
             Value::Scalar(_) => {
@@ -99,7 +115,7 @@ impl<'a> Spot<'a> {
     }
 
     /// One of the `known` words.
-    pub(super) fn word<T: Copy>(&self, known: &[(&str, T)], problems: &mut Problems) -> Option<T> {
+    pub fn word<T: Copy>(&self, known: &[(&str, T)], problems: &mut Problems) -> Option<T> {
         let text = self.text(problems)?;
         if let Some((_, value)) = known.iter().find(|(word, _)| *word == text) {
             return Some(*value);
@@ -118,7 +134,7 @@ impl<'a> Spot<'a> {
     }
 
     /// A truth value.
-    pub(super) fn boolean(&self, problems: &mut Problems) -> Option<bool> {
+    pub fn boolean(&self, problems: &mut Problems) -> Option<bool> {
         let found = match self.plain() {
             Some("true" | "True" | "TRUE") => Some(true),
             Some("false" | "False" | "FALSE") => Some(false),
@@ -131,11 +147,7 @@ impl<'a> Spot<'a> {
     }
 
     /// An integer within a range.
-    pub(super) fn integer(
-        &self,
-        range: RangeInclusive<i64>,
-        problems: &mut Problems,
-    ) -> Option<i64> {
+    pub fn integer(&self, range: RangeInclusive<i64>, problems: &mut Problems) -> Option<i64> {
         let found = self.plain().filter(|text| is_integer(text));
         let found = found.and_then(|text| text.parse().ok()).filter(|found| range.contains(found));
         if found.is_none() {
@@ -150,7 +162,7 @@ impl<'a> Spot<'a> {
     }
 
     /// A number that may have a fraction.
-    pub(super) fn number(&self, problems: &mut Problems) -> Option<f64> {
+    pub fn number(&self, problems: &mut Problems) -> Option<f64> {
         let found = self.plain().filter(|text| is_number(text));
         let found = found.and_then(|text| text.parse::<f64>().ok()).filter(|n| n.is_finite());
         if found.is_none() {
@@ -160,12 +172,12 @@ impl<'a> Spot<'a> {
     }
 
     /// Reports that something else was expected.
-    pub(super) fn expected(&self, wanted: &str, problems: &mut Problems) {
+    pub fn expected(&self, wanted: &str, problems: &mut Problems) {
         problems.report(&self.place, format!("expected {wanted}, found {}", self.describe()));
     }
 
     /// The value in a message, cut to a readable length.
-    pub(super) fn describe(&self) -> String {
+    pub fn describe(&self) -> String {
         match &self.node.value {
             Value::Map(_) => "a map".into(),
             Value::List(_) => "a list".into(),
@@ -185,14 +197,14 @@ impl<'a> Spot<'a> {
 
 impl<'a> Fields<'a> {
     /// The value of a field. A field that is null counts as absent, as in the API.
-    pub(super) fn get(&self, name: &str) -> Option<Spot<'a>> {
+    pub fn get(&self, name: &str) -> Option<Spot<'a>> {
         let entry = self.entries.iter().find(|entry| entry.key == name)?;
         let is_null = matches!(entry.node.value, Value::Null);
         (!is_null).then(|| Spot { place: self.place_of(entry), node: &entry.node })
     }
 
     /// The value of a field that must be there.
-    pub(super) fn required(&self, name: &str, problems: &mut Problems) -> Option<Spot<'a>> {
+    pub fn required(&self, name: &str, problems: &mut Problems) -> Option<Spot<'a>> {
         let found = self.get(name);
         if found.is_none() {
             problems.report(&self.place_at(name), "required, but missing");
@@ -201,7 +213,7 @@ impl<'a> Fields<'a> {
     }
 
     /// Where a field stands or, if it is absent, where it belongs.
-    pub(super) fn place_at(&self, name: &str) -> Place {
+    pub fn place_at(&self, name: &str) -> Place {
         match self.entries.iter().find(|entry| entry.key == name) {
             Some(entry) => self.place_of(entry),
             None => Place { path: joined(&self.place.path, name), line: self.place.line },
@@ -209,17 +221,17 @@ impl<'a> Fields<'a> {
     }
 
     /// A text; absent reads as empty.
-    pub(super) fn text(&self, name: &str, problems: &mut Problems) -> &'a str {
+    pub fn text(&self, name: &str, problems: &mut Problems) -> &'a str {
         self.get(name).and_then(|spot| spot.text(problems)).unwrap_or_default()
     }
 
     /// A truth value, if the field is there.
-    pub(super) fn boolean(&self, name: &str, problems: &mut Problems) -> Option<bool> {
+    pub fn boolean(&self, name: &str, problems: &mut Problems) -> Option<bool> {
         self.get(name)?.boolean(problems)
     }
 
     /// An integer within a range, if the field is there.
-    pub(super) fn integer(
+    pub fn integer(
         &self,
         name: &str,
         range: RangeInclusive<i64>,
@@ -229,7 +241,7 @@ impl<'a> Fields<'a> {
     }
 
     /// The items of a list; absent reads as empty.
-    pub(super) fn items(&self, name: &str, problems: &mut Problems) -> Vec<Spot<'a>> {
+    pub fn items(&self, name: &str, problems: &mut Problems) -> Vec<Spot<'a>> {
         self.get(name).map_or_else(Vec::new, |spot| spot.items(problems))
     }
 
@@ -239,6 +251,22 @@ impl<'a> Fields<'a> {
 }
 
 impl Scalar {
+    pub(super) fn to_json(&self) -> Json {
+        if self.is_text() {
+            return Json::String(self.text.clone());
+        }
+        let text = &*self.text;
+        let integer = || text.parse::<i64>().map(Json::from).ok();
+        let natural = || text.parse::<u64>().map(Json::from).ok();
+        let integer = is_integer(text).then(|| integer().or_else(natural)).flatten();
+        let number = || text.parse::<f64>().ok().and_then(Number::from_f64).map(Json::Number);
+        integer.or_else(number).unwrap_or_else(|| match &*text.to_ascii_lowercase() {
+            "true" => Json::Bool(true),
+            "false" => Json::Bool(false),
+            _ => Json::String(self.text.clone()),
+        })
+    }
+
     /// Neither a number nor a truth value.
     fn is_text(&self) -> bool {
         let is_boolean = || matches!(&*self.text.to_ascii_lowercase(), "true" | "false");
@@ -247,7 +275,7 @@ impl Scalar {
 }
 
 /// A value in a message: in quotes, with what cannot be seen escaped, and not too long.
-pub(super) fn quoted(text: &str) -> String {
+pub fn quoted(text: &str) -> String {
     format!("{:?}", shortened(text))
 }
 

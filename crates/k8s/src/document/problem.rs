@@ -1,10 +1,10 @@
-//! What is wrong with a configuration, and where.
+//! What is wrong with a document, and where.
 
 use std::fmt;
 
-/// Everything that is wrong with a configuration, in the order of the file.
+/// Everything that is wrong with a document, in the order of the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ConfigError {
+pub struct DocumentError {
     /// Never empty: without a problem there is no error.
     problems: Vec<Problem>,
 }
@@ -14,13 +14,13 @@ pub struct ConfigError {
 pub struct Problem {
     /// The field, such as `profiles[0].schedulerName`; empty when it is the file as a whole.
     pub path: String,
-    /// The line, counted from 1; none when the configuration did not come from a text.
+    /// The line, counted from 1; none when the document did not come from a text.
     pub line: Option<usize>,
     /// The value found and what was expected.
     pub message: String,
 }
 
-impl ConfigError {
+impl DocumentError {
     /// The problems; at least one.
     #[must_use]
     pub fn problems(&self) -> &[Problem] {
@@ -28,15 +28,15 @@ impl ConfigError {
     }
 }
 
-impl From<Problem> for ConfigError {
+impl From<Problem> for DocumentError {
     fn from(problem: Problem) -> Self {
         Self { problems: vec![problem] }
     }
 }
 
-impl std::error::Error for ConfigError {}
+impl std::error::Error for DocumentError {}
 
-impl fmt::Display for ConfigError {
+impl fmt::Display for DocumentError {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (at, problem) in self.problems.iter().enumerate() {
             let separator = if at == 0 { "" } else { "\n" };
@@ -60,52 +60,65 @@ impl fmt::Display for Problem {
 
 /// Where a value stands.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Place {
-    pub(super) path: String,
-    pub(super) line: Option<usize>,
+pub struct Place {
+    /// The field; empty for the document as a whole.
+    pub path: String,
+    /// The line, if there are lines.
+    pub line: Option<usize>,
 }
 
 impl Place {
     /// The file as a whole.
-    pub(super) fn file() -> Self {
+    #[must_use]
+    pub fn file() -> Self {
         Self { path: String::new(), line: None }
     }
 
     /// Something that is wrong here.
-    pub(super) fn problem(self, message: String) -> Problem {
+    #[must_use]
+    pub fn problem(self, message: String) -> Problem {
         Problem { path: self.path, line: self.line, message }
     }
 }
 
 /// Problems found so far. Reading goes on after each, so that one run names them all.
 #[derive(Default)]
-pub(super) struct Problems(Vec<Problem>);
+pub struct Problems(Vec<Problem>);
 
 impl Problems {
     /// Notes that something is wrong at a place.
-    pub(super) fn report(&mut self, place: &Place, message: impl Into<String>) {
+    pub fn report(&mut self, place: &Place, message: impl Into<String>) {
         self.0.push(place.clone().problem(message.into()));
     }
 
+    /// Takes over what is wrong with a part that was read by itself.
+    pub fn take(&mut self, error: DocumentError) {
+        self.0.extend(error.problems);
+    }
+
     /// How many there are.
-    pub(super) fn count(&self) -> usize {
+    #[must_use]
+    pub fn count(&self) -> usize {
         self.0.len()
     }
 
     /// `value` when nothing was wrong.
-    pub(super) fn or_value<T>(self, value: T) -> Result<T, ConfigError> {
+    ///
+    /// # Errors
+    /// When anything was reported.
+    pub fn or_value<T>(self, value: T) -> Result<T, DocumentError> {
         if self.0.is_empty() {
             return Ok(value);
         }
         let mut problems = self.0;
         // Checks that compare fields run after those that read them; readers think in lines.
         problems.sort_by_key(|problem| problem.line);
-        Err(ConfigError { problems })
+        Err(DocumentError { problems })
     }
 }
 
 /// `; did you mean "X"?` with the nearest of the known words, or nothing when none is near.
-pub(super) fn suggestion<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> String {
+pub fn suggestion<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> String {
     match nearest(word, known) {
         Some(near) => format!("; did you mean {near:?}?"),
         None => String::new(),
@@ -183,7 +196,7 @@ mod tests {
         problems.report(&at("a", Some(3)), "first");
         let error = problems.or_value(()).expect_err("two problems");
         assert_eq!(error.to_string(), "line 3: a: first\nline 7: b: second");
-        let error = ConfigError::from(Place::file().problem("the file is empty".into()));
+        let error = DocumentError::from(Place::file().problem("the file is empty".into()));
         assert_eq!(error.to_string(), "the file is empty");
     }
 }
