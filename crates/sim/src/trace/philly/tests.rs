@@ -116,7 +116,7 @@ fn bad_files_are_refused_with_their_place() {
     let nodes = [
         (String::new(), "n.yaml: expected Nodes, found none".to_owned()),
         ("a: [1\n".into(), "n.yaml:2: not valid YAML: ".into()),
-        ("a: 1\na: 2\n".into(), "n.yaml:2: the key \"a\" is there twice".into()),
+        ("a: 1\na: 2\n".into(), "n.yaml:2: key \"a\" is given twice".into()),
         ("kind: Pod\n".into(), "n.yaml:1: kind: expected Node, found \"Pod\"".into()),
         (
             "# none\n---\n---\nkind: Pod\n".into(),
