@@ -405,6 +405,11 @@ impl Run {
         &self.world
     }
 
+    #[cfg(test)]
+    pub(crate) fn sabotage(&mut self, saboteur: Box<dyn crate::swarm::Saboteur>) {
+        self.saboteur = Some(saboteur);
+    }
+
     pub(crate) fn tally(&self) -> &Tally {
         &self.tally
     }

@@ -150,4 +150,25 @@ pub(crate) trait Saboteur {
     ) -> Vec<(Box<str>, Box<str>)> {
         vec![(uid.into(), node.into())]
     }
+
+    /// Whether a binding is sent at all.
+    fn is_sent(&mut self) -> bool {
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn some_seeds_keep_all_rules_and_replay() {
+        let count: u64 = std::env::var("SEEDS").map_or(8, |n| n.parse().unwrap());
+        let first: u64 = std::env::var("FIRST").map_or(1, |n| n.parse().unwrap());
+        for seed in first..first + count {
+            let t = std::time::Instant::now();
+            let r = run(&Case::whole(seed));
+            eprintln!("{seed} {:?} {:?}", t.elapsed(), r.map(|p| (p.bindings, p.waits)));
+        }
+    }
 }

@@ -252,3 +252,6 @@ fn room(spec: &PodSpec, node: &NodeFacts, taken: &Taken<'_>) -> Vec<Objection> {
     }
     lacks
 }
+
+#[cfg(test)]
+mod tests;

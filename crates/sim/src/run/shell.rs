@@ -64,6 +64,10 @@ impl Run {
         let request = Request { replica, pod, node, attempt, backoff: BACKOFF_MIN };
         self.requests.insert(id, request);
         self.world.order(pod, node);
+        #[cfg(test)]
+        if self.saboteur.as_mut().is_some_and(|saboteur| !saboteur.is_sent()) {
+            return;
+        }
         self.send(id);
     }
 

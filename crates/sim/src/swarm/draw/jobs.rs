@@ -12,7 +12,7 @@ use crate::plan::{Ends, Gates, Job};
 use crate::quantities::requests_of;
 
 pub(super) fn draw(dice: &mut Dice, span: Millis, nodes: usize, has_second: bool) -> Vec<Job> {
-    let count = dice.between(1, 16);
+    let count = dice.between(2, 20);
     let nodes = nodes as u64;
     (0..count).map(|number| job(dice, number, span, nodes, has_second)).collect()
 }
@@ -30,7 +30,7 @@ fn job(dice: &mut Dice, number: u64, span: Millis, nodes: u64, has_second: bool)
         spec,
         priority: dice.pick(&[0, 0, 0, -5, 10, 1_000]),
         node: some_node(dice, 6),
-        runs: dice.percent(60).then(|| range(dice, span.0 / 2)),
+        runs: dice.percent(70).then(|| range(dice, span.0 / 3)),
         gates: (is_ours && dice.percent(10)).then(|| gates(dice, span)),
         ends: Ends {
             grace: if dice.percent(50) { range(dice, 30_000) } else { (Millis(0), Millis(0)) },
@@ -64,11 +64,11 @@ fn spec(dice: &mut Dice, nodes: u64, is_ours: bool) -> PodSpec {
     if dice.percent(30) {
         spec.tolerations = tolerations(dice);
     }
-    if dice.percent(15) {
+    if dice.percent(10) {
         let (key, values) = dice.pick(&LABELS);
         spec.node_selector = vec![(key.to_owned(), dice.pick(values).to_owned())];
     }
-    if dice.percent(25) {
+    if dice.percent(18) {
         let count = dice.pick(&[1, 1, 2]);
         spec.required = Some((0..count).map(|_| term(dice, nodes)).collect());
     }
@@ -76,10 +76,10 @@ fn spec(dice: &mut Dice, nodes: u64, is_ours: bool) -> PodSpec {
         let count = dice.between(1, 2);
         spec.preferred = (0..count).map(|_| preference(dice, nodes)).collect();
     }
-    if dice.percent(15) {
+    if dice.percent(10) {
         spec.ports = ports(dice);
     }
-    if dice.percent(6) {
+    if dice.percent(4) {
         // One beyond the last: a node that is not there, and never will be.
         spec.target = Some(name(dice.between(0, nodes)));
     }
@@ -100,15 +100,15 @@ fn spec(dice: &mut Dice, nodes: u64, is_ours: bool) -> PodSpec {
 
 fn requests(dice: &mut Dice) -> Requests<String> {
     let scalars = SCALARS.iter().filter_map(|name| {
-        let amount = dice.pick(&[0, 0, 0, 0, 0, 0, 1, 2]);
+        let amount = if dice.percent(7) { dice.between(1, 2) as i64 } else { 0 };
         (amount > 0).then(|| ((*name).to_owned(), amount))
     });
     let mut scalars: Vec<(String, i64)> = scalars.collect();
     scalars.sort();
     requests_of(Amounts {
-        cpu: dice.pick(&[0, 100, 250, 500, 1_000, 3_000]),
-        memory: dice.pick(&[0, 64, 128, 512, 2_048]) * MIB,
-        ephemeral: dice.pick(&[0, 0, 0, 256, 2_048]) * MIB,
+        cpu: dice.pick(&[0, 100, 250, 500, 1_000, 2_000]),
+        memory: dice.pick(&[0, 64, 128, 256, 1_024]) * MIB,
+        ephemeral: dice.pick(&[0, 0, 0, 0, 128, 1_024]) * MIB,
         scalars: scalars.into(),
     })
 }

@@ -8,21 +8,23 @@ use crate::plan::{Fate, NodePlan};
 
 pub(super) fn draw(dice: &mut Dice, span: Millis) -> Vec<NodePlan> {
     let count = few(dice, 40);
-    (0..count).map(|number| node(dice, number, span)).collect()
+    // In some worlds most pods fit, in others most have to wait.
+    let size = dice.pick(&[1, 2, 4, 8]);
+    (0..count).map(|number| node(dice, number, size, span)).collect()
 }
 
 pub(super) fn name(number: u64) -> String {
     format!("n{number}")
 }
 
-fn node(dice: &mut Dice, number: u64, span: Millis) -> NodePlan {
+fn node(dice: &mut Dice, number: u64, size: i64, span: Millis) -> NodePlan {
     let facts = NodeFacts {
         name: name(number),
         labels: labels(dice),
         taints: taints(dice),
         is_closed: dice.percent(8),
-        allocatable: allocatable(dice),
-        pods_max: dice.pick(&[1, 3, 8, 30, 110, 110]),
+        allocatable: allocatable(dice, size),
+        pods_max: dice.pick(&[1, 3, 8, 110]) * size,
         images: images(dice),
         features: features(dice),
     };
@@ -31,12 +33,12 @@ fn node(dice: &mut Dice, number: u64, span: Millis) -> NodePlan {
     let mut at = joins;
     for _ in 0..dice.pick(&[0, 0, 1, 2, 4, 8]) {
         at = dice.between(at, span.0);
-        plan.fates.push((Time(at), fate(dice)));
+        plan.fates.push((Time(at), fate(dice, size)));
     }
     plan
 }
 
-fn fate(dice: &mut Dice) -> Fate {
+fn fate(dice: &mut Dice, size: i64) -> Fate {
     match dice.between(0, 15) {
         0 | 1 => Fate::Closes,
         2 | 3 => Fate::Opens,
@@ -45,8 +47,8 @@ fn fate(dice: &mut Dice) -> Fate {
         6 | 7 => Fate::Dies,
         8 | 9 => Fate::Returns,
         10 | 11 => {
-            let (allocatable, pods_max) = (allocatable(dice), dice.pick(&[0, 1, 4, 16, 110]));
-            Fate::Resizes { allocatable, pods_max }
+            let pods_max = dice.pick(&[0, 1, 4, 16, 110]) * size;
+            Fate::Resizes { allocatable: allocatable(dice, size), pods_max }
         }
         12 | 13 => Fate::Taints(taints(dice)),
         _ => Fate::Labels(labels(dice)),
@@ -66,7 +68,7 @@ fn labels(dice: &mut Dice) -> Vec<(String, String)> {
 fn taints(dice: &mut Dice) -> Vec<Taint<String>> {
     let mut taints = Vec::new();
     for key in TAINTS {
-        if dice.percent(12) {
+        if dice.percent(10) {
             let value = dice.pick(&["", "yes"]).to_owned();
             let effects = [Effect::NoSchedule, Effect::NoExecute, Effect::PreferNoSchedule];
             taints.push(Taint { key: key.to_owned(), value, effect: dice.pick(&effects) });
@@ -75,7 +77,7 @@ fn taints(dice: &mut Dice) -> Vec<Taint<String>> {
     taints
 }
 
-fn allocatable(dice: &mut Dice) -> Amounts<String> {
+fn allocatable(dice: &mut Dice, size: i64) -> Amounts<String> {
     let scalars = SCALARS.iter().filter_map(|name| {
         let amount = dice.pick(&[0, 0, 0, 1, 2, 8]);
         (amount > 0).then(|| ((*name).to_owned(), amount))
@@ -83,9 +85,9 @@ fn allocatable(dice: &mut Dice) -> Amounts<String> {
     let mut scalars: Vec<(String, i64)> = scalars.collect();
     scalars.sort();
     Amounts {
-        cpu: dice.pick(&[500, 1_000, 2_000, 4_000, 16_000]),
-        memory: dice.pick(&[256, 1_024, 4_096, 65_536]) * MIB,
-        ephemeral: dice.pick(&[0, 1_024, 10_240]) * MIB,
+        cpu: dice.pick(&[500, 1_000, 2_000, 4_000, 8_000]) * size,
+        memory: dice.pick(&[512, 1_024, 4_096, 16_384]) * MIB * size,
+        ephemeral: dice.pick(&[512, 2_048, 10_240]) * MIB * size,
         scalars: scalars.into(),
     }
 }
