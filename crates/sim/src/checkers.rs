@@ -107,7 +107,10 @@ impl fmt::Display for Violation {
                 write!(out, "pod {pod} is parked, but node {node} takes it: nobody woke it")
             }
             Self::Miscounted { node, resource, counted, taken } => {
-                write!(out, "{counted} of {resource} is counted on node {node}, but its pods take {taken}")
+                write!(
+                    out,
+                    "{counted} of {resource} is counted on node {node}, but its pods take {taken}"
+                )
             }
             Self::Untrue { pod, text } => write!(out, "pod {pod} was told {text}"),
         }
@@ -126,8 +129,7 @@ pub(crate) fn check_binding(ledger: &Ledger, uid: &str, node: &str) -> Result<()
         return Err(Violation::NotWaiting { pod: pod(), node: node.to_owned(), state });
     }
     let found = ledger.node(node);
-    let (node, place) =
-        found.ok_or_else(|| Violation::Unknown { name: format!("node {node}") })?;
+    let (node, place) = found.ok_or_else(|| Violation::Unknown { name: format!("node {node}") })?;
     let wrong = |why| Violation::WrongNode { pod: pod(), node: node.name.clone(), why };
     if !facts.spec.needs.is_empty() {
         return Err(wrong("it asks for something that is not supported"));
@@ -137,7 +139,8 @@ pub(crate) fn check_binding(ledger: &Ledger, uid: &str, node: &str) -> Result<()
     }
     let objections = rules::objections(&facts.spec, node, &place.taken());
     let Some(objection) = objections.into_iter().next() else { return Ok(()) };
-    let lacks = |resource| Violation::OverCapacity { pod: pod(), node: node.name.clone(), resource };
+    let lacks =
+        |resource| Violation::OverCapacity { pod: pod(), node: node.name.clone(), resource };
     Err(match objection {
         Objection::NotNamed => wrong("it is for another node"),
         Objection::Closed => wrong("the node is closed"),

@@ -61,8 +61,9 @@ impl Happened {
         self.rejected += rejected;
         self.deleted += deleted;
         self.resized += resized;
-        let Self { nodes_lost, nodes_changed, refused, lost, unanswered, cuts, leaders_lost, .. } =
-            other;
+        let Self {
+            nodes_lost, nodes_changed, refused, lost, unanswered, cuts, leaders_lost, ..
+        } = other;
         self.nodes_lost += nodes_lost;
         self.nodes_changed += nodes_changed;
         self.refused += refused;

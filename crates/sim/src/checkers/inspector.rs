@@ -113,10 +113,7 @@ fn check_counts(ledger: &Ledger, scheduler: &Scheduler) -> Result<(), Violation>
 }
 
 /// Every pod that waits is known and will have its turn. Returns those that are parked.
-fn check_waiting<'a>(
-    ledger: &'a Ledger,
-    scheduler: &Scheduler,
-) -> Result<Vec<&'a str>, Violation> {
+fn check_waiting<'a>(ledger: &'a Ledger, scheduler: &Scheduler) -> Result<Vec<&'a str>, Violation> {
     let catalog = scheduler.catalog();
     let mut parked = Vec::new();
     for (uid, facts) in ledger.waiting() {
@@ -178,9 +175,9 @@ fn check_usage(nodes: &[Looked<'_>], scheduler: &Scheduler) -> Result<(), Violat
 fn numbers(scheduler: &Scheduler) -> BTreeMap<String, ResourceId> {
     let catalog = scheduler.catalog();
     let offered = catalog.nodes().iter().flat_map(|node| &catalog.offer(*node).amounts.scalars);
-    let requested = catalog.pods().flat_map(|pod| {
-        &catalog.class(catalog.pod(pod).class).requests.charge.amounts.scalars
-    });
+    let requested = catalog
+        .pods()
+        .flat_map(|pod| &catalog.class(catalog.pod(pod).class).requests.charge.amounts.scalars);
     let ids: BTreeSet<ResourceId> = offered.chain(requested).map(|(id, _)| *id).collect();
     ids.into_iter().map(|id| (catalog.resource_name(id).to_owned(), id)).collect()
 }

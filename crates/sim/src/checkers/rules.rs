@@ -123,11 +123,7 @@ fn is_named(spec: &PodSpec, node: &str) -> bool {
 // === Taints ===
 
 fn tolerates_closed(spec: &PodSpec) -> bool {
-    let taint = Taint {
-        key: CLOSED.to_owned(),
-        value: String::new(),
-        effect: Effect::NoSchedule,
-    };
+    let taint = Taint { key: CLOSED.to_owned(), value: String::new(), effect: Effect::NoSchedule };
     spec.tolerations.iter().any(|toleration| covers(toleration, &taint))
 }
 

@@ -61,7 +61,9 @@ fn said(told: &Diagnosis, catalog: &Catalog) -> BTreeMap<Why, usize> {
             resource: catalog.resource_name(*resource).to_owned(),
             is_beyond_node: *is_beyond_node,
         }),
-        Reason::Gated(_) | Reason::OtherNode | Reason::AddedAffinity => Why::Strange(reason.clone()),
+        Reason::Gated(_) | Reason::OtherNode | Reason::AddedAffinity => {
+            Why::Strange(reason.clone())
+        }
     };
     let rejection = told.rejection.iter().map(|reason| (why(reason), 0));
     rejection.chain(told.counts.iter().map(|(reason, count)| (why(reason), *count))).collect()

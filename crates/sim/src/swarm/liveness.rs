@@ -69,11 +69,7 @@ fn waiting(run: &Run) -> impl Iterator<Item = &PodRecord> {
 }
 
 /// What the leader was told of a pod that waits.
-fn known<'a>(
-    run: &Run,
-    leader: &'a Replica,
-    pod: &PodRecord,
-) -> Result<&'a PodFacts, Failure> {
+fn known<'a>(run: &Run, leader: &'a Replica, pod: &PodRecord) -> Result<&'a PodFacts, Failure> {
     let known = leader.ledger.pod(&pod.key.uid);
     let stuck = |what: &str| Failure::stuck(run, format!("pod {} waits, and {what}", pod.key.name));
     match known.map(|known| (&known.spot, known.facts())) {
@@ -92,8 +88,8 @@ fn check_waits_rightly(run: &Run, leader: &Replica, pod: &PodRecord) -> Result<(
         return Ok(());
     }
     let mut nodes = leader.ledger.nodes();
-    let takes = nodes
-        .find(|(node, place)| rules::objections(&facts.spec, node, &place.taken()).is_empty());
+    let takes =
+        nodes.find(|(node, place)| rules::objections(&facts.spec, node, &place.taken()).is_empty());
     let Some((node, _)) = takes else { return Ok(()) };
     let text = format!("pod {} waits, but node {} takes it", pod.key.name, node.name);
     Err(Failure::stuck(run, text))

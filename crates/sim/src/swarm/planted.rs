@@ -12,7 +12,8 @@ use crate::world::World;
 fn plan() -> Plan {
     let node = |name: &str| {
         let allocatable = amounts(2_000, 4_096, 0);
-        let facts = NodeFacts { name: name.to_owned(), allocatable, pods_max: 10, ..NodeFacts::default() };
+        let facts =
+            NodeFacts { name: name.to_owned(), allocatable, pods_max: 10, ..NodeFacts::default() };
         NodePlan::new("pool", facts)
     };
     let spec = PodSpec {
@@ -104,9 +105,8 @@ fn a_lost_wake_up_is_caught() {
     plan.nodes.truncate(1);
     plan.nodes[0].facts.is_closed = true;
     plan.nodes[0].fates = vec![(Time(5_000), Fate::Opens)];
-    let bug = Alters(|event: &mut Event| {
-        !matches!(event, Event::NodeApplied(facts) if !facts.is_closed)
-    });
+    let bug =
+        Alters(|event: &mut Event| !matches!(event, Event::NodeApplied(facts) if !facts.is_closed));
     check(&caught(plan, bug), FailureKind::Wrong, "is parked, but node a takes it");
 }
 
@@ -148,9 +148,9 @@ fn a_gate_that_is_never_seen_to_be_lifted_is_caught() {
     let mut plan = plan();
     let lifted_after = Some(Millis(500));
     plan.jobs[0].gates = Some(Gates { names: ["quota".into()].into(), lifted_after });
-    let bug = Alters(|event: &mut Event| {
-        !matches!(event, Event::PodApplied(facts) if facts.gates.is_empty())
-    });
+    let bug = Alters(
+        |event: &mut Event| !matches!(event, Event::PodApplied(facts) if facts.gates.is_empty()),
+    );
     check(&caught(plan, bug), FailureKind::Wrong, "its gates are lifted, and it is kept back");
 }
 
@@ -186,11 +186,7 @@ fn an_untrue_reason_is_caught() {
 fn what_the_shell_may_do_is_not_accused() {
     // A refusal is a refusal, whatever the world thinks of it: nothing is planted here.
     let mut plan = plan();
-    plan.faults = Faults {
-        refused_percent: 30,
-        lost_percent: 30,
-        unanswered_percent: 30,
-        ..Faults::NONE
-    };
+    plan.faults =
+        Faults { refused_percent: 30, lost_percent: 30, unanswered_percent: 30, ..Faults::NONE };
     assert_eq!(run(plan, Alters(|_: &mut Event| true)), Ok(()));
 }

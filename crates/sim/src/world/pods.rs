@@ -44,7 +44,11 @@ impl World {
     pub(super) fn charge(&self, pod: PodAt) -> Amounts<String> {
         let record = &self.pods[pod.0];
         let amounts = &self.jobs[record.job.0].spec.requests.charge.amounts;
-        if record.size_percent == 100 { amounts.clone() } else { part(amounts, record.size_percent) }
+        if record.size_percent == 100 {
+            amounts.clone()
+        } else {
+            part(amounts, record.size_percent)
+        }
     }
 
     pub(super) fn publish_pod(&mut self, pod: PodAt) {

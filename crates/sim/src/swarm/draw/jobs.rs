@@ -20,9 +20,8 @@ pub(super) fn draw(dice: &mut Dice, span: Millis, nodes: usize, has_second: bool
 fn job(dice: &mut Dice, number: u64, span: Millis, nodes: u64, has_second: bool) -> Job {
     let is_ours = !(has_second && dice.percent(25));
     let spec = spec(dice, nodes, is_ours);
-    let some_node = |dice: &mut Dice, percent: u64| {
-        dice.percent(percent).then(|| name(dice.between(0, nodes)))
-    };
+    let some_node =
+        |dice: &mut Dice, percent: u64| dice.percent(percent).then(|| name(dice.between(0, nodes)));
     Job {
         name: format!("j{number}"),
         at: Time(if dice.percent(30) { 0 } else { dice.between(0, span.0 * 9 / 10) }),

@@ -66,9 +66,10 @@ fn number(word: &str) -> anyhow::Result<usize> {
 }
 
 fn fate(word: &str) -> anyhow::Result<(usize, usize)> {
-    let parts = word.trim().split_once(':').and_then(|(node, fate)| {
-        Some((node.parse().ok()?, fate.parse().ok()?))
-    });
+    let parts = word
+        .trim()
+        .split_once(':')
+        .and_then(|(node, fate)| Some((node.parse().ok()?, fate.parse().ok()?)));
     parts.ok_or_else(|| anyhow!("{word:?} is not NODE:FATE, two numbers"))
 }
 
