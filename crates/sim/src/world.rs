@@ -179,7 +179,8 @@ impl World {
             name: format!("{name}-{:05}", at.0).into(),
         };
         self.pod_by_uid.insert(key.uid.clone(), at);
-        self.pods.push(PodRecord::new(job, key, is_gated, self.now));
+        let is_nominated = self.jobs[job.0].ends.nominated.is_some();
+        self.pods.push(PodRecord::new(job, key, is_gated, is_nominated, self.now));
         self.waiting += 1;
         self.happened.pods += 1;
         at
@@ -210,10 +211,16 @@ impl World {
         self.happened.refused += 1;
     }
 
-    /// Takes note of why a pod has to wait.
+    /// Writes down why a pod has to wait, where watches see it if it is another reason than before.
     pub(crate) fn explain(&mut self, pod: PodAt, why: Arc<Diagnosis>) {
-        self.pods[pod.0].condition = Some(why);
-        self.pods[pod.0].told = Some(self.now);
+        let record = &mut self.pods[pod.0];
+        record.told = Some(self.now);
+        record.is_nominated &= !why.ends_nomination();
+        let is_news = record.condition.as_ref() != Some(&why);
+        record.condition = Some(why);
+        if is_news && !record.is_gone {
+            self.publish_pod(pod);
+        }
     }
 
     /// Forgets what a scheduler that is gone was about to do, and what it said: its reasons speak

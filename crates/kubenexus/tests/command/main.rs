@@ -5,4 +5,5 @@ mod demo;
 mod fuzz;
 mod help;
 mod runner;
+mod swarm;
 mod verdict;

@@ -24,7 +24,7 @@ impl World {
             priority: job.priority,
             gates: self.gates(pod).cloned().unwrap_or_default(),
             is_preempting: true,
-            nominated: if node.is_none() { job.ends.nominated.clone() } else { None },
+            nominated: job.ends.nominated.clone().filter(|_| record.is_nominated && node.is_none()),
             node,
             is_finished: record.phase.is_over(),
             is_terminating: record.is_terminating,

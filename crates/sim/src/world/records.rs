@@ -88,6 +88,8 @@ pub(crate) struct PodRecord {
     /// The node that the API names for it, also when it has ended.
     pub(crate) bound: Option<NodeAt>,
     pub(crate) is_gated: bool,
+    /// Whether the node that its job proposes is still proposed.
+    pub(super) is_nominated: bool,
     /// Whether it is being deleted.
     pub(crate) is_terminating: bool,
     /// Whether the API does not know it any more.
@@ -107,13 +109,20 @@ pub(crate) struct PodRecord {
 }
 
 impl PodRecord {
-    pub(super) fn new(job: JobAt, key: PodKey, is_gated: bool, now: Time) -> Self {
+    pub(super) fn new(
+        job: JobAt,
+        key: PodKey,
+        is_gated: bool,
+        is_nominated: bool,
+        now: Time,
+    ) -> Self {
         Self {
             job,
             key,
             phase: Phase::Waiting,
             bound: None,
             is_gated,
+            is_nominated,
             is_terminating: false,
             is_gone: false,
             size_percent: 100,

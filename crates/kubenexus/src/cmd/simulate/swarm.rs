@@ -51,6 +51,9 @@ pub(crate) struct SwarmArgs {
     seed: Option<u64>,
     #[command(flatten)]
     only: OnlyArgs,
+    /// Panic in the middle of it, to show what a crash looks like
+    #[arg(long, hide = true, requires = "swarm")]
+    crash: bool,
 }
 
 impl SwarmArgs {
@@ -63,13 +66,14 @@ impl SwarmArgs {
 /// Runs the swarm.
 pub(crate) fn run(args: &SwarmArgs) -> anyhow::Result<ExitCode> {
     crash::watch();
-    let Some(seed) = args.seed else { return Ok(run_many(args.first, args.seeds)) };
+    let Some(seed) = args.seed else { return Ok(run_many(args)) };
     let case = Case { seed, only: args.only.parse()? };
     if args.only.is_shrunk() {
         return Ok(shrink_apart(&case));
     }
     print!("seed {seed}: {}", case.describe());
     crash::note(&case);
+    assert!(!args.crash, "this crash was asked for");
     match swarm::run_twice(&case) {
         Ok(passed) => {
             println!("decisions: {:016x}", passed.hash);
@@ -83,7 +87,8 @@ pub(crate) fn run(args: &SwarmArgs) -> anyhow::Result<ExitCode> {
     }
 }
 
-fn run_many(first: u64, seeds: u64) -> ExitCode {
+fn run_many(args: &SwarmArgs) -> ExitCode {
+    let &SwarmArgs { first, seeds, crash, .. } = args;
     let start = Instant::now();
     let bar = if std::io::stderr().is_terminal() { bar(seeds) } else { ProgressBar::hidden() };
     let next = AtomicU64::new(0);
@@ -99,6 +104,7 @@ fn run_many(first: u64, seeds: u64) -> ExitCode {
                     }
                     let case = Case::whole(first.wrapping_add(number));
                     crash::note(&case);
+                    assert!(!crash, "this crash was asked for");
                     let is_twice = number.is_multiple_of(TWICE_EVERY);
                     let result = if is_twice { swarm::run_twice(&case) } else { swarm::run(&case) };
                     let mut results = results.lock().expect("nobody panics and goes on");
