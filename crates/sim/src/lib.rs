@@ -26,6 +26,6 @@ mod world;
 pub use checkers::Violation;
 pub use demo::Demo;
 pub use happened::Happened;
-pub use plan::{Ends, Fate, Faults, Gates, Job, NodePlan, Plan};
+pub use plan::{Fate, Faults, Gates, Job, Life, NodePlan, Plan};
 pub use report::{Placement, PodCounts, PoolReport, Report, Share, TenantReport, WaitingReport};
 pub use run::{Progress, Run};

@@ -127,13 +127,13 @@ pub struct Job {
     pub runs: Option<(Millis, Millis)>,
     /// The scheduling gates of its pods, and how long after its arrival they are lifted.
     pub gates: Option<Gates>,
-    /// How its pods end.
-    pub ends: Ends,
+    /// What else becomes of its pods.
+    pub life: Life,
 }
 
-/// How pods of a job end, beyond running for their time.
+/// What becomes of the pods of a job beside running for their time. The default is nothing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Ends {
+pub struct Life {
     /// How long pods that are deleted or evicted take to end, at least and at most.
     pub grace: (Millis, Millis),
     /// When they are deleted for good, counted from their arrival, at least and at most.
@@ -143,6 +143,8 @@ pub struct Ends {
     /// When their requests change in place, counted from their binding, and to what part of a
     /// hundred.
     pub resized: Option<(Millis, i64)>,
+    /// When their owner lets them tolerate every taint, counted from their arrival.
+    pub tolerant_after: Option<Millis>,
     /// The node that is proposed for them.
     pub nominated: Option<String>,
 }

@@ -1,8 +1,8 @@
 //! Runs schedulers in the world: from one happening to the next, until the time is over.
 //!
 //! ```text
-//!  world ── changes ──▶ watches ── events ──▶ replicas ── decisions ──▶ shell ── requests ──▶ world
-//!                     (delay, cuts)      engine and ledger         (loss, refusal, silence)
+//!  world ─ changes ─▶ watches ─ events ─▶ replicas ─ decisions ─▶ shell ─ requests ─▶ world
+//!                   (delay, cuts)     engine and ledger      (loss, refusal, silence)
 //! ```
 //!
 //! The engine is the real one, and is not changed for this in any way.

@@ -26,6 +26,9 @@ pub(crate) use bindings::{Answer, Whereabouts};
 use happenings::Happening;
 pub(crate) use records::{JobAt, NodeAt, NodeRecord, Phase, PodAt, PodRecord};
 
+/// Names of scheduling gates.
+type GateNames = Box<[Box<str>]>;
+
 /// What a watch is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Kind {
@@ -88,7 +91,7 @@ impl World {
         let resizes = |(_, fate): &(Time, Fate)| matches!(fate, Fate::Resizes { .. });
         let can_overflow = faults.second_scheduler.is_some()
             || nodes.iter().any(|plan| plan.fates.iter().any(resizes))
-            || jobs.iter().any(|job| job.ends.resized.is_some());
+            || jobs.iter().any(|job| job.life.resized.is_some());
         let mut world = Self {
             now: Time::default(),
             dice: Dice::new(seed, Stream::World),
@@ -179,7 +182,7 @@ impl World {
             name: format!("{name}-{:05}", at.0).into(),
         };
         self.pod_by_uid.insert(key.uid.clone(), at);
-        let is_nominated = self.jobs[job.0].ends.nominated.is_some();
+        let is_nominated = self.jobs[job.0].life.nominated.is_some();
         self.pods.push(PodRecord::new(job, key, is_gated, is_nominated, self.now));
         self.waiting += 1;
         self.happened.pods += 1;
@@ -269,7 +272,7 @@ impl World {
     }
 
     /// The scheduling gates that keep a pod back, if there are any.
-    pub(crate) fn gates(&self, pod: PodAt) -> Option<&Box<[Box<str>]>> {
+    pub(crate) fn gates(&self, pod: PodAt) -> Option<&GateNames> {
         let record = &self.pods[pod.0];
         let gates = self.jobs[record.job.0].gates.as_ref().filter(|_| record.is_gated);
         gates.map(|gates| &gates.names)

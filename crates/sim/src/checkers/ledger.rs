@@ -109,11 +109,9 @@ impl Ledger {
             Event::PodApplied(facts) => self.apply_pod(facts, event),
             Event::PodDeleted(uid) => self.forget(uid),
             Event::Reset(Present::Nodes(names)) => {
-                let gone = |(name, place): &(&Box<str>, &Place)| {
-                    place.object.is_some() && !names.contains(*name)
-                };
-                let gone: Vec<Box<str>> =
-                    self.nodes.iter().filter(gone).map(|(name, _)| name.clone()).collect();
+                let there = self.nodes.iter().filter(|(_, place)| place.object.is_some());
+                let gone = there.map(|(name, _)| name).filter(|name| !names.contains(*name));
+                let gone: Vec<Box<str>> = gone.cloned().collect();
                 gone.iter().for_each(|name| self.delete_node(name));
             }
             Event::Reset(Present::Pods(uids)) => {
@@ -243,15 +241,13 @@ impl Ledger {
 
     /// Whether a pod on a node may keep pods of this spec away.
     pub(crate) fn is_repelled(&self, spec: &PodSpec) -> bool {
-        let repels = |uid: &Box<str>| {
-            let other = &self.pods.get(uid).expect("a repelling pod is known").facts().spec;
-            match other.repels {
-                None => false,
-                Some(Repels::OwnNamespace) => other.namespace == spec.namespace,
-                Some(Repels::AnyNamespace) => true,
-            }
-        };
-        self.repelling.iter().any(repels)
+        let known = self.repelling.iter().filter_map(|uid| self.pods.get(uid));
+        let mut others = known.map(|known| &known.facts().spec);
+        others.any(|other| match other.repels {
+            None => false,
+            Some(Repels::OwnNamespace) => other.namespace == spec.namespace,
+            Some(Repels::AnyNamespace) => true,
+        })
     }
 
     /// Whether nothing but a missing node keeps a pod from being placed.

@@ -84,11 +84,16 @@ fn so(ledger: &Ledger, facts: &PodFacts) -> BTreeMap<Why, usize> {
     {
         return only(Why::NoneNamed);
     }
-    if let Some(need) = spec.needs.first() {
+    // Whoever guards claims is asked after whoever guards closeness.
+    let is_asked_late = |need: &&Need| **need == Need::ResourceClaims;
+    if let Some(need) = spec.needs.iter().find(|need| !is_asked_late(need)) {
         return only(Why::NotSupported(*need));
     }
     if ledger.is_repelled(spec) {
         return only(Why::Repelled);
+    }
+    if let Some(need) = spec.needs.iter().find(is_asked_late) {
+        return only(Why::NotSupported(*need));
     }
     let mut counts = BTreeMap::new();
     for (node, place) in ledger.nodes() {

@@ -238,7 +238,7 @@ fn describe_job(text: &mut String, job: &Job) {
         (!spec.ports.is_empty()).then(|| format!("ports {:?}", spec.ports)),
         (!spec.needs.is_empty()).then(|| format!("needs {:?}", spec.needs)),
         spec.repels.map(|repels| format!("repels {repels:?}")),
-        (job.ends != Default::default()).then(|| format!("{:?}", job.ends)),
+        (job.life != Default::default()).then(|| format!("{:?}", job.life)),
     ];
     for part in said.into_iter().flatten() {
         let _ = write!(text, ", {part}");

@@ -3,7 +3,7 @@
 use model::{Effect, Event, Millis, NodeFacts, PodSpec, Taint, Time};
 
 use super::{Failure, FailureKind, Saboteur, finish};
-use crate::plan::{Ends, Fate, Faults, Gates, Job, NodePlan, Plan};
+use crate::plan::{Fate, Faults, Gates, Job, Life, NodePlan, Plan};
 use crate::quantities::{amounts, requests};
 use crate::run::Run;
 use crate::world::World;
@@ -31,7 +31,7 @@ fn plan() -> Plan {
         node: None,
         runs: None,
         gates: None,
-        ends: Ends::default(),
+        life: Life::default(),
     };
     Plan {
         seed: 1,
@@ -157,7 +157,7 @@ fn a_gate_that_is_never_seen_to_be_lifted_is_caught() {
 #[test]
 fn usage_that_is_not_given_back_is_caught() {
     let mut plan = plan();
-    plan.jobs[0].ends.resized = Some((Millis(2_000), 50));
+    plan.jobs[0].life.resized = Some((Millis(2_000), 50));
     let mut seen = 0;
     let bug = Alters(move |event: &mut Event| {
         let is_bound = matches!(event, Event::PodApplied(facts) if facts.node.is_some());

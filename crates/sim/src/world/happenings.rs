@@ -15,6 +15,8 @@ pub(super) enum Happening {
     /// Its node takes a look at it.
     PodReachesNode(PodAt),
     PodResizes(PodAt),
+    /// Its owner lets it tolerate every taint.
+    PodTolerates(PodAt),
     PodEnds(PodAt),
     /// Its owner does not want it any more.
     OwnerDeletes(PodAt),
@@ -37,6 +39,7 @@ impl Happening {
             | Self::NodeMeets(..)
             | Self::JobArrives(_)
             | Self::PodResizes(_)
+            | Self::PodTolerates(_)
             | Self::PodEnds(_)
             | Self::OwnerDeletes(_)
             | Self::SecondSchedulerBinds(_) => false,
@@ -53,6 +56,7 @@ impl World {
             Happening::GateLifted(pod) => self.lift_gate(pod),
             Happening::PodReachesNode(pod) => self.pod_reaches_node(pod),
             Happening::PodResizes(pod) => self.pod_resizes(pod),
+            Happening::PodTolerates(pod) => self.pod_tolerates(pod),
             Happening::PodEnds(pod) => self.pod_ends(pod),
             Happening::OwnerDeletes(pod) => self.owner_deletes(pod),
             Happening::PodGone(pod) => self.remove(pod),
@@ -81,7 +85,7 @@ impl World {
     }
 
     fn job_arrives(&mut self, job: JobAt) {
-        let Job { pods, node, gates, ends, .. } = self.jobs[job.0].clone();
+        let Job { pods, node, gates, life, .. } = self.jobs[job.0].clone();
         let node = node.and_then(|name| self.find_node(&name));
         let lifted_after = gates.as_ref().and_then(|gates| gates.lifted_after);
         for _ in 0..pods {
@@ -93,7 +97,10 @@ impl World {
             if let Some(span) = lifted_after {
                 self.agenda.add(self.now + span, Happening::GateLifted(pod));
             }
-            if let Some(range) = ends.deleted_after {
+            if let Some(span) = life.tolerant_after {
+                self.agenda.add(self.now + span, Happening::PodTolerates(pod));
+            }
+            if let Some(range) = life.deleted_after {
                 let at = self.now + self.draw(range);
                 self.agenda.add(at, Happening::OwnerDeletes(pod));
             }

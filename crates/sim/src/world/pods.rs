@@ -1,6 +1,6 @@
 //! The life of a pod: it starts, may change its size, ends, or is sent away.
 
-use model::{Amounts, Event, Millis, PodFacts, PodSpec, Requests};
+use model::{Amounts, Event, Millis, Operator, PodFacts, PodSpec, Requests, Toleration};
 
 use super::happenings::Happening;
 use super::records::{NodeAt, Phase, PodAt};
@@ -24,7 +24,7 @@ impl World {
             priority: job.priority,
             gates: self.gates(pod).cloned().unwrap_or_default(),
             is_preempting: true,
-            nominated: job.ends.nominated.clone().filter(|_| record.is_nominated && node.is_none()),
+            nominated: job.life.nominated.clone().filter(|_| record.is_nominated && node.is_none()),
             node,
             is_finished: record.phase.is_over(),
             is_terminating: record.is_terminating,
@@ -36,6 +36,10 @@ impl World {
         let mut spec = self.job(record.job).spec.clone();
         if record.size_percent != 100 {
             spec.requests = scaled(&spec.requests, record.size_percent);
+        }
+        if record.is_tolerant {
+            let (key, value, effect) = (None, String::new(), None);
+            spec.tolerations.push(Toleration { key, value, operator: Operator::Exists, effect });
         }
         spec
     }
@@ -89,8 +93,8 @@ impl World {
         record.placed = Some(self.now);
         record.condition = None;
         self.placed += 1;
-        let Job { runs, ends, .. } = &self.jobs[record.job.0];
-        let (runs, resized) = (*runs, ends.resized);
+        let Job { runs, life, .. } = &self.jobs[record.job.0];
+        let (runs, resized) = (*runs, life.resized);
         if let Some(range) = runs.filter(|_| !self.is_calm) {
             let at = self.now + self.draw(range);
             self.agenda.add(at, Happening::PodEnds(pod));
@@ -136,7 +140,7 @@ impl World {
     }
 
     pub(super) fn pod_resizes(&mut self, pod: PodAt) {
-        let Some((_, percent)) = self.jobs[self.pods[pod.0].job.0].ends.resized else { return };
+        let Some((_, percent)) = self.jobs[self.pods[pod.0].job.0].life.resized else { return };
         if !matches!(self.pods[pod.0].phase, Phase::Running(_)) {
             return;
         }
@@ -147,12 +151,19 @@ impl World {
         self.publish_pod(pod);
     }
 
+    pub(super) fn pod_tolerates(&mut self, pod: PodAt) {
+        if !self.pods[pod.0].phase.is_over() {
+            self.pods[pod.0].is_tolerant = true;
+            self.publish_pod(pod);
+        }
+    }
+
     pub(super) fn pod_ends(&mut self, pod: PodAt) {
         // An evicted pod does not run to its end.
         if !matches!(self.pods[pod.0].phase, Phase::Running(_)) {
             return;
         }
-        let failed_percent = self.jobs[self.pods[pod.0].job.0].ends.failed_percent;
+        let failed_percent = self.jobs[self.pods[pod.0].job.0].life.failed_percent;
         if failed_percent > 0 && self.dice.percent(failed_percent) {
             return self.fail(pod);
         }
@@ -170,7 +181,7 @@ impl World {
 
     /// Begins to delete a pod; it is gone when its grace is over.
     pub(super) fn terminate(&mut self, pod: PodAt) {
-        let grace = self.jobs[self.pods[pod.0].job.0].ends.grace;
+        let grace = self.jobs[self.pods[pod.0].job.0].life.grace;
         let grace = self.draw(grace);
         if grace == Millis(0) {
             return self.remove(pod);

@@ -94,6 +94,8 @@ pub(crate) struct PodRecord {
     pub(crate) is_terminating: bool,
     /// Whether the API does not know it any more.
     pub(crate) is_gone: bool,
+    /// Whether it tolerates every taint by now.
+    pub(super) is_tolerant: bool,
     /// Which part of a hundred of its requests it takes.
     pub(super) size_percent: i64,
     /// Since when it may be scheduled: its arrival, or the lifting of its gate.
@@ -125,6 +127,7 @@ impl PodRecord {
             is_nominated,
             is_terminating: false,
             is_gone: false,
+            is_tolerant: false,
             size_percent: 100,
             since: now,
             placed: None,

@@ -8,7 +8,7 @@ use model::{
 use super::nodes::name;
 use super::{IMAGES, LABELS, MIB, OTHER, OURS, SCALARS, TAINTS, few};
 use crate::dice::Dice;
-use crate::plan::{Ends, Gates, Job};
+use crate::plan::{Gates, Job, Life};
 use crate::quantities::requests_of;
 
 pub(super) fn draw(dice: &mut Dice, span: Millis, nodes: usize, has_second: bool) -> Vec<Job> {
@@ -31,13 +31,14 @@ fn job(dice: &mut Dice, number: u64, span: Millis, nodes: u64, has_second: bool)
         node: some_node(dice, 6),
         runs: dice.percent(70).then(|| range(dice, span.0 / 3)),
         gates: (is_ours && dice.percent(10)).then(|| gates(dice, span)),
-        ends: Ends {
+        life: Life {
             grace: if dice.percent(50) { range(dice, 30_000) } else { (Millis(0), Millis(0)) },
             deleted_after: dice.percent(20).then(|| range(dice, span.0)),
             failed_percent: if dice.percent(20) { dice.between(1, 50) } else { 0 },
             resized: dice
                 .percent(15)
                 .then(|| (Millis(dice.between(1, span.0 / 2)), dice.pick(&[25, 50, 150, 300]))),
+            tolerant_after: dice.percent(10).then(|| Millis(dice.between(0, span.0 / 2))),
             nominated: some_node(dice, 8),
         },
     }
