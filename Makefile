@@ -4,7 +4,7 @@ SHELL := /bin/sh
 CASES ?= 20000
 SEED ?=
 ONLY ?=
-SEEDS ?= 600
+SEEDS ?= 3000
 FIRST ?= 1
 
 CARGO_VERSION_MIN := 1.95
@@ -60,7 +60,7 @@ parity: need-cargo $(ORACLE) ## compare with kube-scheduler; CASES=20000, SEED=t
 		$(if $(SEED),--seed $(SEED)) --kubenexus $(TARGET_DIR)/release/kubenexus --oracle $(ORACLE))
 
 .PHONY: swarm
-swarm: need-cargo ## run the scheduler in worlds full of faults; SEEDS=600, FIRST=1
+swarm: need-cargo ## run the scheduler in worlds full of faults; SEEDS=3000, FIRST=1
 	$(call step,build kubenexus,cargo build --release --locked -p kubenexus)
 	$(call step,swarm of $(SEEDS) seeds from $(FIRST),$(TARGET_DIR)/release/kubenexus simulate \
 		--swarm --seeds $(SEEDS) --first $(FIRST))

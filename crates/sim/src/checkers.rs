@@ -46,6 +46,13 @@ pub enum Violation {
         /// What it lacks.
         resource: String,
     },
+    /// A node got more than it has, by bindings of ours alone.
+    Overfull {
+        /// The pod that was too much.
+        pod: String,
+        /// The node.
+        node: String,
+    },
     /// A pod was given a node that its constraints exclude.
     WrongNode {
         /// The pod.
@@ -98,6 +105,9 @@ impl fmt::Display for Violation {
             }
             Self::OverCapacity { pod, node, resource } => {
                 write!(out, "pod {pod} was given node {node}, which has not enough {resource} left")
+            }
+            Self::Overfull { pod, node } => {
+                write!(out, "node {node} had no room for pod {pod} by the time it was bound")
             }
             Self::WrongNode { pod, node, why } => {
                 write!(out, "pod {pod} was given node {node}, but {why}")

@@ -140,6 +140,7 @@ impl Run {
     pub fn inspected(plan: Plan) -> Self {
         let mut run = Self::new(plan);
         run.inspector = Some((ReplicaId(0), Inspector::default()));
+        run.world.watch_room();
         run
     }
 
@@ -383,6 +384,12 @@ impl Run {
     /// Looks at everything that the leader keeps.
     fn inspect(&mut self) -> Result<(), Violation> {
         let Some((id, mut inspector)) = self.inspector.take() else { return Ok(()) };
+        // Also across leaders, whose ledgers know nothing of each other.
+        if let Some((pod, node)) = self.world.overfull() {
+            let pod = self.world.pod(pod).key.name.to_string();
+            let node = self.world.node(node).facts.name.clone();
+            return Err(Violation::Overfull { pod, node });
+        }
         let Some(leader) = self.leader() else {
             self.inspector = Some((id, inspector));
             return Ok(());

@@ -64,6 +64,9 @@ pub(crate) struct World {
     ours: Vec<String>,
     /// Whether a node can be given more than it has, so that it has to look.
     can_overflow: bool,
+    /// Whether nobody but our scheduler can give a node more than it has, and the first who did.
+    is_room_ours: bool,
+    overfull: Option<(PodAt, NodeAt)>,
     /// Whether nothing happens by itself any more.
     is_calm: bool,
     /// What changed since it was last asked for.
@@ -107,6 +110,8 @@ impl World {
             happened: Happened::default(),
             ours,
             can_overflow,
+            is_room_ours: false,
+            overfull: None,
             is_calm: false,
             changes: Vec::new(),
             placed: 0,
@@ -158,6 +163,17 @@ impl World {
 
     fn publish(&mut self, kind: Kind, event: Event) {
         self.changes.push(Change { kind, event: Arc::new(event) });
+    }
+
+    /// Looks at the room of a node whenever a pod comes to it, where nobody but our scheduler could
+    /// be the one who gave it too much.
+    pub(crate) fn watch_room(&mut self) {
+        self.is_room_ours = !self.can_overflow && self.jobs.iter().all(|job| job.node.is_none());
+    }
+
+    /// The first pod that a node had no room for, where that could not be anybody else's fault.
+    pub(crate) fn overfull(&self) -> Option<(PodAt, NodeAt)> {
+        self.overfull
     }
 
     /// Nothing goes wrong from now on, nothing new comes, nobody ends by himself. What is under

@@ -4,7 +4,7 @@
 //! A second, plain account of what the engine keeps. Whatever the engine does is judged by it, so
 //! it must not ask the engine anything.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use model::{Attempt, Event, Map, NodeFacts, PodFacts, PodSpec, Present, Repels};
@@ -31,6 +31,8 @@ impl Spot {
 
 /// A pod as it was last delivered.
 pub(crate) struct Known {
+    /// Its number: pods are numbered as they become known.
+    number: u64,
     object: Arc<Event>,
     pub(crate) spot: Spot,
 }
@@ -41,11 +43,14 @@ impl Known {
     }
 }
 
+/// Pods as they were last delivered, by number.
+type Objects = BTreeMap<u64, Arc<Event>>;
+
 /// A node as it was last delivered, and the pods on it.
 #[derive(Default)]
 pub(crate) struct Place {
     object: Option<Arc<Event>>,
-    pods: BTreeMap<Box<str>, Arc<Event>>,
+    pods: Objects,
     /// Grows with every change of either.
     pub(crate) version: u64,
 }
@@ -85,11 +90,12 @@ fn facts_of(object: &Event) -> &PodFacts {
 pub(crate) struct Ledger {
     /// Names of the profiles.
     ours: Vec<String>,
-    nodes: BTreeMap<Box<str>, Place>,
+    nodes: Map<Box<str>, Place>,
     pods: Map<Box<str>, Known>,
-    waiting: BTreeSet<Box<str>>,
+    waiting: Objects,
     /// Pods on nodes that may keep others away.
-    repelling: BTreeSet<Box<str>>,
+    repelling: Objects,
+    numbers: u64,
     versions: u64,
 }
 
@@ -111,7 +117,8 @@ impl Ledger {
             Event::Reset(Present::Nodes(names)) => {
                 let there = self.nodes.iter().filter(|(_, place)| place.object.is_some());
                 let gone = there.map(|(name, _)| name).filter(|name| !names.contains(*name));
-                let gone: Vec<Box<str>> = gone.cloned().collect();
+                let mut gone: Vec<Box<str>> = gone.cloned().collect();
+                gone.sort_unstable();
                 gone.iter().for_each(|name| self.delete_node(name));
             }
             Event::Reset(Present::Pods(uids)) => {
@@ -162,28 +169,45 @@ impl Ledger {
     }
 
     fn put(&mut self, uid: &str, object: Arc<Event>, spot: Spot) {
-        self.forget(uid);
+        self.numbers += 1;
+        let before = self.pods.remove(uid);
+        let number = before.as_ref().map_or(self.numbers, |known| known.number);
         match spot.node() {
             None => {
-                self.waiting.insert(uid.into());
+                self.repelling.remove(&number);
+                self.waiting.insert(number, object.clone());
             }
             Some(node) => {
                 if facts_of(&object).spec.repels.is_some() {
-                    self.repelling.insert(uid.into());
+                    self.repelling.insert(number, object.clone());
                 }
-                self.place(node).pods.insert(uid.into(), object.clone());
+                self.place(node).pods.insert(number, object.clone());
             }
         }
-        self.pods.insert(uid.into(), Known { object, spot });
+        if let Some(before) = before
+            && before.spot.node() != spot.node()
+        {
+            self.leave(number, &before.spot);
+        }
+        self.pods.insert(uid.into(), Known { number, object, spot });
     }
 
     fn forget(&mut self, uid: &str) {
         let Some(known) = self.pods.remove(uid) else { return };
-        self.waiting.remove(uid);
-        self.repelling.remove(uid);
-        if let Some(node) = known.spot.node() {
-            self.place(node).pods.remove(uid);
-            self.tidy(node);
+        self.repelling.remove(&known.number);
+        self.leave(known.number, &known.spot);
+    }
+
+    /// Takes a pod from where it was.
+    fn leave(&mut self, number: u64, spot: &Spot) {
+        match spot.node() {
+            None => {
+                self.waiting.remove(&number);
+            }
+            Some(node) => {
+                self.place(node).pods.remove(&number);
+                self.tidy(node);
+            }
         }
     }
 
@@ -235,14 +259,12 @@ impl Ledger {
 
     /// The pods that wait for us, gated or not, by uid.
     pub(crate) fn waiting(&self) -> impl Iterator<Item = (&str, &PodFacts)> {
-        let known = |uid| self.pods.get(uid).expect("a waiting pod is known").facts();
-        self.waiting.iter().map(move |uid| (&**uid, known(uid)))
+        self.waiting.values().map(|object| facts_of(object)).map(|facts| (&*facts.key.uid, facts))
     }
 
     /// Whether a pod on a node may keep pods of this spec away.
     pub(crate) fn is_repelled(&self, spec: &PodSpec) -> bool {
-        let known = self.repelling.iter().filter_map(|uid| self.pods.get(uid));
-        let mut others = known.map(|known| &known.facts().spec);
+        let mut others = self.repelling.values().map(|object| &facts_of(object).spec);
         others.any(|other| match other.repels {
             None => false,
             Some(Repels::OwnNamespace) => other.namespace == spec.namespace,

@@ -87,7 +87,11 @@ impl World {
 
     /// Lets a pod run on a node from now on.
     pub(super) fn start(&mut self, pod: PodAt, node: NodeAt) {
+        assert!(self.pods[pod.0].bound.is_none(), "the API binds a pod once");
         self.set_phase(pod, Phase::Running(node));
+        if self.is_room_ours && !self.has_room(node, pod) {
+            self.overfull.get_or_insert((pod, node));
+        }
         let record = &mut self.pods[pod.0];
         record.bound = Some(node);
         record.placed = Some(self.now);
@@ -115,18 +119,18 @@ impl World {
     /// A node that has no room for a pod turns it away, whoever bound it.
     pub(super) fn pod_reaches_node(&mut self, pod: PodAt) {
         let Phase::Running(node) = self.pods[pod.0].phase else { return };
-        let record = self.node(node);
-        if !record.is_there || self.pods[pod.0].is_terminating {
-            return;
+        let is_there = self.node(node).is_there && !self.pods[pod.0].is_terminating;
+        if is_there && !self.has_room(node, pod) {
+            self.happened.rejected += 1;
+            self.fail(pod);
         }
+    }
+
+    fn has_room(&self, node: NodeAt, pod: PodAt) -> bool {
         let others = self.running_on(node).into_iter().filter(|other| *other != pod);
         let specs: Vec<PodSpec> = others.map(|other| self.spec(other)).collect();
-        let taken = Taken::by(specs.iter());
-        if rules::lacks(&self.spec(pod), &record.facts, &taken).is_empty() {
-            return;
-        }
-        self.happened.rejected += 1;
-        self.fail(pod);
+        let facts = &self.node(node).facts;
+        rules::lacks(&self.spec(pod), facts, &Taken::by(specs.iter())).is_empty()
     }
 
     /// A pod ends on its node without success. Its owner makes another one, if it is ours: the
