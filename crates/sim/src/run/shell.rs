@@ -1,7 +1,7 @@
 //! Carries out what a scheduler decides, by the rules of the live shell (`live::dispatch`).
 //!
 //! ```text
-//!              ┌────────── busy, or on no node after silence ──────────┐
+//!              ┌──── busy, or on no node and a request may arrive ─────┐
 //!              ▼                                                       │
 //! decided ─▶ sent ─▶ arrives ─▶ answered ─▶ bound, gone: settled       │
 //!              │        │          └─▶ conflict, broken ─┐             │
@@ -36,6 +36,8 @@ pub(crate) struct Request {
     node: NodeAt,
     attempt: Attempt,
     backoff: Millis,
+    /// Whether a copy of it that was not answered may yet arrive.
+    is_open: bool,
 }
 
 /// A request, by number.
@@ -44,10 +46,12 @@ pub(crate) type RequestId = u64;
 /// What led to reading a pod.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum After {
-    /// An earlier request may yet arrive.
+    /// No answer: the request may yet arrive.
     Silence,
-    /// The server has answered: nothing is on its way any more.
-    Answer,
+    /// A fault of the server: this request came to nothing, which says nothing of earlier ones.
+    Fault,
+    /// A conflict: earlier requests would meet it as well.
+    Conflict,
 }
 
 impl Run {
@@ -61,7 +65,7 @@ impl Run {
     ) {
         self.requests_made += 1;
         let id = self.requests_made;
-        let request = Request { replica, pod, node, attempt, backoff: BACKOFF_MIN };
+        let request = Request { replica, pod, node, attempt, backoff: BACKOFF_MIN, is_open: false };
         self.requests.insert(id, request);
         self.world.order(pod, node);
         #[cfg(test)]
@@ -134,7 +138,8 @@ impl Run {
         match answer {
             Answer::Bound => self.settle(id, true),
             Answer::NotFound | Answer::Gated => self.settle(id, false),
-            Answer::Conflict | Answer::Broken => self.read(id, After::Answer),
+            Answer::Conflict => self.read(id, After::Conflict),
+            Answer::Broken => self.read(id, After::Fault),
             Answer::Busy => self.send_later(id),
         }
     }
@@ -165,12 +170,13 @@ impl Run {
         if !self.is_awaited(id) {
             return;
         }
-        match (found, after) {
-            (Whereabouts::There, _) => self.settle(id, true),
-            (Whereabouts::Elsewhere, _) | (Whereabouts::Nowhere, After::Answer) => {
-                self.settle(id, false);
-            }
-            (Whereabouts::Nowhere, After::Silence) => self.send_later(id),
+        let request = self.requests.get_mut(&id).expect("a request that is out is listed");
+        request.is_open |= after == After::Silence;
+        let may_arrive = request.is_open && after != After::Conflict;
+        match found {
+            Whereabouts::There => self.settle(id, true),
+            Whereabouts::Nowhere if may_arrive => self.send_later(id),
+            Whereabouts::Nowhere | Whereabouts::Elsewhere => self.settle(id, false),
         }
     }
 

@@ -8,7 +8,7 @@ mod nodes;
 use model::Millis;
 
 use crate::dice::{Dice, Stream};
-use crate::plan::{Faults, Plan};
+use crate::plan::{Fate, Faults, Plan};
 
 /// The scheduler names of our profiles, and one that is not ours.
 const OURS: [&str; 2] = ["default-scheduler", "kubenexus-scheduler"];
@@ -29,9 +29,19 @@ const MIB: i64 = 1 << 20;
 pub(super) fn plan(seed: u64) -> Plan {
     let mut dice = Dice::new(seed, Stream::Swarm);
     let span = Millis::seconds(dice.between(20, 240));
-    let nodes = nodes::draw(&mut dice, span);
-    let faults = faults(&mut dice);
-    let jobs = jobs::draw(&mut dice, span, nodes.len(), faults.second_scheduler.is_some());
+    let mut nodes = nodes::draw(&mut dice, span);
+    let mut faults = faults(&mut dice);
+    // In some worlds nobody but our scheduler can give a node more than it has.
+    let is_room_ours = dice.percent(35);
+    if is_room_ours {
+        faults.second_scheduler = None;
+        let is_resize = |fate: &Fate| matches!(fate, Fate::Resizes { .. });
+        nodes.iter_mut().for_each(|node| node.fates.retain(|(_, fate)| !is_resize(fate)));
+    }
+    let mut jobs = jobs::draw(&mut dice, span, nodes.len(), faults.second_scheduler.is_some());
+    if is_room_ours {
+        jobs.iter_mut().for_each(|job| (job.node, job.life.resized) = (None, None));
+    }
     let mut settings = k8s::config::defaults(plugins::known());
     if dice.percent(30) {
         settings.initial_backoff = Millis(dice.between(100, 3_000));

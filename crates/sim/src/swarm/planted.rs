@@ -183,10 +183,19 @@ fn an_untrue_reason_is_caught() {
 }
 
 #[test]
-fn what_the_shell_may_do_is_not_accused() {
-    // A refusal is a refusal, whatever the world thinks of it: nothing is planted here.
-    let mut plan = plan();
-    plan.faults =
-        Faults { refused_percent: 30, lost_percent: 30, unanswered_percent: 30, ..Faults::NONE };
-    assert_eq!(run(plan, Alters(|_: &mut Event| true)), Ok(()));
+fn a_place_is_not_given_away_while_a_binding_to_it_may_yet_arrive() {
+    for seed in 0..40 {
+        let mut plan = plan();
+        plan.seed = seed;
+        plan.span = Millis::seconds(90);
+        plan.jobs[0].pods = 30;
+        plan.jobs[0].runs = Some((Millis::seconds(5), Millis::seconds(20)));
+        plan.faults = Faults {
+            refused_percent: 40,
+            lost_percent: 40,
+            unanswered_percent: 20,
+            ..Faults::NONE
+        };
+        assert_eq!(run(plan, Alters(|_: &mut Event| true)), Ok(()), "seed {seed}");
+    }
 }
