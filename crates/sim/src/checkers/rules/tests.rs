@@ -141,7 +141,7 @@ fn ports_and_features_count() {
         pod(|spec| spec.ports = vec![HostPort { address, protocol: Protocol::Tcp, port }])
     };
     let (any, one, other) = (port(None, 80), port(Some("1"), 80), port(Some("2"), 80));
-    assert_eq!(said(&any, &node(|_| {}), &[one.clone()]), [Objection::Port]);
+    assert_eq!(said(&any, &node(|_| {}), std::slice::from_ref(&one)), [Objection::Port]);
     assert_eq!(said(&one, &node(|_| {}), &[other]), []);
     assert_eq!(said(&port(None, 81), &node(|_| {}), &[any]), []);
     let needy = pod(|spec| spec.features = Features::RESTART_ALL);
