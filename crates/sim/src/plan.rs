@@ -117,6 +117,8 @@ pub struct Job {
     pub at: Time,
     /// How many pods it has.
     pub pods: u64,
+    /// How many more come one by one, each when one of its pods has run to its end.
+    pub followers: u64,
     /// What its pods ask for.
     pub spec: PodSpec,
     /// Higher goes first.

@@ -9,6 +9,9 @@ use std::process::ExitCode;
 /// What to simulate.
 #[derive(clap::Args)]
 pub(crate) struct SimulateArgs {
+    /// How many seeds a swarm runs [default: 100]
+    #[arg(long, value_name = "SEEDS")]
+    seeds: Option<String>,
     #[command(flatten)]
     scenario: scenario::ScenarioArgs,
     #[command(flatten)]
@@ -20,7 +23,7 @@ pub(crate) struct SimulateArgs {
 /// Runs what the arguments name.
 pub(crate) fn run(args: &SimulateArgs) -> anyhow::Result<ExitCode> {
     if args.swarm.is_asked() {
-        swarm::run(&args.swarm)
+        swarm::run(&args.swarm, args.seeds.as_deref())
     } else if args.trace.is_asked() {
         trace::run(&args.trace)
     } else {

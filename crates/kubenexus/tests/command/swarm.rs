@@ -36,7 +36,8 @@ fn a_crash_names_its_seed_and_the_command_that_repeats_it() {
 
 #[test]
 fn a_wrong_part_is_refused() {
-    let table: [(&[&str], i32, &str); 4] = [
+    let table: [(&[&str], i32, &str); 5] = [
+        (&["--seeds", "4..9"], 1, "--seeds 4..9: not a number of seeds"),
         (&["--seed", "1", "--only-nodes", "x"], 1, "--only-nodes x: \"x\" is not a number"),
         (&["--seed", "1", "--only-faults", "rain"], 1, "\"rain\" is none of slow, lag,"),
         (&["--only-nodes", "1"], 2, "--seed"),

@@ -228,6 +228,7 @@ fn describe_job(text: &mut String, job: &Job) {
     let _ = write!(text, ", namespace {}, priority {}", spec.namespace, job.priority);
     let said = [
         job.node.as_ref().map(|node| format!("on {node}")),
+        (job.followers > 0).then(|| format!("{} follow", job.followers)),
         job.runs.map(|(low, high)| format!("runs {} to {} ms", low.0, high.0)),
         job.gates.as_ref().map(|gates| format!("gated, {:?}", gates.lifted_after)),
         spec.target.as_ref().map(|name| format!("for node {name}")),

@@ -26,6 +26,7 @@ fn plan() -> Plan {
         name: "job".to_owned(),
         at: Time(1_000),
         pods: 3,
+        followers: 0,
         spec,
         priority: 0,
         node: None,

@@ -145,7 +145,18 @@ fn job(name: &str, kind: Kind, at: Time, cpu_milli: i64, memory_mib: i64, gpus: 
         ..PodSpec::default()
     };
     let (name, priority, life) = (name.to_owned(), kind.priority(), Life::default());
-    Job { name, at, pods: 1, spec, priority, node: None, runs: None, gates: None, life }
+    Job {
+        name,
+        at,
+        pods: 1,
+        followers: 0,
+        spec,
+        priority,
+        node: None,
+        runs: None,
+        gates: None,
+        life,
+    }
 }
 
 /// Gates that are lifted some time after the arrival.

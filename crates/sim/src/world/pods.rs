@@ -173,6 +173,11 @@ impl World {
         }
         self.set_phase(pod, Phase::Finished);
         self.publish_pod(pod);
+        let job = self.pods[pod.0].job;
+        if self.jobs[job.0].followers > 0 {
+            self.jobs[job.0].followers -= 1;
+            self.replace(pod);
+        }
     }
 
     pub(super) fn owner_deletes(&mut self, pod: PodAt) {

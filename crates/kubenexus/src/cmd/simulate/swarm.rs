@@ -10,12 +10,15 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::Instant;
 
+use anyhow::anyhow;
 use indicatif::{ProgressBar, ProgressStyle};
 use sim::Happened;
 use sim::swarm::{self, Case, Failure, Passed};
 
 use only::OnlyArgs;
 
+/// How many seeds are run if nothing is said.
+const SEEDS: &str = "100";
 /// Seeds that run at the same time.
 const THREADS: usize = 2;
 /// One seed of so many is run twice, and must decide the same.
@@ -36,18 +39,13 @@ pub(crate) struct SwarmArgs {
     ///
     /// A failing seed is made smaller, and the command that repeats it is printed. The exit code
     /// is 20 for a crash, 21 for a broken rule and 22 when something is stuck.
-    #[arg(long, conflicts_with_all = ["files", "trace"])]
+    #[arg(long)]
     swarm: bool,
-    /// How many seeds to run
-    #[arg(long, value_name = "N", default_value_t = 100, requires = "swarm")]
-    #[arg(conflicts_with = "seed")]
-    seeds: u64,
-    /// The first of them
-    #[arg(long, value_name = "SEED", default_value_t = 1, requires = "swarm")]
-    #[arg(conflicts_with = "seed")]
-    first: u64,
+    /// The first of the seeds [default: 1]
+    #[arg(long, value_name = "SEED", requires = "swarm", conflicts_with = "seed")]
+    first: Option<u64>,
     /// Run this seed alone, and say what it consists of
-    #[arg(long, value_name = "SEED", requires = "swarm")]
+    #[arg(long, value_name = "SEED", requires = "swarm", conflicts_with = "seeds")]
     seed: Option<u64>,
     #[command(flatten)]
     only: OnlyArgs,
@@ -63,10 +61,14 @@ impl SwarmArgs {
     }
 }
 
-/// Runs the swarm.
-pub(crate) fn run(args: &SwarmArgs) -> anyhow::Result<ExitCode> {
+/// Runs the swarm: one seed, or `seeds` of them.
+pub(crate) fn run(args: &SwarmArgs, seeds: Option<&str>) -> anyhow::Result<ExitCode> {
     crash::watch();
-    let Some(seed) = args.seed else { return Ok(run_many(args)) };
+    let Some(seed) = args.seed else {
+        let count = seeds.unwrap_or(SEEDS);
+        let count = count.parse().map_err(|_| anyhow!("--seeds {count}: not a number of seeds"))?;
+        return Ok(run_many(args.first.unwrap_or(1), count, args.crash));
+    };
     let case = Case { seed, only: args.only.parse()? };
     if args.only.is_shrunk() {
         return Ok(shrink_apart(&case));
@@ -87,8 +89,7 @@ pub(crate) fn run(args: &SwarmArgs) -> anyhow::Result<ExitCode> {
     }
 }
 
-fn run_many(args: &SwarmArgs) -> ExitCode {
-    let &SwarmArgs { first, seeds, crash, .. } = args;
+fn run_many(first: u64, seeds: u64, crash: bool) -> ExitCode {
     let start = Instant::now();
     let bar = if std::io::stderr().is_terminal() { bar(seeds) } else { ProgressBar::hidden() };
     let next = AtomicU64::new(0);

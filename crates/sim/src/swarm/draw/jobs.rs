@@ -26,6 +26,7 @@ fn job(dice: &mut Dice, number: u64, span: Millis, nodes: u64, has_second: bool)
         name: format!("j{number}"),
         at: Time(if dice.percent(30) { 0 } else { dice.between(0, span.0 * 9 / 10) }),
         pods: few(dice, 40),
+        followers: if dice.percent(15) { few(dice, 20) } else { 0 },
         spec,
         priority: dice.pick(&[0, 0, 0, -5, 10, 1_000]),
         node: some_node(dice, 6),
