@@ -58,12 +58,16 @@ pub struct QueueCounts {
 
 /// Where a unit is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place {
+pub enum Place {
+    /// Its turn comes in order.
     Active,
+    /// It waits for a time.
     Backoff,
+    /// It waits for a change, since then.
     Parked(Time),
+    /// It waits for its gates to be removed.
     Gated,
-    /// Popped; its outcome is not known yet.
+    /// It had its turn, and what came of it is not known yet.
     Tried,
 }
 
@@ -142,6 +146,11 @@ impl Queue {
     /// The unit of a waiting pod.
     pub(crate) fn unit_of(&self, pod: PodId) -> Option<UnitId> {
         self.by_pod.get(&pod).copied()
+    }
+
+    /// Where a unit is.
+    pub(crate) fn place(&self, unit: UnitId) -> Place {
+        self.unit(unit).place
     }
 
     /// The pods of a unit.

@@ -91,10 +91,10 @@ impl Recorder {
     }
 
     /// All samples, and one of the end.
-    pub(crate) fn finish(mut self, world: &World) -> Vec<Sample> {
+    pub(crate) fn finish(&mut self, world: &World) -> Vec<Sample> {
         self.pass(world, world.now());
         self.samples.push(self.sample(world, world.now()));
-        self.samples
+        std::mem::take(&mut self.samples)
     }
 
     fn sample(&self, world: &World, at: Time) -> Sample {
@@ -128,7 +128,7 @@ mod tests {
 
     fn world() -> World {
         let plan = Demo { seed: 1, nodes: 10, minutes: 1 }.plan();
-        World::new(1, plan.nodes, plan.jobs, Faults::NONE)
+        World::new(1, plan.nodes, plan.jobs, Faults::NONE, Vec::new())
     }
 
     #[test]

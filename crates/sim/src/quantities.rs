@@ -17,7 +17,11 @@ pub(crate) fn amounts(cpu_milli: i64, memory_mib: i64, gpus: i64) -> Amounts<Str
 
 /// The requests of a pod with one container.
 pub(crate) fn requests(cpu_milli: i64, memory_mib: i64, gpus: i64) -> Requests<String> {
-    let amounts = amounts(cpu_milli, memory_mib, gpus);
+    requests_of(amounts(cpu_milli, memory_mib, gpus))
+}
+
+/// The requests of a pod that asks for these amounts and names all of them.
+pub(crate) fn requests_of(amounts: Amounts<String>) -> Requests<String> {
     Requests {
         fit: amounts.clone(),
         charge: Charge {

@@ -51,7 +51,7 @@ pub struct Report {
 /// Pods by what became of them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct PodCounts {
-    /// All that ever arrived: the sum of running, finished, evicted, binding and waiting.
+    /// All that ever arrived: the sum of running, finished, evicted, binding, waiting and deleted.
     pub created: u64,
     /// Had a node when they arrived.
     pub given: u64,
@@ -67,6 +67,8 @@ pub struct PodCounts {
     pub binding: u64,
     /// Had no node at the end.
     pub waiting: u64,
+    /// Were deleted by their owner before they got a node.
+    pub deleted: u64,
 }
 
 impl PodCounts {
@@ -78,6 +80,7 @@ impl PodCounts {
             Phase::Running(_) => &mut self.running,
             Phase::Finished => &mut self.finished,
             Phase::Evicted => &mut self.evicted,
+            Phase::Deleted => &mut self.deleted,
         };
         *count += 1;
         self.given += u64::from(is_given);

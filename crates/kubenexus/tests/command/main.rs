@@ -6,5 +6,6 @@ mod fuzz;
 mod help;
 mod runner;
 mod simulate;
+mod swarm;
 mod traces;
 mod verdict;

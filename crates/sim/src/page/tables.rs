@@ -28,15 +28,27 @@ pub(super) fn placement(report: &Report) -> String {
 /// What became of pods.
 pub(super) fn pods(report: &Report) -> String {
     let row = |name: &str, pods: &PodCounts| {
-        let PodCounts { created, given, placed, running, finished, evicted, binding, waiting } =
-            pods;
-        let counts = [created, given, placed, running, finished, evicted, binding, waiting];
+        let PodCounts {
+            created,
+            given,
+            placed,
+            running,
+            finished,
+            evicted,
+            deleted,
+            binding,
+            waiting,
+        } = pods;
+        let counts =
+            [created, given, placed, running, finished, evicted, deleted, binding, waiting];
         self::row(name, &counts.map(|count| grouped(*count)))
     };
     let tenants = report.tenants.iter().take(TENANTS_MAX);
     let rows: String = tenants.map(|one| row(&one.tenant, &one.pods)).collect();
-    let heads =
-        ["created", "bound", "placed", "running", "finished", "evicted", "binding", "waiting"];
+    let heads = [
+        "created", "bound", "placed", "running", "finished", "evicted", "deleted", "binding",
+        "waiting",
+    ];
     table(&heads, &rows, &row("all", &report.pods))
 }
 

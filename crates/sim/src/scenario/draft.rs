@@ -12,7 +12,7 @@ use super::length::Length;
 use super::mistakes::Mistakes;
 use super::script::Script;
 use super::{DURATION, Origin, pools};
-use crate::plan::{Gates, Job};
+use crate::plan::{Gates, Job, Life};
 
 /// The kinds that are read here.
 pub(super) const KINDS: [&str; 6] =
@@ -183,6 +183,7 @@ impl Draft<'_> {
             node: None,
             runs: None,
             gates,
+            life: Life::default(),
         }
     }
 }

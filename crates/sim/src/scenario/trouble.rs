@@ -50,14 +50,18 @@ pub(super) enum Deed {
     Opens,
     Drains,
     Leaves,
+    Dies,
+    Returns,
 }
 
-const DEEDS: [(&str, Deed); 5] = [
+const DEEDS: [(&str, Deed); 7] = [
     ("join", Deed::Joins),
     ("close", Deed::Closes),
     ("open", Deed::Opens),
     ("drain", Deed::Drains),
     ("leave", Deed::Leaves),
+    ("die", Deed::Dies),
+    ("return", Deed::Returns),
 ];
 
 impl NodeEvent {
@@ -108,6 +112,8 @@ impl NodeEvent {
             Deed::Opens => &[Fate::Opens],
             Deed::Drains => &[Fate::Closes, Fate::Drains],
             Deed::Leaves => &[Fate::Leaves],
+            Deed::Dies => &[Fate::Dies],
+            Deed::Returns => &[Fate::Returns],
         };
         node.fates.extend(fates.iter().map(|fate| (self.at, fate.clone())));
         Ok(())
@@ -138,6 +144,7 @@ pub(super) fn faults(spot: Spot<'_>, problems: &mut Problems) -> Option<Faults> 
         unanswered_percent: percent(&fields, "unansweredPercent", problems),
         watch_cut_every: every(&fields, "watchCutEvery", problems),
         leader_lost_every: every(&fields, "leaderLostEvery", problems),
+        second_scheduler: None,
     })
 }
 

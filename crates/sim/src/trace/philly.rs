@@ -12,7 +12,7 @@ mod tests;
 use model::{Map, Millis, PodSpec, Time};
 
 use crate::checkers::Violation;
-use crate::plan::{Faults, Job, NodePlan, Plan};
+use crate::plan::{Faults, Job, Life, NodePlan, Plan};
 use crate::quantities::{columns, requests};
 use crate::run::{Progress, Run};
 pub use jobs::{TraceJob, read_jobs};
@@ -123,5 +123,16 @@ fn plan(job: &TraceJob, name: String, pods: u64, gpus: u64, scheduler: &str) -> 
         ..PodSpec::default()
     };
     let runs = Some((job.runs, job.runs));
-    Job { name, at: job.at, pods, spec, priority: 0, node: None, runs, gates: None, followers: 0 }
+    Job {
+        name,
+        at: job.at,
+        pods,
+        followers: 0,
+        spec,
+        priority: 0,
+        node: None,
+        runs,
+        gates: None,
+        life: Life::default(),
+    }
 }

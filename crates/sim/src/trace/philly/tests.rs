@@ -122,7 +122,7 @@ fn bad_files_are_refused_with_their_place() {
             "# none\n---\n---\nkind: Pod\n".into(),
             "n.yaml:4: kind: expected Node, found \"Pod\"".into(),
         ),
-        ("- 1\n".into(), "n.yaml:1: kind: expected Node, found null".into()),
+        ("- 1\n".into(), "n.yaml:1: expected an object".into()),
         ("kind: Node\n".into(), "n.yaml:1: metadata.name: expected a name, found none".into()),
         (
             "kind: Node\nmetadata: {name: a}\n".into(),
