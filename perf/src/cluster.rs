@@ -93,16 +93,15 @@ pub(crate) fn pod(at: usize, shape: usize, template: &Template) -> Value {
     spec["containers"] =
         json!([{"name": "main", "image": image, "resources": {"requests": requests}}]);
     put(&mut spec, &template.spec);
-    json!({
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {
-            "name": format!("pod-{at:07}"),
-            "namespace": "default",
-            "uid": pod_uid(at),
-        },
-        "spec": spec,
-    })
+    let mut pod = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {}, "spec": spec});
+    rename(&mut pod, at);
+    pod
+}
+
+/// Makes a pod another one of the same shape.
+pub(crate) fn rename(pod: &mut Value, at: usize) {
+    let name = format!("pod-{at:07}");
+    pod["metadata"] = json!({"name": name, "namespace": "default", "uid": pod_uid(at)});
 }
 
 /// Some select zones, some prefer disks, some tolerate taints.

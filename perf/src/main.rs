@@ -7,6 +7,7 @@ mod memory;
 mod metric;
 mod peer;
 mod run;
+mod stopwatch;
 mod threshold;
 mod workload;
 mod world;
@@ -97,7 +98,7 @@ fn run(cli: &Cli) -> Result<bool> {
         peer: oracle.map(|oracle| Peer { oracle, seconds: cli.peer_seconds }),
     };
     println!("The engine on one core with the default profile; every node is scored, and every");
-    println!("decision written out. Medians of several runs.");
+    println!("decision written out. Medians of several runs; time on a core, not by the clock.");
     if options.peer.is_none() {
         println!("No oracle was given (--oracle PATH): nothing is compared with kube-scheduler.");
     }
@@ -145,9 +146,9 @@ fn measure_and_show(workload: &Workload, options: &Options) -> Result<Vec<Outcom
             let words: Vec<_> = cells.iter().map(|(word, _)| format!("{word:>10}")).collect();
             println!("{:>7} {}", "nodes", words.join(" "));
         }
-        let values = cells.iter().map(|(word, value)| {
-            format!("{value:>width$}", width = word.len().max(10))
-        });
+        let values = cells
+            .iter()
+            .map(|(word, value)| format!("{value:>width$}", width = word.len().max(10)));
         println!("{:>7} {}", outcome.nodes, values.collect::<Vec<_>>().join(" "));
     })
 }
@@ -156,7 +157,8 @@ fn measure_and_show(workload: &Workload, options: &Options) -> Result<Vec<Outcom
 fn named(workload: &Workload, outcome: &Outcome) -> Vec<(String, f64)> {
     let figure = |figure: &Spanned<Figure>| {
         let Figure { metric, name, nodes } = &figure.value;
-        let value = outcome.measured.get(metric).filter(|_| nodes.is_none_or(|n| n == outcome.nodes));
+        let value =
+            outcome.measured.get(metric).filter(|_| nodes.is_none_or(|n| n == outcome.nodes));
         Some((name.replace("{nodes}", &outcome.nodes.to_string()), *value?))
     };
     workload.figures.iter().filter_map(figure).collect()

@@ -42,7 +42,7 @@ pub(crate) fn measure(
     for size in sizes {
         let mut measured = measure_size(workload, size, options)
             .with_context(|| format!("{} at {} nodes", workload.file, size["nodes"]))?;
-        if workload.sizes.len() > 1 {
+        if workload.sizes.len() > 1 && options.nodes.is_none() {
             let first = outcomes.first().map_or(&measured, |outcome| &outcome.measured);
             let cost = measured[&Metric::UsPerPod] / first[&Metric::UsPerPod];
             measured.insert(Metric::CostOverFirstSize, cost);
@@ -85,7 +85,8 @@ fn measure_size(workload: &Workload, size: &Size, options: &Options) -> Result<M
         memory::measure(workload, size, &mut measured)?;
         if let Some(peer) = options.peer.as_ref().filter(|_| workload.peer) {
             bar.set_message("kube-scheduler");
-            peer.measure(workload, size, &mut measured)?;
+            let by_clock = median(samples.iter().map(|(ours, _)| ours.rate_by_clock));
+            peer.measure(workload, size, by_clock, &mut measured)?;
         }
     }
     bar.finish_and_clear();
@@ -96,20 +97,23 @@ fn measure_size(workload: &Workload, size: &Size, options: &Options) -> Result<M
 struct Figures {
     sample: Sample,
     rate: f64,
+    rate_by_clock: f64,
     p50: f64,
     p99: f64,
 }
 
 impl Figures {
     fn of(mut sample: Sample) -> Self {
-        sample.gaps.sort();
+        sample.gaps.sort_unstable();
         let gap = |share: usize| {
             let at = (sample.gaps.len() * share / 100).min(sample.gaps.len().saturating_sub(1));
-            sample.gaps.get(at).map_or(0.0, |gap| gap.as_secs_f64() * 1e6)
+            sample.gaps.get(at).map_or(0.0, |gap| f64::from(*gap) / 1000.0)
         };
         let (p50, p99) = (gap(50), gap(99));
         sample.gaps = Vec::new();
-        Self { rate: per_second(sample.pods, sample.taken), p50, p99, sample }
+        let rate = per_second(sample.pods, sample.taken.on_core);
+        let rate_by_clock = per_second(sample.pods, sample.taken.by_clock);
+        Self { rate, rate_by_clock, p50, p99, sample }
     }
 }
 
@@ -125,16 +129,16 @@ fn summary(workload: &Workload, samples: &[(Figures, Option<Figures>)]) -> Measu
         median(pairs.map(|(ours, theirs)| value(ours) / value(theirs)))
     };
     let rate = of(&|figures| figures.rate);
-    let mut measured = Measured::from([
-        (Metric::PodsPerSecond, rate),
-        (Metric::UsPerPod, 1e6 / rate),
-    ]);
+    let mut measured =
+        Measured::from([(Metric::PodsPerSecond, rate), (Metric::UsPerPod, 1e6 / rate)]);
     if workload.is_restart() {
-        measured.insert(Metric::Seconds, of(&|f| f.sample.taken.as_secs_f64()));
-        let over = |f: &Figures| f.sample.taken.as_secs_f64() / f.sample.bare_read.as_secs_f64();
+        measured.insert(Metric::Seconds, of(&|f| f.sample.taken.on_core.as_secs_f64()));
+        let over = |f: &Figures| {
+            f.sample.taken.on_core.as_secs_f64() / f.sample.bare_read.on_core.as_secs_f64()
+        };
         measured.insert(Metric::OverBareRead, of(&over));
     } else {
-        let decisions = |f: &Figures| per_second(f.sample.decisions, f.sample.taken);
+        let decisions = |f: &Figures| per_second(f.sample.decisions, f.sample.taken.on_core);
         measured.insert(Metric::DecisionsPerSecond, of(&decisions));
         measured.insert(Metric::UsP50, of(&|f| f.p50));
         measured.insert(Metric::UsP99, of(&|f| f.p99));

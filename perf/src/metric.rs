@@ -31,9 +31,13 @@ pub(crate) enum Metric {
     P99OverBaseline,
     /// Microseconds per pod, divided by those of the first size.
     CostOverFirstSize,
-    /// Pods per second, divided by kube-scheduler's with every node scored.
+    /// Pods per second of kube-scheduler with every node scored.
+    PeerAllScored,
+    /// Pods per second of kube-scheduler with its default sampling of nodes.
+    PeerDefaultSampling,
+    /// Pods per second by the clock, divided by kube-scheduler's with every node scored.
     TimesFasterAllScored,
-    /// Pods per second, divided by kube-scheduler's with its default sampling of nodes.
+    /// The same with its default sampling of nodes.
     TimesFasterDefaultSampling,
     /// Resident memory that nodes take.
     BytesPerNode,
@@ -61,6 +65,8 @@ impl Metric {
             Self::RateOverBaseline => "rateOverBaseline",
             Self::P99OverBaseline => "p99OverBaseline",
             Self::CostOverFirstSize => "costOverFirstSize",
+            Self::PeerAllScored => "peerAllScored",
+            Self::PeerDefaultSampling => "peerDefaultSampling",
             Self::TimesFasterAllScored => "timesFasterAllScored",
             Self::TimesFasterDefaultSampling => "timesFasterDefaultSampling",
             Self::BytesPerNode => "bytesPerNode",

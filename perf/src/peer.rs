@@ -23,21 +23,25 @@ pub(crate) struct Peer {
 
 impl Peer {
     /// Times it with all nodes scored, as we do, and with the sampling it does by default. It uses
-    /// its default parallelism.
+    /// its default parallelism; both are measured by the clock.
     pub(crate) fn measure(
         &self,
         workload: &Workload,
         size: &Size,
+        ours: f64,
         measured: &mut Measured,
     ) -> Result<()> {
         let file = write_cluster(workload, size)?;
         let all = self.rate(&file, 100);
         let sampled = self.rate(&file, 0);
         std::fs::remove_file(&file).context("cannot remove the cluster file")?;
-        let ours = measured.get(&Metric::PodsPerSecond).context("we were measured first")?;
-        let (times_all, times) = (ours / all?, ours / sampled?);
-        measured.insert(Metric::TimesFasterAllScored, times_all);
-        measured.insert(Metric::TimesFasterDefaultSampling, times);
+        let (all, sampled) = (all?, sampled?);
+        measured.extend([
+            (Metric::PeerAllScored, all),
+            (Metric::PeerDefaultSampling, sampled),
+            (Metric::TimesFasterAllScored, ours / all),
+            (Metric::TimesFasterDefaultSampling, ours / sampled),
+        ]);
         Ok(())
     }
 

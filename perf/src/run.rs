@@ -5,7 +5,7 @@ mod restart;
 #[cfg(test)]
 mod tests;
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use anyhow::{Context, Result, ensure};
 use engine::{Options, Scheduler};
@@ -14,6 +14,7 @@ use model::{Catalog, Decision, Event, NodeId, PodId, Time};
 
 use crate::cluster::{node_of_name, pod_of_uid};
 use crate::memory::resident;
+use crate::stopwatch::{Stopwatch, Taken};
 use crate::workload::{CreatePods, Size, Step, Workload};
 use crate::world::World;
 
@@ -30,11 +31,12 @@ pub(crate) struct Sample {
     /// Decisions about pods of earlier steps.
     pub(crate) retries: usize,
     /// How long the measured step took, without the making of its objects.
-    pub(crate) taken: Duration,
-    /// From one decision about a pod of the step to the next.
-    pub(crate) gaps: Vec<Duration>,
+    pub(crate) taken: Taken,
+    /// Nanoseconds from one decision about a pod of the step to the next; empty without a stock,
+    /// since it takes memory.
+    pub(crate) gaps: Vec<u32>,
     /// How long it took to read the text of a restart and keep nothing.
-    pub(crate) bare_read: Duration,
+    pub(crate) bare_read: Taken,
     /// Nodes and pods that the scheduler knows at the end.
     pub(crate) nodes_known: usize,
     pub(crate) pods_known: usize,
@@ -161,6 +163,9 @@ impl Run<'_> {
             }
             sample.taken += self.decide(happened.iter().chain(arrivals))?;
             self.count(first, &mut sample, &mut bound)?;
+            if ready.is_none() {
+                sample.gaps.clear();
+            }
             if pods.confirm {
                 sample.taken += self.confirm(&bound)?;
             }
@@ -173,11 +178,11 @@ impl Run<'_> {
     }
 
     /// Applies events, and decides until it is nobody's turn. Tells how long it took.
-    fn decide<'e>(&mut self, events: impl Iterator<Item = &'e Event>) -> Result<Duration> {
+    fn decide<'e>(&mut self, events: impl Iterator<Item = &'e Event>) -> Result<Taken> {
         let (mut decided, mut written) = (0, 0);
         self.decisions.clear();
         self.moments.clear();
-        let start = Instant::now();
+        let stopwatch = Stopwatch::start();
         for event in events {
             self.scheduler.apply(event, self.now);
         }
@@ -195,7 +200,7 @@ impl Run<'_> {
             }
             decided = self.decisions.len();
         }
-        let taken = start.elapsed();
+        let taken = stopwatch.taken();
         ensure!(written >= 100 * decided, "every decision was written out");
         Ok(taken)
     }
@@ -217,7 +222,8 @@ impl Run<'_> {
             let pod = self.pod_at(id)?;
             sample.decisions += 1;
             if pod >= first {
-                sample.gaps.push(moment - before);
+                let gap = u32::try_from((moment - before).as_nanos()).unwrap_or(u32::MAX);
+                sample.gaps.push(gap);
                 before = moment;
             } else {
                 sample.retries += 1;
@@ -233,12 +239,12 @@ impl Run<'_> {
     }
 
     /// The API server says that pods are bound.
-    fn confirm(&mut self, bound: &[(usize, usize)]) -> Result<Duration> {
+    fn confirm(&mut self, bound: &[(usize, usize)]) -> Result<Taken> {
         let event = |(pod, node): &(usize, usize)| ingest::pod(&self.world.pod_on(*pod, *node));
         let events = bound.iter().map(event).collect::<Result<Vec<_>, _>>()?;
-        let start = Instant::now();
+        let stopwatch = Stopwatch::start();
         events.iter().for_each(|event| self.scheduler.apply(event, self.now));
-        Ok(start.elapsed())
+        Ok(stopwatch.taken())
     }
 
     fn pod_at(&self, pod: PodId) -> Result<usize> {

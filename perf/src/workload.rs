@@ -249,4 +249,3 @@ impl CreatePods {
         &self.templates[shape % self.templates.len()]
     }
 }
-

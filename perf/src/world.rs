@@ -15,8 +15,7 @@ use crate::workload::{CreatePods, Meanwhile, Size, Step, Workload};
 /// The state of the API server.
 pub(crate) struct World<'a> {
     size: &'a Size,
-    /// Steps that create pods, with the pods they create.
-    creations: Vec<(Range<usize>, &'a CreatePods)>,
+    creations: Vec<Creation<'a>>,
     /// Nodes that are there, oldest first.
     nodes: VecDeque<usize>,
     nodes_made: usize,
@@ -26,21 +25,31 @@ pub(crate) struct World<'a> {
     is_placed_kept: bool,
 }
 
+/// A step that creates pods.
+struct Creation<'a> {
+    step: &'a CreatePods,
+    /// Which pods.
+    pods: Range<usize>,
+    /// The first pod of every shape: the others differ in their names.
+    shapes: Vec<Value>,
+}
+
 impl<'a> World<'a> {
     pub(crate) fn new(workload: &'a Workload, size: &'a Size) -> Self {
-        let mut creations = Vec::new();
-        let mut first = 0;
+        let mut creations: Vec<Creation<'_>> = Vec::new();
         for step in &workload.steps {
-            if let Step::CreatePods(pods) = &step.value {
-                let end = first + pods.count.at(size);
-                creations.push((first..end, pods));
-                first = end;
+            if let Step::CreatePods(step) = &step.value {
+                let first = creations.last().map_or(0, |creation| creation.pods.end);
+                let pods = first..first + step.count.at(size);
+                let shapes = 0..step.shapes.at(size).max(1);
+                let shapes = shapes.map(|shape| cluster::pod(first, shape, step.template(shape)));
+                creations.push(Creation { step, pods, shapes: shapes.collect() });
             }
         }
-        let changes = |(_, pods): &(_, &CreatePods)| rates(&pods.meanwhile, size) != [0; 4];
+        let is_moving = |creation: &Creation<'_>| rates(&creation.step.meanwhile, size) != [0; 4];
         Self {
             size,
-            is_placed_kept: creations.iter().any(changes),
+            is_placed_kept: creations.iter().any(is_moving),
             creations,
             nodes: VecDeque::new(),
             nodes_made: 0,
@@ -50,22 +59,23 @@ impl<'a> World<'a> {
     }
 
     /// The pods that a step creates.
-    pub(crate) fn created_by(&self, pods: &CreatePods) -> Range<usize> {
+    pub(crate) fn created_by(&self, step: &CreatePods) -> Range<usize> {
         let mut creations = self.creations.iter();
-        let found = creations.find(|(_, other)| std::ptr::eq(*other, pods));
-        found.expect("every step that creates pods is listed").0.clone()
+        let found = creations.find(|creation| std::ptr::eq(creation.step, step));
+        found.expect("every step that creates pods is listed").pods.clone()
     }
 
     /// How many pods the workload creates.
     pub(crate) fn pods_created(&self) -> usize {
-        self.creations.last().map_or(0, |(pods, _)| pods.end)
+        self.creations.last().map_or(0, |creation| creation.pods.end)
     }
 
     /// A pod, on no node.
     pub(crate) fn pod(&self, at: usize) -> Value {
-        let (pods, creation) = self.creation(at);
-        let shape = (at - pods.start) % creation.shapes.at(self.size).max(1);
-        cluster::pod(at, shape, creation.template(shape))
+        let (creation, shape) = self.creation(at);
+        let mut pod = creation.shapes[shape].clone();
+        cluster::rename(&mut pod, at);
+        pod
     }
 
     /// A pod that is on a node.
@@ -77,9 +87,8 @@ impl<'a> World<'a> {
 
     /// Whether a pod was made to fit nowhere.
     pub(crate) fn fits_nowhere(&self, at: usize) -> bool {
-        let (pods, creation) = self.creation(at);
-        let shape = (at - pods.start) % creation.shapes.at(self.size).max(1);
-        creation.template(shape).fits_nowhere
+        let (creation, shape) = self.creation(at);
+        creation.step.template(shape).fits_nowhere
     }
 
     /// Pods arrive.
@@ -89,8 +98,8 @@ impl<'a> World<'a> {
 
     /// The node on which a pod of a step that creates bound pods is: they take turns.
     pub(crate) fn node_in_turn(&self, at: usize) -> usize {
-        let (pods, _) = self.creation(at);
-        self.nodes[(at - pods.start) % self.nodes.len()]
+        let (creation, _) = self.creation(at);
+        self.nodes[(at - creation.pods.start) % self.nodes.len()]
     }
 
     /// Notes that a pod is on a node.
@@ -157,9 +166,12 @@ impl<'a> World<'a> {
         Ok(())
     }
 
-    fn creation(&self, at: usize) -> &(Range<usize>, &'a CreatePods) {
+    /// The step that creates a pod, and the pod's shape.
+    fn creation(&self, at: usize) -> (&Creation<'a>, usize) {
         let mut creations = self.creations.iter();
-        creations.find(|(pods, _)| pods.contains(&at)).expect("a pod that was created")
+        let creation = creations.find(|creation| creation.pods.contains(&at));
+        let creation = creation.expect("a pod that was created");
+        (creation, (at - creation.pods.start) % creation.shapes.len())
     }
 }
 

@@ -2,7 +2,6 @@
 //! page, each list ended by what was in it; then it places a pod.
 
 use std::collections::BTreeSet;
-use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
 use k8s::ingest::{self, IngestError};
@@ -13,6 +12,7 @@ use serde_json::Value;
 use super::{Run, Sample};
 use crate::cluster;
 use crate::memory::resident;
+use crate::stopwatch::{Stopwatch, Taken};
 use crate::workload::Template;
 
 /// Objects of a page, as lists are asked for.
@@ -57,25 +57,25 @@ impl Run<'_> {
     ) -> Result<()> {
         let texts = objects.iter().map(serde_json::to_vec).collect::<Result<Vec<_>, _>>()?;
         drop(objects);
-        let start = Instant::now();
+        let stopwatch = Stopwatch::start();
         for text in &texts {
             serde_json::from_slice::<IgnoredAny>(text)?;
         }
-        sample.bare_read += start.elapsed();
-        let start = Instant::now();
+        sample.bare_read += stopwatch.taken();
+        let stopwatch = Stopwatch::start();
         for text in &texts {
             let event = read(text)?;
             listed.extend(name(&event));
             self.scheduler.apply(&event, self.now);
         }
-        sample.taken += start.elapsed();
+        sample.taken += stopwatch.taken();
         Ok(())
     }
 
-    fn end_of_list(&mut self, present: Present) -> Duration {
-        let start = Instant::now();
+    fn end_of_list(&mut self, present: Present) -> Taken {
+        let stopwatch = Stopwatch::start();
         self.scheduler.apply(&Event::Reset(present), self.now);
-        start.elapsed()
+        stopwatch.taken()
     }
 }
 

@@ -15,9 +15,9 @@ fn committed() -> Vec<Workload> {
 /// A workload of a few pods, with the given lines in its measured step and at its end.
 fn small(in_step: &str, at_end: &str) -> (Workload, String) {
     let text = format!(
-        "name: small\ndescription: A few.\nruns: 1\nsizes: [{{nodes: 8}}]\nquick: {{nodes: 9}}\n\
-         steps:\n- createNodes: {{count: nodes}}\n- createPods:\n    count: 300\n    shapes: 3\n    \
-         measure: true\n{in_step}{at_end}"
+        "name: small\ndescription: A few.\nruns: 1\nsizes: [{{nodes: 8}}]\n\
+         quick: {{nodes: 9}}\nsteps:\n- createNodes: {{count: nodes}}\n- createPods:\n    \
+         count: 300\n    shapes: 3\n    measure: true\n{in_step}{at_end}"
     );
     (Workload::read("small.yaml", &text).expect("a good file"), text)
 }
@@ -49,7 +49,8 @@ fn pods_made_beforehand_and_as_they_arrive_lead_to_the_same() {
 #[test]
 fn a_missed_threshold_is_reported_with_its_place_and_reason() {
     let templates = "    templates: [{from: plain}]\n";
-    let threshold = "thresholds:\n- metric: retriesPerPod\n  atLeast: 1\n  because: nobody retries.\n";
+    let threshold =
+        "thresholds:\n- metric: retriesPerPod\n  atLeast: 1\n  because: nobody retries.\n";
     let (workload, _) = small(templates, threshold);
     let outcome = |nodes| {
         let measured = [(Metric::RetriesPerPod, 0.0)].into_iter().collect();

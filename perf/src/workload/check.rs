@@ -19,8 +19,9 @@ pub(super) fn check(workload: &Workload) -> Result<()> {
     check_steps(workload)?;
     check_peer(workload)?;
     for (at, threshold) in workload.thresholds.iter().enumerate() {
-        check_threshold(workload, &threshold.value)
-            .or_else(|text| workload.refuse(line(threshold), format!("thresholds[{at}]: {text}")))?;
+        check_threshold(workload, &threshold.value).or_else(|text| {
+            workload.refuse(line(threshold), format!("thresholds[{at}]: {text}"))
+        })?;
     }
     for (at, figure) in workload.figures.iter().enumerate() {
         check_figure(workload, &figure.value)
@@ -130,7 +131,9 @@ fn check_peer(workload: &Workload) -> Result<()> {
         [_, Spanned { value: Step::CreatePods(pods), .. }] => {
             let none = Number::default();
             let Meanwhile { pods_finish, nodes_join, nodes_leave, nodes_change } = &pods.meanwhile;
-            [pods_finish, nodes_join, nodes_leave, nodes_change].iter().all(|number| **number == none)
+            [pods_finish, nodes_join, nodes_leave, nodes_change]
+                .iter()
+                .all(|number| **number == none)
         }
         _ => false,
     };
@@ -186,7 +189,10 @@ fn is_measured(workload: &Workload, metric: Metric) -> bool {
         Metric::RateOverBaseline => workload.baseline.is_some(),
         Metric::P99OverBaseline => workload.baseline.is_some() && !workload.is_restart(),
         Metric::CostOverFirstSize => workload.sizes.len() > 1,
-        Metric::TimesFasterAllScored | Metric::TimesFasterDefaultSampling => workload.peer,
+        Metric::PeerAllScored
+        | Metric::PeerDefaultSampling
+        | Metric::TimesFasterAllScored
+        | Metric::TimesFasterDefaultSampling => workload.peer,
     }
 }
 

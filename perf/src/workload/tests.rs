@@ -39,7 +39,9 @@ fn refusal(line: usize, text: &str) -> String {
 fn a_good_file_is_read() {
     let workload = Workload::read("folder/good.yaml", GOOD).expect("good");
     assert_eq!((workload.runs, workload.sizes.len(), workload.steps.len()), (5, 2, 2));
-    let Step::CreatePods(pods) = &workload.steps[1].value else { panic!("the second creates pods") };
+    let Step::CreatePods(pods) = &workload.steps[1].value else {
+        panic!("the second creates pods")
+    };
     assert_eq!(pods.count.at(&workload.sizes[1].value), 40);
     assert_eq!(pods.templates[0].requests["cpu"], 1);
     let baseline = workload.baseline_of(&workload.sizes[1].value).expect("there is one");
@@ -53,24 +55,40 @@ fn bad_files_are_refused_with_file_line_and_key() {
         (1, "name: bad", "1: name: \"bad\" is not the file's"),
         (2, "about: Pods.", "2: about: unknown field `about`, expected one of"),
         (4, "  - {pods: 20}", "4: sizes[0].nodes: required, but missing"),
-        (4, "  - {nodes: x, pods: 20}", "4: sizes[0].nodes: invalid u64 in `- {nodes: x, pods: 20}`"),
+        (
+            4,
+            "  - {nodes: x, pods: 20}",
+            "4: sizes[0].nodes: invalid u64 in `- {nodes: x, pods: 20}`",
+        ),
         (5, "  - {nodes: 10, pods: 40}", "5: sizes[1].nodes: two sizes have 10 nodes"),
         (5, "  - {nodes: 20}", "5: sizes[1].pods: required, but missing"),
         (7, "baseline: {pots: 5}", "7: baseline.pots: the sizes have no such number"),
-        (9, "  - createNodes: {count: node}", "9: steps[0].createNodes.count: the sizes have no number node"),
+        (
+            9,
+            "  - createNodes: {count: node}",
+            "9: steps[0].createNodes.count: the sizes have no number node",
+        ),
         (9, "  - restart: {}", "9: steps[0]: the first step"),
         (9, "  - makeNodes: {count: nodes}", "9: steps[0]: unknown variant"),
         (11, "      count: -1", "11: steps[1].createPods.count: invalid value: integer `-1`"),
         (11, "      counts: 5", "11: steps[1].createPods.counts: unknown field `counts`"),
         (12, "      shapes: 0", "10: steps[1]: shapes: required, and at least 1"),
         (14, "        - from: mixd", "14: steps[1].createPods.templates[0].from: unknown variant"),
-        (15, "          request: {cpu: 1}", "15: steps[1].createPods.templates[0].request: unknown field"),
+        (
+            15,
+            "          request: {cpu: 1}",
+            "15: steps[1].createPods.templates[0].request: unknown field",
+        ),
         (16, "      bound: true", "1: steps: 0 are measured, and one should be"),
         (18, "  - {metric: usPerPod, name: us}", "18: figures[0]: name: there are several sizes"),
         (18, "  - {metric: seconds, name: s}", "18: figures[0]: metric: seconds is not measured"),
         (20, "  - metric: rateOverBasline", "20: thresholds[0].metric: unknown variant"),
         (21, "    nodes: 10", "20: thresholds[0]: one of atLeast and atMost is needed"),
-        (21, "    atLeast: much", "21: thresholds[0].atLeast: invalid floating point in `atLeast: much`"),
+        (
+            21,
+            "    atLeast: much",
+            "21: thresholds[0].atLeast: invalid floating point in `atLeast: much`",
+        ),
         (22, "    because: \"\"", "20: thresholds[0]: because: a threshold needs a reason"),
         (22, "    nodes: 10", "22: thresholds[0]: missing field `because`"),
         (21, "    atLeast: [", "21: thresholds[0].atLeast: expected string scalar in `atLeast: [`"),
