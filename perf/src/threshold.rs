@@ -37,7 +37,10 @@ pub(crate) fn judge(workload: &Workload, outcomes: &[Outcome]) -> Vec<Judgement>
                 Verdict::Missed => "MISSED",
                 Verdict::NotMeasured => "not measured",
             };
-            let because = if verdict == Verdict::Met { "" } else { threshold.because.trim() };
+            let because = match verdict {
+                Verdict::Met | Verdict::NotMeasured => "",
+                Verdict::ShortOfGoal | Verdict::Missed => threshold.because.trim(),
+            };
             let colon = if because.is_empty() { "" } else { ": " };
             let text = format!(
                 "{word}: {} at {} nodes: {} is {found}, {} ({place}){colon}{because}",

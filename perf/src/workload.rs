@@ -79,7 +79,6 @@ pub(crate) struct CreateNodes {
 pub(crate) struct CreatePods {
     pub(crate) count: Number,
     /// How many shapes arrive in turns.
-    #[serde(default)]
     pub(crate) shapes: Number,
     /// What the pods are made from: shape after shape takes the next one.
     pub(crate) templates: Vec<Template>,

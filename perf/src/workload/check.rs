@@ -118,7 +118,7 @@ fn wrong_pods(pods: &CreatePods) -> Option<&'static str> {
         return Some("templates: at least one is needed");
     }
     if pods.shapes == Number::Fixed(0) {
-        return Some("shapes: required, and at least 1");
+        return Some("shapes: at least one is needed");
     }
     if pods.bound && (pods.measure || pods.confirm) {
         return Some("bound pods are not scheduled: neither measure nor confirm them");

@@ -72,7 +72,7 @@ fn bad_files_are_refused_with_file_line_and_key() {
         (9, "  - makeNodes: {count: nodes}", "9: steps[0]: unknown variant"),
         (11, "      count: -1", "11: steps[1].createPods.count: invalid value: integer `-1`"),
         (11, "      counts: 5", "11: steps[1].createPods.counts: unknown field `counts`"),
-        (12, "      shapes: 0", "10: steps[1]: shapes: required, and at least 1"),
+        (12, "      shapes: 0", "10: steps[1]: shapes: at least one is needed"),
         (14, "        - from: mixd", "14: steps[1].createPods.templates[0].from: unknown variant"),
         (
             15,
