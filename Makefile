@@ -73,9 +73,9 @@ e2e: need-cargo ## run the scheduler on a real control plane, as a user would; O
 		$(TARGET_DIR)/release/e2e --kubenexus $(TARGET_DIR)/release/kubenexus \
 		--control-plane "$$folder" $(if $(ONLY),--only '$(ONLY)'))
 
-bench: need-cargo $(ORACLE) ## measure, and print one line per figure
+bench: need-cargo $(ORACLE) ## run perf/workloads, and print one line per figure; ONLY=NAME
 	$(call step,benchmarks,cargo run --release --locked -p kubenexus-perf -- \
-		--oracle "$(CURDIR)/$(ORACLE)")
+		--oracle "$(CURDIR)/$(ORACLE)" $(if $(ONLY),--only '$(ONLY)'))
 
 .PHONY: bench-live
 bench-live: need-cargo ## measure on a real control plane, some 20 minutes; ONLY=PART

@@ -6,6 +6,8 @@ use model::{
     Present, Reason, Time, Txn,
 };
 
+use crate::explain::why_not;
+use crate::screen::Screen;
 use crate::{Scheduler, profile_of};
 
 impl Scheduler {
@@ -197,17 +199,21 @@ impl Scheduler {
     }
 
     /// Wakes the units that a change of one node could help: those that wait for a reason which
-    /// the node does not give any more. It may still give others, and they are noted then.
+    /// the node does not give any more. It may still give others, and they are noted then. If all
+    /// it gives is noted already, a try would find what is known: what ends that wakes them.
     fn wake(&mut self, change: Change, node: NodeId, now: Time) {
         let is_there = self.catalog.has_node(node);
         let view = View { catalog: &self.catalog, usage: &self.usage };
-        self.queue.wake(change, now, |class, reason| {
+        self.queue.wake(change, now, |class, reason, is_noted| {
             // A pod that leaves a node which is gone makes no room, but may have repelled others.
             if !is_there {
                 return *reason != Reason::Repelled;
             }
             let profile = profile_of(&self.profiles, &self.catalog, class);
-            self.boards.of(class, profile, &self.catalog).gives(view, node, reason)
+            let board = self.boards.of(class, profile, &self.catalog);
+            let answer = why_not(board, &Screen::Open, view, node);
+            let is_known = answer.is_some_and(|(_, reasons)| reasons.iter().all(is_noted));
+            is_known || board.gives(view, node, reason)
         });
     }
 

@@ -101,6 +101,7 @@ pub(crate) struct Queue {
     backing_off: BinaryHeap<Reverse<(Time, UnitId)>>,
     parked: BTreeSet<(Time, UnitId)>,
     parked_by_reason: BTreeMap<Reason, ByClass>,
+    parked_by_class: BTreeMap<ClassId, usize>,
     counts: QueueCounts,
 }
 
@@ -116,6 +117,7 @@ impl Queue {
             backing_off: BinaryHeap::new(),
             parked: BTreeSet::new(),
             parked_by_reason: BTreeMap::new(),
+            parked_by_class: BTreeMap::new(),
             counts: QueueCounts::default(),
         }
     }
@@ -211,6 +213,7 @@ impl Queue {
             let by_class = self.parked_by_reason.get_mut(reason).expect("it was just made");
             by_class.entry(class).or_default().insert(id);
         }
+        *self.parked_by_class.entry(class).or_default() += 1;
         self.parked.insert((now, id));
         self.counts.parked += 1;
         let unit = self.unit_mut(id);
@@ -227,18 +230,27 @@ impl Queue {
     }
 
     /// Wakes the parked units that wait for a reason which a change could cure, and which no longer
-    /// stands, as far as `stands` can tell.
+    /// stands, as far as `stands` can tell. It may ask of any reason whether all units of the class
+    /// wait for it.
     pub(crate) fn wake(
         &mut self,
         change: Change,
         now: Time,
-        mut stands: impl FnMut(ClassId, &Reason) -> bool,
+        mut stands: impl FnMut(ClassId, &Reason, &dyn Fn(&Reason) -> bool) -> bool,
     ) {
         let mut woken = BTreeSet::new();
         for (reason, by_class) in &self.parked_by_reason {
-            if cures(reason, change) {
-                let cured = by_class.iter().filter(|(class, _)| !stands(**class, reason));
-                woken.extend(cured.flat_map(|(_, units)| units));
+            if !cures(reason, change) {
+                continue;
+            }
+            for (class, units) in by_class {
+                let is_listed = |other: &Reason| {
+                    let listed = self.parked_by_reason.get(other).and_then(|by| by.get(class));
+                    listed.map(BTreeSet::len) == self.parked_by_class.get(class).copied()
+                };
+                if !stands(*class, reason, &is_listed) {
+                    woken.extend(units);
+                }
             }
         }
         woken.into_iter().for_each(|id| self.unpark(id, now));
@@ -335,7 +347,17 @@ impl Queue {
                 self.parked.remove(&(since, id));
                 self.counts.parked -= 1;
                 diagnosis.reasons().for_each(|reason| self.unlist(reason, class, id));
+                self.uncount(class);
             }
+        }
+    }
+
+    fn uncount(&mut self, class: ClassId) {
+        let parked = self.parked_by_class.get_mut(&class);
+        let parked = parked.expect("a parked unit is counted under its class");
+        *parked -= 1;
+        if *parked == 0 {
+            self.parked_by_class.remove(&class);
         }
     }
 
