@@ -139,7 +139,7 @@ fn bad_files_are_refused_with_their_place() {
             "kind: Node\nmetadata: {name: a}\nstatus: {allocatable: {cpu: lots, pods: 1}}\n".into(),
             "n.yaml:1: Node: status.allocatable.cpu: ".into(),
         ),
-        ("a: &x 1\nb: *x\n".into(), "n.yaml:2: YAML aliases are not supported".into()),
+        ("a: &x 1\nb: *x\n".into(), "n.yaml:1: YAML anchors and aliases are not supported".into()),
     ];
     for (text, expected) in nodes {
         let error = read_nodes("n.yaml", &text).unwrap_err().to_string();
