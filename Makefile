@@ -4,6 +4,8 @@ SHELL := /bin/sh
 CASES ?= 20000
 SEED ?=
 ONLY ?=
+SEEDS ?= 3000
+FIRST ?= 1
 
 CARGO_VERSION_MIN := 1.95
 GO_VERSION_MIN := 1.26
@@ -46,7 +48,7 @@ build: need-cargo ## build the kubenexus command, optimised
 # Cheapest first. The cases are the same for everybody, so that a failure is nobody's bad luck;
 # `make parity` draws others every day.
 test: SEED := 1
-test: fmt-check tidy lint unit parity e2e ## run every check and every test
+test: fmt-check tidy lint unit parity swarm e2e ## run every check and every test
 
 unit: need-cargo ## run the tests of all crates
 	$(call step,unit tests,cargo test --workspace --locked --quiet)
@@ -57,6 +59,12 @@ parity: need-cargo $(ORACLE) ## compare with kube-scheduler; CASES=20000, SEED=t
 	$(call step,parity on $(CASES) cases,$(TARGET_DIR)/release/parity --cases $(CASES) \
 		$(if $(SEED),--seed $(SEED)) --kubenexus $(TARGET_DIR)/release/kubenexus --oracle $(ORACLE))
 
+.PHONY: swarm
+swarm: need-cargo ## run the scheduler in worlds full of faults; SEEDS=3000, FIRST=1
+	$(call step,build kubenexus,cargo build --release --locked -p kubenexus)
+	$(call step,swarm of $(SEEDS) seeds from $(FIRST),$(TARGET_DIR)/release/kubenexus simulate \
+		--swarm --seeds $(SEEDS) --first $(FIRST))
+
 # The control plane is built once, in some ten minutes, and says so while it is.
 e2e: need-cargo ## run the scheduler on a real control plane, as a user would; ONLY=NAME
 	$(call step,build kubenexus and the end-to-end suite,\
@@ -65,9 +73,9 @@ e2e: need-cargo ## run the scheduler on a real control plane, as a user would; O
 		$(TARGET_DIR)/release/e2e --kubenexus $(TARGET_DIR)/release/kubenexus \
 		--control-plane "$$folder" $(if $(ONLY),--only '$(ONLY)'))
 
-bench: need-cargo $(ORACLE) ## measure, and print one line per figure
+bench: need-cargo $(ORACLE) ## run perf/workloads, and print one line per figure; ONLY=NAME
 	$(call step,benchmarks,cargo run --release --locked -p kubenexus-perf -- \
-		--oracle "$(CURDIR)/$(ORACLE)")
+		--oracle "$(CURDIR)/$(ORACLE)" $(if $(ONLY),--only '$(ONLY)'))
 
 .PHONY: bench-live
 bench-live: need-cargo ## measure on a real control plane, some 20 minutes; ONLY=PART
@@ -76,6 +84,11 @@ bench-live: need-cargo ## measure on a real control plane, some 20 minutes; ONLY
 	$(call step,live benchmarks,folder=$$(tests/control-plane/provide.sh) && \
 		$(TARGET_DIR)/release/bench-live --kubenexus $(TARGET_DIR)/release/kubenexus \
 		--control-plane "$$folder" $(if $(ONLY),--only '$(ONLY)'))
+
+.PHONY: trace-check
+trace-check: need-cargo ## compare baselines with published figures; TRACES=FOLDER, not in here
+	$(call step,build kubenexus,cargo build --release --locked -p kubenexus)
+	$(call step,traces,tests/traces/check.sh $(TARGET_DIR)/release/kubenexus '$(TRACES)')
 
 demo: need-cargo ## watch pods being placed on an embedded cluster
 	@cargo run --release --locked --quiet -- demo

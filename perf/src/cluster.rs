@@ -1,9 +1,12 @@
 //! Clusters and pods to measure on, as the objects an API server would serve. The same objects go
 //! to us and to the peer.
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
+
+use crate::workload::{Family, Template};
 
 const GIB: u64 = 1 << 30;
+const MIB: u64 = 1 << 20;
 
 /// A node: three sizes, eight zones, a few images; every tenth asks to be avoided.
 pub(crate) fn node(at: usize) -> Value {
@@ -16,8 +19,8 @@ pub(crate) fn node(at: usize) -> Value {
     json!({
         "apiVersion": "v1",
         "kind": "Node",
-        "metadata": {"name": format!("node-{at:05}"), "uid": format!("node-uid-{at}"), "labels": {
-            "kubernetes.io/hostname": format!("node-{at:05}"),
+        "metadata": {"name": node_name(at), "uid": format!("node-uid-{at}"), "labels": {
+            "kubernetes.io/hostname": node_name(at),
             "kubernetes.io/os": "linux",
             "topology.kubernetes.io/zone": format!("zone-{}", at % 8),
             "disk": if at.is_multiple_of(2) { "ssd" } else { "hdd" },
@@ -38,15 +41,72 @@ pub(crate) fn node(at: usize) -> Value {
     })
 }
 
-/// A pod that differs from other shapes in what it asks for, and in nothing else.
-pub(crate) fn plain_pod(at: usize, shape: usize) -> Value {
-    pod(at, shape, json!({}))
+/// A node after its `change`th change, which is of its labels, of what it offers, or of its taints.
+pub(crate) fn changed_node(at: usize, change: usize) -> Value {
+    let mut node = node(at);
+    match change % 3 {
+        0 => node["metadata"]["labels"]["rollout"] = json!(format!("r{change}")),
+        1 => {
+            let memory = [128, 256, 384][at % 3] * GIB + change as u64 * MIB;
+            node["status"]["allocatable"]["memory"] = json!(memory.to_string());
+        }
+        _ => {
+            let taint = json!({"key": "rollout", "value": "r", "effect": "PreferNoSchedule"});
+            node["spec"]["taints"] = json!([taint]);
+        }
+    }
+    node
 }
 
-/// A pod of one of the shapes of a mixed cluster: some select zones, some prefer disks, some
-/// tolerate taints.
-pub(crate) fn mixed_pod(at: usize, shape: usize) -> Value {
-    let extra = match shape % 5 {
+pub(crate) fn node_name(at: usize) -> String {
+    format!("node-{at:05}")
+}
+
+/// Which node has a name that [`node_name`] made.
+pub(crate) fn node_of_name(name: &str) -> Option<usize> {
+    name.strip_prefix("node-")?.parse().ok()
+}
+
+pub(crate) fn pod_uid(at: usize) -> String {
+    format!("{at:08x}-0000-4000-8000-{at:012x}")
+}
+
+/// Which pod has a uid that [`pod_uid`] made.
+pub(crate) fn pod_of_uid(uid: &str) -> Option<usize> {
+    usize::from_str_radix(uid.split('-').next()?, 16).ok()
+}
+
+/// A pod of a shape. Shapes differ in what they ask for and, if the template says so, in where
+/// they may go.
+pub(crate) fn pod(at: usize, shape: usize, template: &Template) -> Value {
+    let mut requests = json!({
+        "cpu": format!("{}m", 100 + 10 * shape),
+        "memory": format!("{}Mi", 128 + 16 * shape),
+    });
+    put(&mut requests, &template.requests);
+    let mut spec = match template.from {
+        Family::Plain => json!({}),
+        Family::Mixed => mixed(shape),
+    };
+    let image = format!("registry/app-{}:1", shape % 7);
+    spec["schedulerName"] = json!("default-scheduler");
+    spec["containers"] =
+        json!([{"name": "main", "image": image, "resources": {"requests": requests}}]);
+    put(&mut spec, &template.spec);
+    let mut pod = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {}, "spec": spec});
+    rename(&mut pod, at);
+    pod
+}
+
+/// Makes a pod another one of the same shape.
+pub(crate) fn rename(pod: &mut Value, at: usize) {
+    let name = format!("pod-{at:07}");
+    pod["metadata"] = json!({"name": name, "namespace": "default", "uid": pod_uid(at)});
+}
+
+/// Some select zones, some prefer disks, some tolerate taints.
+fn mixed(shape: usize) -> Value {
+    match shape % 5 {
         0 => {
             json!({"nodeSelector": {"topology.kubernetes.io/zone": format!("zone-{}", shape % 8)}})
         }
@@ -63,46 +123,13 @@ pub(crate) fn mixed_pod(at: usize, shape: usize) -> Value {
                 "requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}}})
         }
         _ => json!({}),
-    };
-    pod(at, shape, extra)
-}
-
-/// Every second pod asks for a device that no node has.
-pub(crate) fn half_waiting_pod(at: usize, shape: usize) -> Value {
-    let mut pod = mixed_pod(at, shape);
-    if shape.is_multiple_of(2) {
-        pod["spec"]["containers"][0]["resources"]["requests"]["example.com/device"] = json!("1");
     }
-    pod
-}
-
-/// Whether a pod asks for what no node has.
-pub(crate) fn fits_nowhere(pod: &Value) -> bool {
-    let requests = &pod["spec"]["containers"][0]["resources"]["requests"];
-    requests.get("example.com/device").is_some()
 }
 
 fn disk(operator: &str, value: &str) -> Value {
     json!({"key": "disk", "operator": operator, "values": [value]})
 }
 
-fn pod(at: usize, shape: usize, mut spec: Value) -> Value {
-    let image = format!("registry/app-{}:1", shape % 7);
-    let requests = json!({
-        "cpu": format!("{}m", 100 + 10 * shape),
-        "memory": format!("{}Mi", 128 + 16 * shape),
-    });
-    spec["schedulerName"] = json!("default-scheduler");
-    spec["containers"] =
-        json!([{"name": "main", "image": image, "resources": {"requests": requests}}]);
-    json!({
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {
-            "name": format!("pod-{at:07}"),
-            "namespace": "default",
-            "uid": format!("{at:08x}-0000-4000-8000-{at:012x}"),
-        },
-        "spec": spec,
-    })
+fn put(object: &mut Value, fields: &Map<String, Value>) {
+    fields.iter().for_each(|(key, value)| object[key] = value.clone());
 }

@@ -1,20 +1,50 @@
-//! Benchmarks. Prints tables, then every figure on a line of its own: `figure NAME=VALUE`.
+//! Benchmarks: runs the workloads of `perf/workloads`. Prints tables, then every figure on a line
+//! of its own, `figure NAME=VALUE`, then what came of the thresholds.
 
 mod cluster;
+mod measure;
 mod memory;
+mod metric;
 mod peer;
 mod run;
+mod stopwatch;
+mod threshold;
+mod workload;
+mod world;
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
+use std::process::ExitCode;
 
-use anyhow::Result;
+use anyhow::{Context, Result, bail};
 use clap::{Parser, Subcommand};
+use serde_saphyr::Spanned;
 
-use cluster::{half_waiting_pod, mixed_pod, plain_pod};
+use measure::{Options, Outcome};
+use peer::Peer;
+use threshold::{Judgement, Verdict};
+use workload::{Figure, Workload};
 
 /// Measures the engine, and kube-scheduler's own algorithm beside it.
+///
+/// Ends with 1 if a threshold was missed, and with 2 if something could not be run.
 #[derive(Parser)]
 struct Cli {
+    /// The folder with the workloads
+    #[arg(long, default_value = "perf/workloads")]
+    workloads: PathBuf,
+    /// Runs these workloads only
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    only: Vec<String>,
+    /// Runs sizes with this many nodes only
+    #[arg(long)]
+    nodes: Option<usize>,
+    /// Lists the workloads with their sizes, and runs nothing
+    #[arg(long)]
+    list: bool,
+    /// Runs each workload once at its quick size; nothing is held against thresholds
+    #[arg(long)]
+    quick: bool,
     /// The oracle built from tests/parity/oracle; without it nothing is compared
     #[arg(long)]
     oracle: Option<PathBuf>,
@@ -27,84 +57,121 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Part {
-    /// Runs one size by itself, for a profiler
-    Rate {
-        /// How many nodes
-        nodes: usize,
-        /// How many pods
-        pods: usize,
-        /// How many interleaved shapes
-        shapes: usize,
-    },
-    /// Fills a scheduler and prints the memory it holds (started by the benchmark itself)
+    /// Runs a workload once and prints bytes per node and pod, and all memory in MiB (started by
+    /// the benchmark itself)
     Memory {
-        /// How many nodes
-        nodes: usize,
-        /// How many pods
-        pods: usize,
+        /// The workload
+        file: PathBuf,
+        /// Numbers by name, as JSON
+        size: String,
     },
 }
 
-/// Shapes that arrive interleaved.
-const SHAPES: usize = 20;
-/// Nodes and pods of every size that is measured.
-const SIZES: [(usize, usize); 3] = [(1_000, 20_000), (5_000, 50_000), (20_000, 100_000)];
-
-fn main() -> Result<()> {
-    let cli = Cli::parse();
-    match cli.part {
-        None => {}
-        Some(Part::Memory { nodes, pods }) => return memory::fill(nodes, pods),
-        Some(Part::Rate { nodes, pods, shapes }) => {
-            println!("{:.0} pods/s", run::rate(nodes, pods, shapes, plain_pod)?);
-            return Ok(());
+fn main() -> ExitCode {
+    match run(&Cli::parse()) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::from(1),
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::from(2)
         }
     }
-    let mut figures = Vec::new();
-    println!("Engine: apply, step, bindings written out; one core; every node scored;");
-    println!("default profile, {SHAPES} interleaved pod shapes; median of 5 runs.\n");
-    println!("{:>8} {:>9} {:>12} {:>10}", "nodes", "pods", "pods/s", "us/pod");
-    let mut ours = Vec::new();
-    for (nodes, pods) in SIZES {
-        let rate = run::rate(nodes, pods, SHAPES, mixed_pod)?;
-        println!("{nodes:>8} {pods:>9} {rate:>12.0} {:>10.2}", 1e6 / rate);
-        figures.push((format!("engine_pods_per_second_{nodes}_nodes"), rate));
-        figures.push((format!("engine_us_per_pod_{nodes}_nodes"), 1e6 / rate));
-        ours.push(rate);
+}
+
+/// Tells whether no threshold was missed.
+fn run(cli: &Cli) -> Result<bool> {
+    if let Some(Part::Memory { file, size }) = &cli.part {
+        let workload = Workload::read_file(file)?;
+        let size = serde_json::from_str(size).context("the size is not a map of numbers")?;
+        memory::print(&workload, &size)?;
+        return Ok(true);
     }
-    let (nodes, pods) = SIZES[1];
-    let rate = run::rate(nodes, pods, SHAPES, half_waiting_pod)?;
-    println!(
-        "{nodes:>8} {pods:>9} {rate:>12.0} {:>10.2}  every second pod fits nowhere",
-        1e6 / rate
-    );
-    figures.push((format!("engine_decisions_per_second_half_waiting_{nodes}_nodes"), rate));
-    shapes(&mut figures)?;
-    memory::measure(&mut figures)?;
-    match &cli.oracle {
-        Some(oracle) => peer::compare(oracle, cli.peer_seconds, &ours, &mut figures)?,
-        None => println!("\nNo oracle given (--oracle PATH): nothing is compared with a peer."),
+    let workloads = chosen(Workload::read_folder(&cli.workloads)?, &cli.only)?;
+    if cli.list {
+        workloads.iter().for_each(list);
+        return Ok(true);
+    }
+    let oracle = cli.oracle.clone();
+    let options = Options {
+        is_quick: cli.quick,
+        nodes: cli.nodes,
+        peer: oracle.map(|oracle| Peer { oracle, seconds: cli.peer_seconds }),
+    };
+    println!("The engine on one core with the default profile; every node is scored, and every");
+    println!("decision written out. Medians of several runs; time on a core, not by the clock.");
+    if options.peer.is_none() {
+        println!("No oracle was given (--oracle PATH): nothing is compared with kube-scheduler.");
+    }
+    let mut figures = Vec::new();
+    let mut judgements = Vec::new();
+    for workload in &workloads {
+        let outcomes = measure_and_show(workload, &options)?;
+        figures.extend(outcomes.iter().flat_map(|outcome| named(workload, outcome)));
+        if !cli.quick {
+            judgements.extend(threshold::judge(workload, &outcomes));
+        }
     }
     println!();
     for (name, value) in figures {
         println!("figure {name}={value:.3}");
     }
-    Ok(())
+    Ok(report(&judgements))
 }
 
-/// One shape and fifty, taken in turns so that a noisy moment hits both.
-fn shapes(figures: &mut Vec<(String, f64)>) -> Result<()> {
-    let (nodes, pods) = SIZES[1];
-    let mut ratios = Vec::new();
-    println!("\nShapes at {nodes} nodes:\n");
-    println!("{:>14} {:>14} {:>8}", "1 shape", "50 shapes", "ratio");
-    for _ in 0..3 {
-        let one = run::rate(nodes, pods, 1, plain_pod)?;
-        let fifty = run::rate(nodes, pods, 50, plain_pod)?;
-        println!("{one:>14.0} {fifty:>14.0} {:>8.2}", fifty / one);
-        ratios.push(fifty / one);
+/// The workloads with the given names, or all.
+fn chosen(mut workloads: Vec<Workload>, only: &[String]) -> Result<Vec<Workload>> {
+    let known: BTreeSet<String> = workloads.iter().map(|w| w.name.value.clone()).collect();
+    if let Some(name) = only.iter().find(|name| !known.contains(*name)) {
+        let known: Vec<_> = known.into_iter().collect();
+        bail!("--only {name}: there is no such workload; there are {}", known.join(", "));
     }
-    ratios.sort_by(f64::total_cmp);
-    figures.push(("engine_rate_50_shapes_over_1".into(), ratios[1]));
-    Ok(())
+    workloads.retain(|workload| only.is_empty() || only.contains(&workload.name.value));
+    Ok(workloads)
+}
+
+fn list(workload: &Workload) {
+    let nodes: Vec<_> = workload.sizes.iter().map(|s| s.value["nodes"].to_string()).collect();
+    println!("{:14} {:>18} nodes  {}", workload.name.value, nodes.join(", "), workload.description);
+}
+
+/// Measures a workload, and prints a table with a row per size.
+fn measure_and_show(workload: &Workload, options: &Options) -> Result<Vec<Outcome>> {
+    println!("\n{}: {}\n", workload.name.value, workload.description.trim());
+    let mut is_first = true;
+    measure::measure(workload, options, |outcome| {
+        let metrics = outcome.measured.iter();
+        let cells = metrics.map(|(metric, value)| (metric.word(), metric.show(*value)));
+        let cells: Vec<_> = cells.collect();
+        if std::mem::take(&mut is_first) {
+            let words: Vec<_> = cells.iter().map(|(word, _)| format!("{word:>10}")).collect();
+            println!("{:>7} {}", "nodes", words.join(" "));
+        }
+        let values = cells
+            .iter()
+            .map(|(word, value)| format!("{value:>width$}", width = word.len().max(10)));
+        println!("{:>7} {}", outcome.nodes, values.collect::<Vec<_>>().join(" "));
+    })
+}
+
+/// Figures with their names.
+fn named(workload: &Workload, outcome: &Outcome) -> Vec<(String, f64)> {
+    let figure = |figure: &Spanned<Figure>| {
+        let Figure { metric, name, nodes } = &figure.value;
+        let value =
+            outcome.measured.get(metric).filter(|_| nodes.is_none_or(|n| n == outcome.nodes));
+        Some((name.replace("{nodes}", &outcome.nodes.to_string()), *value?))
+    };
+    workload.figures.iter().filter_map(figure).collect()
+}
+
+/// Prints what came of the thresholds; tells whether none was missed.
+fn report(judgements: &[Judgement]) -> bool {
+    println!();
+    judgements.iter().for_each(|judgement| println!("threshold {}", judgement.text));
+    let missed = judgements.iter().filter(|judgement| judgement.verdict == Verdict::Missed);
+    let missed = missed.count();
+    if missed > 0 {
+        println!("\n{missed} of {} thresholds were MISSED", judgements.len());
+    }
+    missed == 0
 }

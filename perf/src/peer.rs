@@ -8,40 +8,62 @@ use std::process::Command;
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
 
-use crate::cluster::{mixed_pod, node};
-use crate::{SHAPES, SIZES};
+use crate::cluster::node;
+use crate::metric::{Measured, Metric};
+use crate::workload::{Size, Workload};
+use crate::world::World;
 
-/// Times the peer with all nodes scored, as we do, and with the sampling it does by default.
-pub(crate) fn compare(
-    oracle: &Path,
-    seconds: u32,
-    ours: &[f64],
-    figures: &mut Vec<(String, f64)>,
-) -> Result<()> {
-    println!("\nBeside us, in process: kube-scheduler's SchedulePod and assume, its default");
-    println!("parallelism; with every node scored, and with its default sampling of nodes.\n");
-    println!(
-        "{:>8} {:>12} {:>14} {:>8} {:>16} {:>8}",
-        "nodes", "ours/s", "all scored/s", "times", "default/s", "times"
-    );
-    for ((nodes, pods), ours) in SIZES.into_iter().zip(ours) {
-        let file = write_cluster(nodes, pods)?;
-        let all = peer_rate(oracle, &file, 100, seconds);
-        let sampled = peer_rate(oracle, &file, 0, seconds);
+/// The program that links kube-scheduler.
+#[derive(Clone, Debug)]
+pub(crate) struct Peer {
+    pub(crate) oracle: PathBuf,
+    /// How long each of its runs may take.
+    pub(crate) seconds: u32,
+}
+
+impl Peer {
+    /// Times it with all nodes scored, as we do, and with the sampling it does by default. It uses
+    /// its default parallelism; both are measured by the clock.
+    pub(crate) fn measure(
+        &self,
+        workload: &Workload,
+        size: &Size,
+        ours: f64,
+        measured: &mut Measured,
+    ) -> Result<()> {
+        let file = write_cluster(workload, size)?;
+        let all = self.rate(&file, 100);
+        let sampled = self.rate(&file, 0);
         std::fs::remove_file(&file).context("cannot remove the cluster file")?;
         let (all, sampled) = (all?, sampled?);
-        let (times_all, times) = (ours / all, ours / sampled);
-        println!(
-            "{nodes:>8} {ours:>12.0} {all:>14.0} {times_all:>8.0} {sampled:>16.0} {times:>8.0}"
-        );
-        figures.push((format!("times_faster_all_scored_{nodes}_nodes"), times_all));
-        figures.push((format!("times_faster_default_sampling_{nodes}_nodes"), times));
+        measured.extend([
+            (Metric::PeerAllScored, all),
+            (Metric::PeerDefaultSampling, sampled),
+            (Metric::TimesFasterAllScored, ours / all),
+            (Metric::TimesFasterDefaultSampling, ours / sampled),
+        ]);
+        Ok(())
     }
-    Ok(())
+
+    fn rate(&self, file: &Path, percentage: u32) -> Result<f64> {
+        let output = Command::new(&self.oracle)
+            .args(["bench", "-percentage", &percentage.to_string()])
+            .args(["-max-seconds", &self.seconds.to_string()])
+            .arg(file)
+            .output()
+            .with_context(|| format!("cannot start {}", self.oracle.display()))?;
+        let errors = String::from_utf8_lossy(&output.stderr);
+        ensure!(output.status.success(), "the peer failed: {errors}");
+        let answer: Value = serde_json::from_slice(&output.stdout)
+            .with_context(|| format!("the peer printed no JSON: {errors}"))?;
+        answer["pods_per_second"].as_f64().context("the peer printed no rate")
+    }
 }
 
 /// The cluster as JSON lines: a header, the nodes, the pods in the order they are scheduled.
-fn write_cluster(nodes: usize, pods: usize) -> Result<PathBuf> {
+fn write_cluster(workload: &Workload, size: &Size) -> Result<PathBuf> {
+    let world = World::new(workload, size);
+    let (nodes, pods) = (size["nodes"], world.pods_created());
     let path = std::env::temp_dir().join(format!("kubenexus-perf-{}.jsonl", std::process::id()));
     let mut out = BufWriter::new(File::create(&path).context("cannot write the cluster file")?);
     writeln!(out, "{}", json!({"nodes": nodes, "pods": pods}))?;
@@ -49,22 +71,8 @@ fn write_cluster(nodes: usize, pods: usize) -> Result<PathBuf> {
         writeln!(out, "{}", node(at))?;
     }
     for at in 0..pods {
-        writeln!(out, "{}", mixed_pod(at, at % SHAPES))?;
+        writeln!(out, "{}", world.pod(at))?;
     }
     out.flush()?;
     Ok(path)
-}
-
-fn peer_rate(oracle: &Path, file: &Path, percentage: u32, seconds: u32) -> Result<f64> {
-    let output = Command::new(oracle)
-        .args(["bench", "-percentage", &percentage.to_string()])
-        .args(["-max-seconds", &seconds.to_string()])
-        .arg(file)
-        .output()
-        .with_context(|| format!("cannot start {}", oracle.display()))?;
-    let errors = String::from_utf8_lossy(&output.stderr);
-    ensure!(output.status.success(), "the peer failed: {errors}");
-    let answer: Value = serde_json::from_slice(&output.stdout)
-        .with_context(|| format!("the peer printed no JSON: {errors}"))?;
-    answer["pods_per_second"].as_f64().context("the peer printed no rate")
 }

@@ -83,6 +83,7 @@ const ALLOWED: &[(&str, &[(&str, &str)])] = &[
             ("rand", "drawing the world"),
             ("rand_chacha", "a stream that is the same for the same seed, for ever"),
             ("serde", "the report for machines"),
+            ("serde_json", "manifests between reading and ingesting"),
         ],
     ),
     (

@@ -56,7 +56,7 @@ impl Scheduler {
     fn set_namespace(&mut self, name: &str, labels: Option<&Labels>, now: Time) {
         if self.catalog.set_namespace(name, labels) {
             self.usage.count_crowds(&mut self.catalog);
-            self.queue.wake(now, is_about_others, |_, _| true);
+            self.queue.wake(now, is_about_others, |_, _, _| true);
         }
     }
 
@@ -231,24 +231,30 @@ impl Scheduler {
     }
 
     /// Wakes the units that a change of one node could help: those that wait for a reason which
-    /// the node does not give any more. It may still give others, and they are noted then.
+    /// the node does not give any more. It may still give others, and they are noted then. If all
+    /// it gives is noted already, a try would find what is known: what ends that wakes them.
     fn wake(&mut self, change: Change, node: NodeId, now: Time) {
         let is_there = self.catalog.has_node(node);
         let may_be_cured = |reason: &Reason| cures(reason, change);
-        self.queue.wake(now, may_be_cured, |class, reason| {
+        self.queue.wake(now, may_be_cured, |class, reason, is_noted| {
             if reaches_around(reason) {
                 return true;
             }
             // A pod that leaves a node which is gone makes no room.
+            if !is_there {
+                return false;
+            }
             let profile = profile_of(&self.profiles, &self.catalog, class);
-            let board = is_there.then(|| self.boards.of(class, profile, &self.catalog));
-            board.is_some_and(|board| !board.gives(&self.catalog, &self.usage, node, reason))
+            let board = self.boards.of(class, profile, &self.catalog);
+            let answer = board.answer(&self.catalog, &self.usage, node);
+            let is_known = answer.is_some_and(|reasons| reasons.iter().all(is_noted));
+            !is_known && !board.gives(&self.catalog, &self.usage, node, reason)
         });
     }
 
     /// Wakes the units that a pod which came to a node, or left it, could help wherever they go.
     pub(crate) fn wake_around(&mut self, occupant: Occupant, now: Time) {
-        self.queue.wake(now, is_about_others, |class, _| {
+        self.queue.wake(now, is_about_others, |class, _, _| {
             let profile = profile_of(&self.profiles, &self.catalog, class);
             self.boards.of(class, profile, &self.catalog).is_moved_by(&self.catalog, occupant)
         });

@@ -146,6 +146,19 @@ impl Board {
         }
     }
 
+    /// Why a node is turned down by what looks at it alone; nothing if it is not.
+    pub(crate) fn answer(
+        &self,
+        catalog: &Catalog,
+        usage: &Usage,
+        node: NodeId,
+    ) -> Option<Vec<Reason>> {
+        let view = View { catalog, usage, tags: TagsId::at(0) };
+        let filters = self.filters.iter().filter(|(_, f)| f.reach() != Reach::Around);
+        let mut answers = filters.map(|(_, filter)| filter.why_not(view, node));
+        answers.find(|reasons| !reasons.is_empty())
+    }
+
     /// Whether a plugin turns a node down for this reason, be it the first to speak or not. Not to
     /// be asked about reasons that reach around.
     pub(crate) fn gives(

@@ -15,10 +15,10 @@ mod screen;
 mod tally;
 
 pub use explain::{Judgement, NodeJudgement};
-pub use queue::{Backoff, QueueCounts};
+pub use queue::{Backoff, Place, QueueCounts};
 
 use framework::Profile;
-use model::{Attempt, Catalog, ClassId, Decision, Time, Usage};
+use model::{Attempt, Catalog, ClassId, Decision, PodId, Time, Usage};
 
 use board::Boards;
 use queue::Queue;
@@ -100,6 +100,12 @@ impl Scheduler {
     #[must_use]
     pub fn waiting(&self) -> QueueCounts {
         self.queue.counts()
+    }
+
+    /// Where the unit of a pod is; none for pods that are on a node or of other schedulers.
+    #[must_use]
+    pub fn place_of(&self, pod: PodId) -> Option<Place> {
+        self.queue.unit_of(pod).map(|unit| self.queue.place(unit))
     }
 
     /// Whether a profile has this name.

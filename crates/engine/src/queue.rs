@@ -58,12 +58,16 @@ pub struct QueueCounts {
 
 /// Where a unit is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place {
+pub enum Place {
+    /// Its turn comes in order.
     Active,
+    /// It waits for a time.
     Backoff,
+    /// It waits for a change, since then.
     Parked(Time),
+    /// It waits for its gates to be removed.
     Gated,
-    /// Popped; its outcome is not known yet.
+    /// It had its turn, and what came of it is not known yet.
     Tried,
 }
 
@@ -97,6 +101,7 @@ pub(crate) struct Queue {
     backing_off: BinaryHeap<Reverse<(Time, UnitId)>>,
     parked: BTreeSet<(Time, UnitId)>,
     parked_by_reason: BTreeMap<Reason, ByClass>,
+    parked_by_class: BTreeMap<ClassId, usize>,
     counts: QueueCounts,
 }
 
@@ -112,6 +117,7 @@ impl Queue {
             backing_off: BinaryHeap::new(),
             parked: BTreeSet::new(),
             parked_by_reason: BTreeMap::new(),
+            parked_by_class: BTreeMap::new(),
             counts: QueueCounts::default(),
         }
     }
@@ -142,6 +148,11 @@ impl Queue {
     /// The unit of a waiting pod.
     pub(crate) fn unit_of(&self, pod: PodId) -> Option<UnitId> {
         self.by_pod.get(&pod).copied()
+    }
+
+    /// Where a unit is.
+    pub(crate) fn place(&self, unit: UnitId) -> Place {
+        self.unit(unit).place
     }
 
     /// The pods of a unit.
@@ -202,6 +213,7 @@ impl Queue {
             let by_class = self.parked_by_reason.get_mut(reason).expect("it was just made");
             by_class.entry(class).or_default().insert(id);
         }
+        *self.parked_by_class.entry(class).or_default() += 1;
         self.parked.insert((now, id));
         self.counts.parked += 1;
         let unit = self.unit_mut(id);
@@ -217,19 +229,27 @@ impl Queue {
         self.back_off(id, now);
     }
 
-    /// Wakes the parked units that wait for a reason which may be cured, and whose class says that
-    /// it is.
+    /// Wakes the parked units that wait for a reason which may be cured, and of whose class it is
+    /// said that it is. It may be asked of any reason whether all units of the class wait for it.
     pub(crate) fn wake(
         &mut self,
         now: Time,
         may_be_cured: impl Fn(&Reason) -> bool,
-        mut is_cured: impl FnMut(ClassId, &Reason) -> bool,
+        mut is_cured: impl FnMut(ClassId, &Reason, &dyn Fn(&Reason) -> bool) -> bool,
     ) {
         let mut woken = BTreeSet::new();
         for (reason, by_class) in &self.parked_by_reason {
-            if may_be_cured(reason) {
-                let cured = by_class.iter().filter(|(class, _)| is_cured(**class, reason));
-                woken.extend(cured.flat_map(|(_, units)| units));
+            if !may_be_cured(reason) {
+                continue;
+            }
+            for (class, units) in by_class {
+                let is_listed = |other: &Reason| {
+                    let listed = self.parked_by_reason.get(other).and_then(|by| by.get(class));
+                    listed.map(BTreeSet::len) == self.parked_by_class.get(class).copied()
+                };
+                if is_cured(*class, reason, &is_listed) {
+                    woken.extend(units);
+                }
             }
         }
         woken.into_iter().for_each(|id| self.unpark(id, now));
@@ -326,7 +346,17 @@ impl Queue {
                 self.parked.remove(&(since, id));
                 self.counts.parked -= 1;
                 diagnosis.reasons().for_each(|reason| self.unlist(reason, class, id));
+                self.uncount(class);
             }
+        }
+    }
+
+    fn uncount(&mut self, class: ClassId) {
+        let parked = self.parked_by_class.get_mut(&class);
+        let parked = parked.expect("a parked unit is counted under its class");
+        *parked -= 1;
+        if *parked == 0 {
+            self.parked_by_class.remove(&class);
         }
     }
 

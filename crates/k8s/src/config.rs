@@ -1,7 +1,7 @@
 //! `KubeSchedulerConfiguration`: reading it, with kube-scheduler's meaning and clearer errors.
 //!
-//! A text or a JSON value becomes a tree that remembers lines ([`document`]); typed reading
-//! ([`read`]) collects every problem instead of stopping at the first; plugins are merged with the
+//! A text or a JSON value becomes a tree that remembers lines ([`crate::document`]), whose reading
+//! collects every problem instead of stopping at the first; plugins are merged with the
 //! defaults and spread over extension points ([`merge`]); and what comes out, [`Settings`], is
 //! complete and valid. Nothing here opens a file or makes a plugin: the table of plugins is an
 //! argument.
@@ -9,13 +9,10 @@
 mod args;
 mod checks;
 mod defaults;
-mod document;
 mod duration;
-mod error;
 mod merge;
 mod plugin_sets;
 mod profiles;
-mod read;
 mod sections;
 mod settings;
 #[cfg(test)]
@@ -24,22 +21,20 @@ mod write;
 
 use framework::PluginInfo;
 
+pub use crate::document::{DocumentError as ConfigError, Problem};
 pub use defaults::defaults;
 pub use duration::{DurationError, parse_span};
-pub use error::{ConfigError, Problem};
 pub use settings::{ClientConnection, LeaderElection, Settings};
 pub use write::write;
 
-use document::Node;
-use error::Problems;
-use read::Spot;
+use crate::document::{Node, Problems, Spot};
 
 /// Reads a configuration from YAML, of which JSON is a part.
 ///
 /// # Errors
 /// When anything in it is unknown, invalid or not built yet; all problems are named.
 pub fn load(text: &str, known: &[PluginInfo]) -> Result<Settings, ConfigError> {
-    settings(&Node::from_yaml(text)?, known)
+    settings_at(Spot::root(&Node::from_yaml(text)?), known)
 }
 
 /// Reads a configuration from a JSON value. Its problems have paths, but no lines.
@@ -47,13 +42,21 @@ pub fn load(text: &str, known: &[PluginInfo]) -> Result<Settings, ConfigError> {
 /// # Errors
 /// When anything in it is unknown, invalid or not built yet; all problems are named.
 pub fn from_json(value: &serde_json::Value, known: &[PluginInfo]) -> Result<Settings, ConfigError> {
-    settings(&Node::from_json(value)?, known)
+    settings_at(Spot::root(&Node::from_json(value)?), known)
 }
 
-fn settings(root: &Node, known: &[PluginInfo]) -> Result<Settings, ConfigError> {
+/// Reads a configuration that stands in another document.
+///
+/// # Errors
+/// When anything in it is unknown, invalid or not built yet; all problems are named.
+pub fn settings(root: &Node, known: &[PluginInfo]) -> Result<Settings, ConfigError> {
+    settings_at(Spot::document(root), known)
+}
+
+fn settings_at(root: Spot<'_>, known: &[PluginInfo]) -> Result<Settings, ConfigError> {
     let mut problems = Problems::default();
     let mut settings = Settings::around(Vec::new());
-    if let Some(top) = sections::top(Spot::root(root), &mut problems) {
+    if let Some(top) = sections::top(root, &mut problems) {
         settings = sections::read(&top, settings, &mut problems);
         settings.profiles = profiles::read(&top, known, &mut problems);
     }

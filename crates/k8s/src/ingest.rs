@@ -27,6 +27,20 @@ pub struct IngestError {
     message: String,
 }
 
+impl IngestError {
+    /// The path of the value in the object; empty when it is the object as a whole.
+    #[must_use]
+    pub fn path(&self) -> &str {
+        self.path.strip_suffix(": ").unwrap_or(&self.path)
+    }
+
+    /// What is wrong with the value.
+    #[must_use]
+    pub fn message(&self) -> &str {
+        &self.message
+    }
+}
+
 /// Reads an object; a fault names the path of the value.
 fn read<T: DeserializeOwned>(
     kind: &'static str,

@@ -102,6 +102,8 @@ impl Dispatch {
     async fn bind(&self, bind: &Bind) -> Option<Result<(), Refusal>> {
         let mut backoff = BACKOFF_MIN;
         let mut read_at = bind.read_at;
+        // Whether a request that was not answered may yet arrive.
+        let mut is_open = false;
         loop {
             self.limiter.pass().await;
             if !self.leadership.may_bind(Instant::now()) {
@@ -114,7 +116,7 @@ impl Dispatch {
             let result = self.post(bind).await;
             self.metrics.bind_request(sent.elapsed().as_secs_f64());
             let pause = match result {
-                Ok(answer) => match self.judge(bind, answer).await {
+                Ok(answer) => match self.judge(bind, answer, is_open).await {
                     Verdict::Settled(result) => return Some(result),
                     Verdict::Later(pause) => pause.unwrap_or(backoff),
                 },
@@ -125,7 +127,10 @@ impl Dispatch {
                     match self.read(bind).await {
                         Whereabouts::There => return Some(Ok(())),
                         Whereabouts::Elsewhere => return Some(Err(Refusal { message: None })),
-                        Whereabouts::Nowhere => backoff,
+                        Whereabouts::Nowhere => {
+                            is_open = true;
+                            backoff
+                        }
                     }
                 }
             };
@@ -140,8 +145,9 @@ impl Dispatch {
         ask_counted(&self.binder, &self.metrics, request, PATIENCE).await
     }
 
-    /// What an answer means.
-    async fn judge(&self, bind: &Bind, answer: Answer) -> Verdict {
+    /// What an answer means. While an earlier request is `open`, a fault of the server settles
+    /// nothing: it says that this request came to nothing, not that the earlier one did.
+    async fn judge(&self, bind: &Bind, answer: Answer, is_open: bool) -> Verdict {
         let status = answer.status;
         if status.is_success() {
             return Verdict::Settled(Ok(()));
@@ -161,6 +167,7 @@ impl Dispatch {
         match self.read(bind).await {
             Whereabouts::There => Verdict::Settled(Ok(())),
             Whereabouts::Elsewhere => refused(None),
+            Whereabouts::Nowhere if is_open && status.is_server_error() => Verdict::Later(None),
             Whereabouts::Nowhere => refused(Some(told)),
         }
     }

@@ -1,15 +1,25 @@
-//! Rules that every placement must keep, checked over the world's own records.
+//! Rules that a scheduler must keep, checked from outside.
 //!
-//! They share nothing with the plugins: each rule is written down a second time, in the plainest
-//! way there is. A broken rule ends the demo.
+//! They share nothing with engine and plugins. What a scheduler may know is kept in a [`Ledger`] of
+//! its own, from the events that were delivered to it; what a placement must satisfy is written
+//! down a second time in [`rules`]. Every binding is checked in every run ([`check_binding`]); what
+//! looks at everything ([`Inspector`]) runs in the swarm and in tests.
 
-mod bind_once;
-mod capacity;
-mod taints;
+pub(crate) mod rules;
+
+pub(crate) mod company;
+mod inspector;
+mod ledger;
+mod told;
 
 use std::fmt;
 
-use crate::world::{NodeAt, PodAt, World};
+use model::PodFacts;
+
+pub(crate) use inspector::Inspector;
+pub(crate) use ledger::{Ledger, Spot};
+use rules::Objection;
+pub(crate) use told::check_told;
 
 /// A rule that was broken.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,7 +29,7 @@ pub enum Violation {
         /// What it names.
         name: String,
     },
-    /// A pod was given a node though it had one, was gone, or was kept back by a gate.
+    /// A pod was given a node though it had one, was gone, or was kept back.
     NotWaiting {
         /// The pod.
         pod: String,
@@ -30,23 +40,60 @@ pub enum Violation {
     },
     /// A node was given more than it has.
     OverCapacity {
+        /// The pod that was too much.
+        pod: String,
         /// The node.
         node: String,
         /// What it lacks.
-        resource: &'static str,
-        /// What its pods ask for together.
-        requested: i64,
-        /// What it offers.
-        allocatable: i64,
+        resource: String,
     },
-    /// A pod was given a node with a taint that it does not tolerate.
-    Untolerated {
+    /// A node got more than it has, by bindings of ours alone.
+    Overfull {
+        /// The pod that was too much.
+        pod: String,
+        /// The node.
+        node: String,
+    },
+    /// A pod was given a node that its constraints exclude.
+    WrongNode {
         /// The pod.
         pod: String,
         /// The node.
         node: String,
-        /// The taint's key.
-        taint: String,
+        /// Which constraint.
+        why: &'static str,
+    },
+    /// A waiting pod that nobody will ever try, or a pod that is gone and is still counted.
+    Lost {
+        /// The pod, or what is counted.
+        pod: String,
+        /// What is known of it.
+        state: String,
+    },
+    /// A unit is parked though a node takes it.
+    Asleep {
+        /// The pod.
+        pod: String,
+        /// The node that takes it.
+        node: String,
+    },
+    /// What is counted as taken of a node is not what its pods take.
+    Miscounted {
+        /// The node.
+        node: String,
+        /// Of what.
+        resource: String,
+        /// What is counted.
+        counted: i64,
+        /// What its pods take.
+        taken: i64,
+    },
+    /// What a waiting pod was told is not so.
+    Untrue {
+        /// The pod.
+        pod: String,
+        /// What it was told, and what is so.
+        text: String,
     },
 }
 
@@ -57,145 +104,75 @@ impl fmt::Display for Violation {
             Self::NotWaiting { pod, node, state } => {
                 write!(out, "pod {pod} was given node {node}, but it was {state}")
             }
-            Self::OverCapacity { node, resource, requested, allocatable } => {
-                write!(out, "node {node} has {allocatable} of {resource}, but {requested} is taken")
+            Self::OverCapacity { pod, node, resource } => {
+                write!(out, "pod {pod} was given node {node}, which has not enough {resource} left")
             }
-            Self::Untolerated { pod, node, taint } => {
-                write!(out, "pod {pod} does not tolerate taint {taint} of node {node}")
+            Self::Overfull { pod, node } => {
+                write!(out, "node {node} had no room for pod {pod} by the time it was bound")
             }
+            Self::WrongNode { pod, node, why } => {
+                write!(out, "pod {pod} was given node {node}, but {why}")
+            }
+            Self::Lost { pod, state } => write!(out, "{pod} is lost: {state}"),
+            Self::Asleep { pod, node } => {
+                write!(out, "pod {pod} is parked, but node {node} takes it: nobody woke it")
+            }
+            Self::Miscounted { node, resource, counted, taken } => {
+                write!(
+                    out,
+                    "{counted} of {resource} is counted on node {node}, but its pods take {taken}"
+                )
+            }
+            Self::Untrue { pod, text } => write!(out, "pod {pod} was told {text}"),
         }
     }
 }
 
 impl std::error::Error for Violation {}
 
-/// Checks a placement that was decided, before the world carries it out.
-pub(crate) fn check(world: &World, pod: PodAt, node: NodeAt) -> Result<(), Violation> {
-    bind_once::check(world, pod, node)?;
-    taints::check(world, pod, node)?;
-    capacity::check(world, pod, node)
+/// Checks a binding that was decided, before it is carried out.
+pub(crate) fn check_binding(ledger: &Ledger, uid: &str, node: &str) -> Result<(), Violation> {
+    let known = ledger.pod(uid);
+    let known = known.ok_or_else(|| Violation::Unknown { name: format!("pod {uid}") })?;
+    let facts = known.facts();
+    let pod = || facts.key.name.to_string();
+    if let Some(state) = not_waiting(&known.spot, facts) {
+        return Err(Violation::NotWaiting { pod: pod(), node: node.to_owned(), state });
+    }
+    let found = ledger.node(node);
+    let (node, _) = found.ok_or_else(|| Violation::Unknown { name: format!("node {node}") })?;
+    let wrong = |why| Violation::WrongNode { pod: pod(), node: node.name.clone(), why };
+    if !facts.spec.needs.is_empty() {
+        return Err(wrong("it asks for something that is not supported"));
+    }
+    let objections = company::objections(ledger, facts, node);
+    let Some(objection) = objections.into_iter().next() else { return Ok(()) };
+    let lacks =
+        |resource| Violation::OverCapacity { pod: pod(), node: node.name.clone(), resource };
+    Err(match objection {
+        Objection::NotNamed => wrong("it is for another node"),
+        Objection::Closed => wrong("the node is closed"),
+        Objection::Tainted => wrong("it does not tolerate a taint of the node"),
+        Objection::Affinity => wrong("its selector or affinity excludes the node"),
+        Objection::Feature => wrong("the node lacks a feature it needs"),
+        Objection::SpreadLabel => wrong("the node lacks a label its pods are spread by"),
+        Objection::SpreadSkew => wrong("too many of its pods are in the node's domain"),
+        Objection::NotNear => wrong("no pod it must be near is in the node's domain"),
+        Objection::NotFar => wrong("a pod it must be far from is in the node's domain"),
+        Objection::Unwelcome => wrong("a pod in the node's domain wants it to be far"),
+        Objection::Port => lacks("host ports".to_owned()),
+        Objection::Pods => lacks("pods".to_owned()),
+        Objection::Lack { resource, .. } => lacks(resource),
+    })
 }
 
-#[cfg(test)]
-mod tests {
-    use model::{Attempt, Effect, Event, Millis, Taint, Time, Toleration};
-
-    use super::*;
-    use crate::plan::{Faults, Gates, Job, NodePlan};
-    use crate::quantities::{amounts, requests};
-    use crate::workload;
-
-    /// A node of two CPUs and two pods of one and a half each, ready to be placed wrongly.
-    fn world(change: impl FnOnce(&mut NodePlan, &mut Job)) -> (World, NodeAt, [PodAt; 2]) {
-        let facts = model::NodeFacts {
-            name: "node".to_owned(),
-            allocatable: amounts(2000, 1024, 0),
-            pods_max: 110,
-            ..model::NodeFacts::default()
-        };
-        let mut plan = NodePlan::new("general", facts);
-        let mut job = workload::plan(1, &[], Millis::seconds(60)).remove(0);
-        job.at = Time(0);
-        job.pods = 2;
-        job.spec.requests = requests(1500, 256, 0);
-        change(&mut plan, &mut job);
-        let mut world = World::new(1, vec![plan], vec![job], Faults::NONE);
-        let mut events = Vec::new();
-        world.advance(Time(0), &mut events);
-        let uid = |event: &Event| match event {
-            Event::PodApplied(facts) => world.find_pod(&facts.key.uid),
-            Event::NodeApplied(_)
-            | Event::NodeDeleted(_)
-            | Event::PodDeleted(_)
-            | Event::NamespaceApplied(_)
-            | Event::NamespaceDeleted(_)
-            | Event::Reset(_)
-            | Event::BindRefused { .. } => None,
-        };
-        let pods: Vec<PodAt> = events.iter().filter_map(uid).collect();
-        let node = world.find_node("node").unwrap();
-        (world, node, pods.try_into().unwrap())
-    }
-
-    #[test]
-    fn a_node_given_too_much_is_caught() {
-        let (mut world, node, [first, second]) = world(|_, _| {});
-        assert_eq!(check(&world, first, node), Ok(()));
-        world.bind(first, node, Attempt(1));
-        let caught = check(&world, second, node).unwrap_err();
-        let text = "node node has 2000 of cpu, but 3000 is taken";
-        assert_eq!(caught.to_string(), text);
-    }
-
-    #[test]
-    fn a_node_with_too_many_pods_is_caught() {
-        let (mut world, node, [first, second]) = world(|plan, job| {
-            plan.facts.pods_max = 1;
-            job.spec.requests = requests(100, 1, 0);
-        });
-        world.bind(first, node, Attempt(1));
-        let caught = check(&world, second, node).unwrap_err();
-        assert_eq!(caught.to_string(), "node node has 1 of pods, but 2 is taken");
-    }
-
-    #[test]
-    fn a_pod_placed_twice_is_caught() {
-        let (mut world, node, [pod, _]) = world(|_, _| {});
-        world.bind(pod, node, Attempt(1));
-        let caught = check(&world, pod, node).unwrap_err();
-        assert!(caught.to_string().ends_with("but it was on its way to a node"), "{caught}");
-        world.advance(Time(1000), &mut Vec::new());
-        let caught = check(&world, pod, node).unwrap_err();
-        assert!(caught.to_string().ends_with("but it was running"), "{caught}");
-    }
-
-    #[test]
-    fn a_gated_pod_that_is_placed_is_caught() {
-        let (world, node, [pod, _]) = world(|_, job| {
-            job.gates = Some(Gates { names: ["quota".into()].into(), lifted_after: None });
-        });
-        let caught = check(&world, pod, node).unwrap_err();
-        assert!(caught.to_string().ends_with("but it was kept back by a gate"), "{caught}");
-    }
-
-    #[test]
-    fn taints_and_closed_nodes_count_by_table() {
-        let taint = |effect| Taint { key: "gpu".to_owned(), value: "yes".to_owned(), effect };
-        let exists = |key: Option<&str>, effect| Toleration {
-            key: key.map(str::to_owned),
-            value: String::new(),
-            operator: model::Operator::Exists,
-            effect,
-        };
-        let equal = |value: &str| Toleration {
-            key: Some("gpu".to_owned()),
-            value: value.to_owned(),
-            operator: model::Operator::Equal,
-            effect: None,
-        };
-        let tainted = || vec![taint(Effect::NoSchedule)];
-        // (taints, closed, tolerations, allowed)
-        let table = [
-            (vec![], false, vec![], true),
-            (tainted(), false, vec![], false),
-            (tainted(), false, vec![exists(Some("gpu"), Some(Effect::NoSchedule))], true),
-            (tainted(), false, vec![exists(Some("gpu"), Some(Effect::NoExecute))], false),
-            (tainted(), false, vec![exists(Some("spot"), None)], false),
-            (tainted(), false, vec![equal("yes")], true),
-            (tainted(), false, vec![equal("no")], false),
-            (vec![taint(Effect::PreferNoSchedule)], false, vec![], true),
-            (vec![], true, vec![], false),
-            (vec![], true, vec![exists(None, None)], true),
-        ];
-        for (taints, is_closed, tolerations, expected) in table {
-            let text = format!("{taints:?} {is_closed} {tolerations:?}");
-            let (world, node, [pod, _]) = world(|plan, job| {
-                plan.facts.taints = taints;
-                plan.facts.is_closed = is_closed;
-                job.spec.node_selector.clear();
-                job.spec.tolerations = tolerations;
-            });
-            assert_eq!(check(&world, pod, node).is_ok(), expected, "{text}");
-        }
+/// What a pod is instead of waiting for a node.
+fn not_waiting(spot: &Spot, facts: &PodFacts) -> Option<&'static str> {
+    match spot {
+        Spot::Assumed(..) => Some("on its way to a node"),
+        Spot::Bound(_) => Some("on a node"),
+        Spot::Waiting if facts.is_terminating => Some("being deleted"),
+        Spot::Waiting if !facts.gates.is_empty() => Some("kept back by a gate"),
+        Spot::Waiting => None,
     }
 }

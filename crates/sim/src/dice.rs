@@ -9,6 +9,10 @@ pub(crate) enum Stream {
     Cluster = 1,
     Workload = 2,
     World = 3,
+    Network = 4,
+    Swarm = 5,
+    TraceArrivals = 16,
+    TracePolicy = 17,
 }
 
 /// A stream of draws.

@@ -2,7 +2,7 @@
 
 use model::Millis;
 
-use crate::quantities::Columns;
+use crate::quantities::{Columns, add};
 
 /// What is requested of a pool and what it offers, now and summed over time.
 #[derive(Clone, Copy, Debug, Default)]
@@ -12,6 +12,21 @@ pub(crate) struct Gauge {
     /// Amount times milliseconds; 128 bits, because bytes times a day do not fit into 64.
     pub(crate) requested_ms: [i128; 3],
     pub(crate) offered_ms: [i128; 3],
+}
+
+impl Gauge {
+    /// The sum of two pools.
+    pub(crate) fn plus(mut self, other: &Self) -> Self {
+        add(&mut self.requested, other.requested, 1);
+        add(&mut self.offered, other.offered, 1);
+        for (sum, more) in self.requested_ms.iter_mut().zip(other.requested_ms) {
+            *sum += more;
+        }
+        for (sum, more) in self.offered_ms.iter_mut().zip(other.offered_ms) {
+            *sum += more;
+        }
+        self
+    }
 }
 
 /// A pool of nodes, by its place in the order in which pools first appear.
@@ -55,12 +70,6 @@ impl Meter {
 fn sum_up(sums: &mut [i128; 3], now: Columns, span: Millis) {
     for (sum, amount) in sums.iter_mut().zip(now) {
         *sum += i128::from(amount) * i128::from(span.0);
-    }
-}
-
-fn add(to: &mut Columns, amounts: Columns, sign: i64) {
-    for (total, amount) in to.iter_mut().zip(amounts) {
-        *total += sign * amount;
     }
 }
 

@@ -3,7 +3,7 @@
 //! run's.
 
 use k8s::config::Settings;
-use model::{Millis, NodeFacts, PodSpec, Time};
+use model::{Amounts, Labels, Millis, NodeFacts, PodSpec, Taint, Time};
 
 /// All of it.
 #[derive(Clone, Debug)]
@@ -29,9 +29,10 @@ pub struct Faults {
     pub request: (Millis, Millis),
     /// How long a watch takes to show a change, at least and at most.
     pub watch: (Millis, Millis),
-    /// How many of a hundred bindings are refused for no reason of the pod's.
+    /// How many of a hundred bindings are refused for no reason of the pod's. Some of these were
+    /// carried out all the same.
     pub refused_percent: u64,
-    /// How many of a hundred requests never arrive.
+    /// How many of a hundred requests never arrive, or long after they were given up.
     pub lost_percent: u64,
     /// How many of a hundred answers never arrive.
     pub unanswered_percent: u64,
@@ -39,6 +40,9 @@ pub struct Faults {
     pub watch_cut_every: Option<Millis>,
     /// The mean time between two ends of the leading scheduler, in the middle of anything.
     pub leader_lost_every: Option<Millis>,
+    /// How long another scheduler takes to bind the pods that none of our profiles schedules, at
+    /// least and at most. It does not always look whether they fit. Without it they wait.
+    pub second_scheduler: Option<(Millis, Millis)>,
 }
 
 impl Faults {
@@ -51,6 +55,7 @@ impl Faults {
         unanswered_percent: 0,
         watch_cut_every: None,
         leader_lost_every: None,
+        second_scheduler: None,
     };
 }
 
@@ -86,6 +91,21 @@ pub enum Fate {
     Drains,
     /// It is taken away, with the pods that are still on it.
     Leaves,
+    /// It disappears without notice. Its pods are removed some time later, unless it returns.
+    Dies,
+    /// It is there again, as it was.
+    Returns,
+    /// It offers more or less. Pods that are on it stay.
+    Resizes {
+        /// What it offers from then on.
+        allocatable: Amounts<String>,
+        /// How many pods it may hold from then on.
+        pods_max: i64,
+    },
+    /// It has other taints. Pods that are on it stay.
+    Taints(Vec<Taint<String>>),
+    /// It has other labels. Pods that are on it stay.
+    Labels(Vec<(String, String)>),
 }
 
 /// Pods that arrive together and are alike.
@@ -97,16 +117,40 @@ pub struct Job {
     pub at: Time,
     /// How many pods it has.
     pub pods: u64,
+    /// How many more come one by one, each when one of its pods has run to its end.
+    pub followers: u64,
     /// What its pods ask for.
     pub spec: PodSpec,
+    /// What rules of other pods know its pods by.
+    pub labels: Labels,
     /// Higher goes first.
     pub priority: i32,
-    /// The node its pods are on when they arrive, if they are on one.
+    /// The node of the plan its pods are on when they arrive, if they are on one.
     pub node: Option<String>,
     /// How long its pods run, at least and at most; none stay until the end.
     pub runs: Option<(Millis, Millis)>,
     /// The scheduling gates of its pods, and how long after its arrival they are lifted.
     pub gates: Option<Gates>,
+    /// What else becomes of its pods.
+    pub life: Life,
+}
+
+/// What becomes of the pods of a job beside running for their time. The default is nothing.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Life {
+    /// How long pods that are deleted or evicted take to end, at least and at most.
+    pub grace: (Millis, Millis),
+    /// When they are deleted for good, counted from their arrival, at least and at most.
+    pub deleted_after: Option<(Millis, Millis)>,
+    /// How many of a hundred that run to their end fail; their owner makes others instead.
+    pub failed_percent: u64,
+    /// When their requests change in place, counted from their binding, and to what part of a
+    /// hundred.
+    pub resized: Option<(Millis, i64)>,
+    /// When their owner lets them tolerate every taint, counted from their arrival.
+    pub tolerant_after: Option<Millis>,
+    /// The node that is proposed for them.
+    pub nominated: Option<String>,
 }
 
 /// Gates that keep pods from being scheduled.

@@ -5,9 +5,11 @@ use std::collections::BTreeMap;
 use model::{Catalog, Reason};
 use serde::Serialize;
 
-use crate::meter::PoolAt;
+use crate::history::{Level, Levels, Sample};
+use crate::meter::Gauge;
+use crate::quantities::permille;
 use crate::run::Tally;
-use crate::world::{Phase, PodAt, World};
+use crate::world::{Phase, PodAt, PodRecord, World};
 
 /// What came of a run. Equal plans lead to equal reports.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -20,12 +22,20 @@ pub struct Report {
     pub span_ms: u64,
     /// All pods.
     pub pods: PodCounts,
+    /// How long they waited for their place, if any was placed.
+    pub placement: Option<Placement>,
+    /// Placed pods by how long they waited, shortest first.
+    pub waits_ms: Vec<WaitBucket>,
     /// Pods by tenant.
     pub tenants: Vec<TenantReport>,
+    /// The whole cluster, under the name `all`.
+    pub cluster: PoolReport,
     /// Pools of nodes.
     pub pools: Vec<PoolReport>,
     /// Waiting pods by reason, most pods first.
     pub waiting: Vec<WaitingReport>,
+    /// Waiting pods by what they belong to.
+    pub waiting_jobs: Vec<WaitingJob>,
     /// Decisions to bind.
     pub bindings: u64,
     /// Decisions that a pod has to wait; a pod is told every time it was tried.
@@ -34,14 +44,18 @@ pub struct Report {
     pub refusals: u64,
     /// The same for two runs that decided the same in the same order, as 16 hexadecimal digits.
     pub decision_hash: String,
+    /// How it went: samples at equal distances, and one of the end.
+    pub history: Vec<Sample>,
 }
 
 /// Pods by what became of them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct PodCounts {
-    /// All that ever arrived: the sum of running, finished, evicted, binding and waiting.
+    /// All that ever arrived: the sum of running, finished, evicted, binding, waiting and deleted.
     pub created: u64,
-    /// That got a node: the sum of running, finished and evicted.
+    /// Had a node when they arrived.
+    pub given: u64,
+    /// Got a node from the scheduler: running, finished and evicted without those given.
     pub placed: u64,
     /// On a node at the end.
     pub running: u64,
@@ -53,20 +67,24 @@ pub struct PodCounts {
     pub binding: u64,
     /// Had no node at the end.
     pub waiting: u64,
+    /// Were deleted by their owner before they got a node.
+    pub deleted: u64,
 }
 
 impl PodCounts {
-    fn add(&mut self, phase: Phase) {
+    fn add(&mut self, pod: &PodRecord, is_given: bool) {
         self.created += 1;
-        let count = match phase {
+        let count = match pod.phase {
             Phase::Waiting => &mut self.waiting,
             Phase::Ordered(_) => &mut self.binding,
             Phase::Running(_) => &mut self.running,
             Phase::Finished => &mut self.finished,
             Phase::Evicted => &mut self.evicted,
+            Phase::Deleted => &mut self.deleted,
         };
         *count += 1;
-        self.placed = self.running + self.finished + self.evicted;
+        self.given += u64::from(is_given);
+        self.placed = self.running + self.finished + self.evicted - self.given;
     }
 }
 
@@ -86,11 +104,27 @@ pub struct TenantReport {
 pub struct Placement {
     /// Half of the placed pods waited no longer, in milliseconds.
     pub p50_ms: u64,
+    /// 90 of a hundred waited no longer.
+    pub p90_ms: u64,
     /// 99 of a hundred waited no longer.
     pub p99_ms: u64,
     /// None waited longer.
     pub max_ms: u64,
 }
+
+/// Placed pods that waited about as long.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct WaitBucket {
+    /// The longest wait that belongs here, in milliseconds; none for the last, which has no bound.
+    pub up_to_ms: Option<u64>,
+    /// How many pods.
+    pub pods: u64,
+}
+
+/// Upper bounds of waits that are counted together.
+const BOUNDS_MS: [u64; 11] = [
+    20, 100, 1_000, 10_000, 60_000, 300_000, 900_000, 3_600_000, 14_400_000, 43_200_000, 86_400_000,
+];
 
 /// How full a pool of nodes was.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -105,15 +139,41 @@ pub struct PoolReport {
     pub memory: Share,
     /// GPUs, if it has any.
     pub gpu: Option<Share>,
+    /// How much of what is free is of no use.
+    pub fragmentation: Fragmentation,
 }
 
-/// Requested of allocatable, in thousandths.
+/// Of what is free, the part that is of no use: the chance that a pod of the workload, taken at
+/// random, does not fit where a free unit, taken at random, is. None if nothing was ever free, or
+/// nobody wants it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Fragmentation {
+    /// CPU, to pods without GPUs.
+    pub cpu: Option<Share>,
+    /// Memory, to pods without GPUs.
+    pub memory: Option<Share>,
+    /// GPUs, to pods that ask for some.
+    pub gpu: Option<Share>,
+}
+
+/// A part of a whole, in thousandths.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Share {
     /// At the end.
     pub end_permille: u32,
     /// On average over the whole run.
     pub mean_permille: u32,
+}
+
+/// Pods of one job, Deployment or the like that wait.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct WaitingJob {
+    /// Their namespace.
+    pub tenant: String,
+    /// What they belong to.
+    pub job: String,
+    /// How many there are.
+    pub pods: u64,
 }
 
 /// Pods that wait for the same reasons.
@@ -131,64 +191,150 @@ pub struct WaitingReport {
     pub message: String,
 }
 
-pub(crate) fn of(seed: u64, world: &World, tally: &Tally, catalog: &Catalog) -> Report {
-    let mut pods = PodCounts::default();
-    world.pods().for_each(|(_, pod)| pods.add(pod.phase));
+pub(crate) fn of(
+    seed: u64,
+    world: &World,
+    tally: &Tally,
+    catalog: &Catalog,
+    history: Vec<Sample>,
+) -> Report {
+    let mut all = Tenant::default();
+    world.pods().for_each(|(_, pod)| all.add(world, pod));
+    all.waits_ms.sort_unstable();
+    let gauges = world.pools().map(|(at, _)| world.meter().gauge(at));
+    let gauge = gauges.fold(Gauge::default(), Gauge::plus);
+    let nodes = world.nodes().iter().filter(|node| node.is_there).count() as u64;
+    let cluster = pool_report("all", nodes, &gauge, history.iter().map(|sample| &sample.all));
     Report {
         seed,
         nodes: world.nodes().len() as u64,
         span_ms: world.now().0,
-        pods,
+        pods: all.pods,
+        placement: Placement::of(&all.waits_ms),
+        waits_ms: wait_buckets(&all.waits_ms),
         tenants: tenant_reports(world),
-        pools: world.pools().map(|(at, name)| pool_report(world, at, name)).collect(),
+        cluster,
+        pools: pool_reports(world, &history),
         waiting: waiting_reports(world, catalog),
+        waiting_jobs: waiting_jobs(world),
         bindings: tally.bindings,
         waits: tally.waits,
         refusals: world.refusals(),
         decision_hash: format!("{:016x}", tally.fingerprint.value()),
+        history,
+    }
+}
+
+/// Pods of a tenant while they are counted.
+#[derive(Default)]
+struct Tenant {
+    pods: PodCounts,
+    waits_ms: Vec<u64>,
+}
+
+impl Tenant {
+    fn add(&mut self, world: &World, pod: &PodRecord) {
+        let waited_ms = pod.placed.map(|placed| placed.0 - pod.since.0);
+        // What replaces an evicted pod belongs to the same job, but had to be placed.
+        let is_given = world.job(pod.job).node.is_some() && waited_ms == Some(0);
+        self.pods.add(pod, is_given);
+        self.waits_ms.extend(waited_ms.filter(|_| !is_given));
     }
 }
 
 fn tenant_reports(world: &World) -> Vec<TenantReport> {
-    let mut tenants: BTreeMap<&str, (PodCounts, Vec<u64>)> = BTreeMap::new();
+    let mut tenants: BTreeMap<&str, Tenant> = BTreeMap::new();
     for (_, pod) in world.pods() {
-        let (pods, waits_ms) = tenants.entry(&pod.key.namespace).or_default();
-        pods.add(pod.phase);
-        waits_ms.extend(pod.placed.map(|placed| placed.0 - pod.since.0));
+        tenants.entry(&pod.key.namespace).or_default().add(world, pod);
     }
-    let report = |(tenant, (pods, mut waits_ms)): (&str, (PodCounts, Vec<u64>))| {
-        waits_ms.sort_unstable();
-        let placement = || Placement {
-            p50_ms: percentile(&waits_ms, 50),
-            p99_ms: percentile(&waits_ms, 99),
-            max_ms: percentile(&waits_ms, 100),
-        };
-        let placement = (!waits_ms.is_empty()).then(placement);
-        TenantReport { tenant: tenant.to_owned(), pods, placement }
+    let report = |(name, mut tenant): (&str, Tenant)| {
+        tenant.waits_ms.sort_unstable();
+        let placement = Placement::of(&tenant.waits_ms);
+        TenantReport { tenant: name.to_owned(), pods: tenant.pods, placement }
     };
     tenants.into_iter().map(report).collect()
 }
 
+impl Placement {
+    /// Of waits in ascending order.
+    fn of(waits_ms: &[u64]) -> Option<Self> {
+        (!waits_ms.is_empty()).then(|| Self {
+            p50_ms: percentile(waits_ms, 50),
+            p90_ms: percentile(waits_ms, 90),
+            p99_ms: percentile(waits_ms, 99),
+            max_ms: percentile(waits_ms, 100),
+        })
+    }
+}
+
+fn wait_buckets(sorted: &[u64]) -> Vec<WaitBucket> {
+    let mut below = 0;
+    let mut buckets: Vec<WaitBucket> = Vec::new();
+    for up_to_ms in BOUNDS_MS.map(Some).into_iter().chain([None]) {
+        let end = up_to_ms.map_or(sorted.len(), |bound| sorted.partition_point(|ms| *ms <= bound));
+        buckets.push(WaitBucket { up_to_ms, pods: (end - below) as u64 });
+        below = end;
+    }
+    buckets
+}
+
 /// The smallest of `sorted`, which is not empty, that `percent` of a hundred are not above.
-fn percentile(sorted: &[u64], percent: usize) -> u64 {
+pub(crate) fn percentile(sorted: &[u64], percent: usize) -> u64 {
     sorted[(sorted.len() * percent).div_ceil(100) - 1]
 }
 
-fn pool_report(world: &World, at: PoolAt, name: &str) -> PoolReport {
-    let nodes = world.nodes().iter().filter(|node| node.pool == at && node.is_there);
-    let gauge = world.meter().gauge(at);
+fn pool_reports(world: &World, history: &[Sample]) -> Vec<PoolReport> {
+    let report = |(at, name)| {
+        let nodes = world.nodes().iter().filter(|node| node.pool == at && node.is_there);
+        let levels = history.iter().map(|sample| &sample.pools[at.0]);
+        pool_report(name, nodes.count() as u64, world.meter().gauge(at), levels)
+    };
+    world.pools().map(report).collect()
+}
+
+fn pool_report<'a>(
+    name: &str,
+    nodes: u64,
+    gauge: &Gauge,
+    levels: impl Iterator<Item = &'a Levels> + Clone,
+) -> PoolReport {
     let share = |column: usize| Share {
         end_permille: permille(gauge.requested[column].into(), gauge.offered[column].into()),
         mean_permille: permille(gauge.requested_ms[column], gauge.offered_ms[column]),
     };
-    let gpu = (gauge.offered_ms[2] > 0).then(|| share(2));
-    let nodes = nodes.count() as u64;
-    PoolReport { pool: name.to_owned(), nodes, cpu: share(0), memory: share(1), gpu }
+    let gpu = (gauge.offered_ms[2] > 0 || gauge.offered[2] > 0).then(|| share(2));
+    let fragmentation = Fragmentation {
+        cpu: fragmented(levels.clone().map(|levels| Some(levels.cpu))),
+        memory: fragmented(levels.clone().map(|levels| Some(levels.memory))),
+        gpu: fragmented(levels.map(|levels| levels.gpu)),
+    };
+    PoolReport { pool: name.to_owned(), nodes, cpu: share(0), memory: share(1), gpu, fragmentation }
 }
 
-fn permille(part: i128, whole: i128) -> u32 {
-    let permille = (part * 1000 + whole / 2).checked_div(whole).unwrap_or(0);
-    u32::try_from(permille).expect("no more is requested than there is")
+/// At the end and on average over the samples that have it.
+fn fragmented(levels: impl Iterator<Item = Option<Level>>) -> Option<Share> {
+    let (mut sum, mut count, mut end_permille) = (0u64, 0u64, 0);
+    for level in levels {
+        let found = level.and_then(|level| level.fragmented_permille);
+        end_permille = found.unwrap_or(0);
+        sum += u64::from(end_permille);
+        count += u64::from(found.is_some());
+    }
+    let mean_permille = u32::try_from(sum.checked_div(count)?).expect("a mean of such numbers");
+    Some(Share { end_permille, mean_permille })
+}
+
+fn waiting_jobs(world: &World) -> Vec<WaitingJob> {
+    let mut counts: BTreeMap<(&str, &str), u64> = BTreeMap::new();
+    for (_, pod) in world.pods().filter(|(_, pod)| pod.phase == Phase::Waiting) {
+        *counts.entry((&pod.key.namespace, &world.job(pod.job).name)).or_default() += 1;
+    }
+    let job = |((tenant, job), pods): ((&str, &str), u64)| WaitingJob {
+        tenant: tenant.to_owned(),
+        job: job.to_owned(),
+        pods,
+    };
+    counts.into_iter().map(job).collect()
 }
 
 fn waiting_reports(world: &World, catalog: &Catalog) -> Vec<WaitingReport> {
@@ -255,10 +401,19 @@ mod tests {
     }
 
     #[test]
-    fn shares_are_rounded_and_nothing_of_nothing_is_none() {
-        assert_eq!(
-            [permille(1, 3), permille(2, 3), permille(5, 5), permille(0, 0)],
-            [333, 667, 1000, 0]
-        );
+    fn every_wait_is_in_the_first_bucket_it_fits() {
+        let buckets = wait_buckets(&[0, 20, 21, 1_000, 86_400_000, 86_400_001]);
+        assert_eq!(buckets.iter().map(|bucket| bucket.pods).sum::<u64>(), 6);
+        let pods =
+            |up_to_ms| buckets.iter().find(|bucket| bucket.up_to_ms == up_to_ms).unwrap().pods;
+        assert_eq!([Some(20), Some(100), Some(1_000), None].map(pods), [2, 1, 1, 1]);
+    }
+
+    #[test]
+    fn fragmentation_is_a_mean_of_the_samples_that_have_it() {
+        let level = |fragmented_permille| Some(Level { used_permille: 0, fragmented_permille });
+        let found = fragmented([level(Some(100)), level(None), None, level(Some(500))].into_iter());
+        assert_eq!(found, Some(Share { end_permille: 500, mean_permille: 300 }));
+        assert_eq!(fragmented([level(None), None].into_iter()), None);
     }
 }

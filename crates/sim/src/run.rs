@@ -1,20 +1,37 @@
-//! Runs the engine on the world: from one happening to the next, until the time is over.
+//! Runs schedulers in the world: from one happening to the next, until the time is over.
+//!
+//! ```text
+//!  world ─ changes ─▶ watches ─ events ─▶ replicas ─ decisions ─▶ shell ─ requests ─▶ world
+//!                   (delay, cuts)     engine and ledger      (loss, refusal, silence)
+//! ```
+//!
+//! The engine is the real one, and is not changed for this in any way.
 
+mod lease;
+mod replica;
+mod shell;
 #[cfg(test)]
 mod tests;
+mod watch;
 
-use engine::{Backoff, Scheduler};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
 use k8s::config::Settings;
-use model::{Attempt, Catalog, Decision, Event, Millis, NodeId, PodId, Time, Waiting};
+use model::{Attempt, Decision, Event, Millis, NodeId, PodId, Time, Waiting};
 
-use crate::checkers::{self, Violation};
+use crate::checkers::{self, Inspector, Violation};
+use crate::dice::{Dice, Stream};
 use crate::fingerprint::Fingerprint;
-use crate::plan::Plan;
+use crate::history::Recorder;
+use crate::map::{self, ClusterMap};
+use crate::plan::{Faults, Plan};
 use crate::report::{self, Report};
-use crate::world::{PodAt, World};
-
-/// Units decided between two looks at the queue; any number leads to the same decisions.
-const BUDGET: usize = 256;
+use crate::world::{Agenda, Answer, Change, Kind, NodeAt, PodAt, Whereabouts, World};
+use lease::Lead;
+pub(crate) use replica::Replica;
+use replica::{ReplicaId, names};
+use shell::{After, BINDS_MAX, Request, RequestId};
 
 /// Where a run is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,16 +46,65 @@ pub struct Progress {
     pub decisions: u64,
 }
 
+/// When a pod came, and when it got its node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PodTimes<'a> {
+    /// The name of its job.
+    pub job: &'a str,
+    /// Since when it may be scheduled.
+    pub since: Time,
+    /// When its binding was accepted.
+    pub placed: Option<Time>,
+}
+
 /// A run in progress.
 pub struct Run {
     seed: u64,
-    span: Millis,
+    end: Time,
+    settings: Settings,
+    faults: Faults,
+    dice: Dice,
     world: World,
-    scheduler: Scheduler,
+    agenda: Agenda<Doing>,
+    /// The versions of the API server: how many changes of each kind there were.
+    versions: [u64; 2],
+    /// Those that live, oldest first.
+    replicas: Vec<Replica>,
+    replicas_made: u64,
+    lead: Lead,
+    /// Until when requests of replicas that are gone may arrive.
+    fences: BTreeMap<ReplicaId, Time>,
+    requests: BTreeMap<RequestId, Request>,
+    requests_made: u64,
     tally: Tally,
-    events: Vec<Event>,
+    recorder: Recorder,
+    ends_when_settled: bool,
+    /// Looks at everything, if that is wanted.
+    inspector: Option<(ReplicaId, Inspector)>,
+    changes: Vec<Change>,
     decisions: Vec<Decision>,
+    #[cfg(test)]
+    saboteur: Option<Box<dyn crate::swarm::Saboteur>>,
 }
+
+/// Something that happens between the world and its schedulers.
+#[derive(Clone, Copy, Debug)]
+enum Doing {
+    Cut(ReplicaId, Kind),
+    Lists(ReplicaId, Kind),
+    LeaderLost,
+    TakesOver,
+    Arrives(RequestId),
+    ArrivesLate { replica: ReplicaId, pod: PodAt, node: NodeAt },
+    Answered(RequestId, Answer),
+    Read(RequestId, After),
+    ReadArrives(RequestId, After),
+    Found(RequestId, After, Whereabouts),
+    SendAgain(RequestId),
+}
+
+/// How long after a cut everything is listed, at least and at most.
+const RELISTS: (u64, u64) = (100, 5_000);
 
 /// What the scheduler decided so far.
 #[derive(Clone, Copy, Debug, Default)]
@@ -49,25 +115,64 @@ pub(crate) struct Tally {
 }
 
 impl Run {
-    /// A world that follows the plan, and a scheduler that knows nothing of it.
+    /// A world that follows the plan, and a scheduler that knows nothing of it. Every binding is
+    /// checked before it is carried out.
     #[must_use]
     pub fn new(plan: Plan) -> Self {
         let Plan { seed, span, nodes, jobs, settings, faults } = plan;
-        Self {
+        let recorder = Recorder::new(&jobs, span);
+        let mut run = Self {
             seed,
-            span,
-            world: World::new(seed, nodes, jobs, faults),
-            scheduler: scheduler(&settings, seed),
+            recorder,
+            ends_when_settled: false,
+            end: Time::default() + span,
+            world: World::new(seed, nodes, jobs, faults, names(&settings)),
+            settings,
+            faults,
+            dice: Dice::new(seed, Stream::Network),
+            agenda: Agenda::default(),
+            versions: [0; 2],
+            replicas: Vec::new(),
+            replicas_made: 0,
+            lead: Lead::Vacant,
+            fences: BTreeMap::new(),
+            requests: BTreeMap::new(),
+            requests_made: 0,
             tally: Tally::default(),
-            events: Vec::new(),
+            inspector: None,
+            changes: Vec::new(),
             decisions: Vec::new(),
+            #[cfg(test)]
+            saboteur: None,
+        };
+        run.start_replica(Time::default());
+        if faults.leader_lost_every.is_some() {
+            run.start_replica(Time::default());
         }
+        run.takes_over();
+        run
+    }
+
+    /// The same, and everything is looked at after every step.
+    #[must_use]
+    pub fn inspected(plan: Plan) -> Self {
+        let mut run = Self::new(plan);
+        run.inspector = Some((ReplicaId(0), Inspector::default()));
+        run.world.watch_room();
+        run
+    }
+
+    /// Ends the run, before its span is over, once nothing will happen by itself any more and the
+    /// scheduler has tried everything that it knows a reason to try.
+    #[must_use]
+    pub fn until_settled(self) -> Self {
+        Self { ends_when_settled: true, ..self }
     }
 
     /// The virtual time at which the run is over.
     #[must_use]
     pub fn end(&self) -> Time {
-        Time::default() + self.span
+        self.end
     }
 
     /// Where the run is.
@@ -78,46 +183,193 @@ impl Run {
         Progress { now: self.world.now(), placed, waiting, decisions }
     }
 
+    /// All pods so far, in the order they came.
+    pub fn pods(&self) -> impl Iterator<Item = PodTimes<'_>> {
+        self.world.pods().map(|(_, pod)| {
+            let job = &self.world.job(pod.job).name;
+            PodTimes { job, since: pod.since, placed: pod.placed }
+        })
+    }
+
     /// Runs until the given virtual time, or the end. In how many parts a run is done changes
     /// nothing about its result.
     ///
     /// # Errors
-    /// When a decision breaks a rule that every placement must keep.
+    /// When a scheduler breaks a rule.
     pub fn run_until(&mut self, time: Time) -> Result<(), Violation> {
-        let until = time.min(self.end());
+        let until = time.min(self.end);
         while let Some(now) = self.next_at().filter(|at| *at <= until) {
-            self.world.advance(now, &mut self.events);
-            for event in self.events.drain(..) {
-                self.scheduler.apply(&event, now);
+            if self.is_settled() {
+                break;
             }
-            self.decide(now)?;
+            self.recorder.pass(&self.world, now);
+            self.world.advance(now);
+            while let Some((_, doing)) = self.agenda.take_until(now) {
+                self.carry_on(doing);
+            }
+            self.show();
+            self.check_lead();
+            self.decide()?;
+            self.inspect()?;
+        }
+        if self.is_settled() {
+            self.end = self.world.now();
+            return Ok(());
         }
         let rest = until.max(self.world.now());
-        self.world.advance(rest, &mut self.events);
-        debug_assert!(self.events.is_empty(), "everything up to this time has happened");
+        self.recorder.pass(&self.world, rest);
+        self.world.advance(rest);
         Ok(())
     }
 
     /// Runs to the end and tells what came of it.
     ///
     /// # Errors
-    /// When a decision breaks a rule that every placement must keep.
+    /// When a scheduler breaks a rule.
     pub fn finish(mut self) -> Result<Report, Violation> {
-        self.run_until(self.end())?;
-        Ok(report::of(self.seed, &self.world, &self.tally, self.scheduler.catalog()))
+        self.run_until(self.end)?;
+        let history = self.recorder.finish(&self.world);
+        let replica = self.leader().or(self.replicas.first());
+        let catalog = replica.expect("there is always a replica").scheduler.catalog();
+        Ok(report::of(self.seed, &self.world, &self.tally, catalog, history))
     }
 
-    /// When something happens next, in the world or in the scheduler's queue.
+    /// Who is where at this moment.
+    #[must_use]
+    pub fn map(&self) -> ClusterMap {
+        map::of(&self.world)
+    }
+
+    fn is_settled(&self) -> bool {
+        self.ends_when_settled && self.is_quiet()
+    }
+
+    /// When something happens next, in the world, on its way, or in the leader's queue.
     fn next_at(&self) -> Option<Time> {
-        // A unit whose turn it is already is tried now, not in the past.
-        let wakeup = self.scheduler.next_wakeup().map(|at| at.max(self.world.now()));
-        self.world.next_at().into_iter().chain(wakeup).min()
+        let shown = self.replicas.iter().filter_map(Replica::next_at).min();
+        let times = [self.world.next_at(), self.agenda.next_at(), shown, self.next_turn()];
+        times.into_iter().flatten().min()
     }
 
-    fn decide(&mut self, now: Time) -> Result<(), Violation> {
-        while self.scheduler.next_wakeup().is_some_and(|at| at <= now) {
+    /// When the leader can do something next.
+    fn next_turn(&self) -> Option<Time> {
+        let leader = self.leader().filter(|leader| leader.in_flight < BINDS_MAX)?;
+        // A unit whose turn it is already is tried now, not in the past.
+        leader.scheduler.next_wakeup().map(|at| at.max(self.world.now()))
+    }
+
+    fn carry_on(&mut self, doing: Doing) {
+        match doing {
+            Doing::Cut(id, kind) => self.cut(id, kind),
+            Doing::Lists(id, kind) => self.list(id, kind),
+            Doing::LeaderLost => self.leader_lost(),
+            Doing::TakesOver => self.takes_over(),
+            Doing::Arrives(id) => self.arrives(id),
+            Doing::ArrivesLate { replica, pod, node } => self.arrives_late(replica, pod, node),
+            Doing::Answered(id, answer) => self.answered(id, answer),
+            Doing::Read(id, after) => self.read(id, after),
+            Doing::ReadArrives(id, after) => self.read_arrives(id, after),
+            Doing::Found(id, after, found) => self.found(id, after, found),
+            Doing::SendAgain(id) => self.send_again(id),
+        }
+    }
+
+    fn chance(&mut self, percent: u64) -> bool {
+        percent > 0 && self.dice.percent(percent)
+    }
+}
+
+// === What replicas are shown ===
+
+impl Run {
+    fn cut(&mut self, id: ReplicaId, kind: Kind) {
+        // The replica may have died since, watches and all.
+        let Some(replica) = self.replicas.iter_mut().find(|replica| replica.id == id) else {
+            return;
+        };
+        replica.watch(kind).cut();
+        self.world.happened_mut().cuts += 1;
+        let at = self.world.now() + Millis(self.dice.between(RELISTS.0, RELISTS.1));
+        self.agenda.add(at, Doing::Lists(id, kind));
+        self.expect_cut(id);
+    }
+
+    fn list(&mut self, id: ReplicaId, kind: Kind) {
+        // What changed before is in the list.
+        self.spread();
+        let at = self.world.now() + self.shown_after();
+        let version = self.versions[kind as usize];
+        if let Some(replica) = self.replicas.iter_mut().find(|replica| replica.id == id) {
+            replica.watch(kind).list(self.world.list(kind), version, at);
+        }
+    }
+
+    /// Sends what changed on its way to every replica.
+    fn spread(&mut self) {
+        let mut changes = std::mem::take(&mut self.changes);
+        self.world.take_changes(&mut changes);
+        let now = self.world.now();
+        for Change { kind, event } in changes.drain(..) {
+            self.versions[kind as usize] += 1;
+            for at in 0..self.replicas.len() {
+                let shown = now + self.shown_after();
+                let version = self.versions[kind as usize];
+                self.replicas[at].watch(kind).send(event.clone(), version, shown);
+            }
+        }
+        self.changes = changes;
+    }
+
+    fn shown_after(&mut self) -> Millis {
+        let (low, high) = self.faults.watch;
+        Millis(if low == high { low.0 } else { self.dice.between(low.0, high.0) })
+    }
+
+    /// Shows every replica what has come for it.
+    fn show(&mut self) {
+        self.spread();
+        let now = self.world.now();
+        for at in 0..self.replicas.len() {
+            while let Some(event) = self.replicas[at].take_until(now) {
+                self.deliver(at, &event);
+            }
+        }
+    }
+
+    fn deliver(&mut self, at: usize, event: &Arc<Event>) {
+        let now = self.world.now();
+        let replica = &mut self.replicas[at];
+        replica.ledger.apply(event);
+        #[cfg(test)]
+        if let Some(saboteur) = &mut self.saboteur {
+            if let Some(event) = saboteur.event(event) {
+                replica.scheduler.apply(&event, now);
+            }
+            return;
+        }
+        replica.scheduler.apply(event, now);
+    }
+}
+
+// === What the leader decides ===
+
+impl Run {
+    pub(crate) fn leader(&self) -> Option<&Replica> {
+        let Lead::Leading(id) = self.lead else { return None };
+        self.replicas.iter().find(|replica| replica.id == id)
+    }
+
+    fn leader_mut(&mut self) -> Option<&mut Replica> {
+        let Lead::Leading(id) = self.lead else { return None };
+        self.replicas.iter_mut().find(|replica| replica.id == id)
+    }
+
+    fn decide(&mut self) -> Result<(), Violation> {
+        let now = self.world.now();
+        while self.next_turn().is_some_and(|at| at <= now) {
             let mut decisions = std::mem::take(&mut self.decisions);
-            self.scheduler.step(now, BUDGET, &mut decisions);
+            let leader = self.leader_mut().expect("only a leader has a turn");
+            leader.scheduler.step(now, 1, &mut decisions);
             for decision in decisions.drain(..) {
                 match decision {
                     Decision::Bind { pod, node, attempt, .. } => self.bind(pod, node, attempt)?,
@@ -130,22 +382,41 @@ impl Run {
     }
 
     fn bind(&mut self, pod: PodId, node: NodeId, attempt: Attempt) -> Result<(), Violation> {
-        let pod = self.find_pod(pod)?;
-        let name = self.scheduler.catalog().node_name(node);
+        let leader = self.leader().expect("only a leader decides");
+        let catalog = leader.scheduler.catalog();
+        let uid = catalog.pod(pod).key.uid.clone();
+        let name: Box<str> = catalog.node_name(node).into();
+        #[cfg(test)]
+        if let Some(saboteur) = &mut self.saboteur {
+            let orders = saboteur.order(&uid, &name, &self.world);
+            let done = |(uid, node): (Box<str>, Box<str>)| self.order(&uid, &node, attempt);
+            return orders.into_iter().try_for_each(done);
+        }
+        self.order(&uid, &name, attempt)
+    }
+
+    fn order(&mut self, uid: &str, name: &str, attempt: Attempt) -> Result<(), Violation> {
+        let pod = self.find_pod(uid)?;
         let unknown = || Violation::Unknown { name: format!("node {name}") };
         let node = self.world.find_node(name).ok_or_else(unknown)?;
-        checkers::check(&self.world, pod, node)?;
+        let leader = self.leader_mut().expect("only a leader decides");
+        checkers::check_binding(&leader.ledger, uid, name)?;
+        leader.ledger.assume(uid, name, attempt);
+        leader.in_flight += 1;
+        let replica = leader.id;
         self.tally.bindings += 1;
-        self.note(pod);
-        self.tally.fingerprint.text(&self.world.node(node).facts.name);
-        self.world.bind(pod, node, attempt);
+        self.note(uid);
+        self.tally.fingerprint.text(name);
+        self.carry_out(replica, pod, node, attempt);
         Ok(())
     }
 
     fn explain(&mut self, waiting: Waiting) -> Result<(), Violation> {
-        let pod = self.find_pod(waiting.pod)?;
+        let leader = self.leader().expect("only a leader decides");
+        let uid = leader.scheduler.catalog().pod(waiting.pod).key.uid.clone();
+        let pod = self.find_pod(&uid)?;
         self.tally.waits += 1;
-        self.note(pod);
+        self.note(&uid);
         for (_, count) in &waiting.diagnosis.counts {
             self.tally.fingerprint.number(*count as u64);
         }
@@ -154,28 +425,78 @@ impl Run {
     }
 
     /// Every decision leaves its mark: when, and about which pod.
-    fn note(&mut self, pod: PodAt) {
+    fn note(&mut self, uid: &str) {
         self.tally.fingerprint.number(self.world.now().0);
-        self.tally.fingerprint.text(&self.world.pod(pod).key.uid);
+        self.tally.fingerprint.text(uid);
     }
 
-    fn find_pod(&self, pod: PodId) -> Result<PodAt, Violation> {
-        let key = &self.scheduler.catalog().pod(pod).key;
-        let unknown = || Violation::Unknown { name: format!("pod {}", key.name) };
-        self.world.find_pod(&key.uid).ok_or_else(unknown)
+    fn find_pod(&self, uid: &str) -> Result<PodAt, Violation> {
+        let unknown = || Violation::Unknown { name: format!("pod {uid}") };
+        self.world.find_pod(uid).ok_or_else(unknown)
+    }
+
+    /// Looks at everything that the leader keeps.
+    fn inspect(&mut self) -> Result<(), Violation> {
+        let Some((id, mut inspector)) = self.inspector.take() else { return Ok(()) };
+        // Also across leaders, whose ledgers know nothing of each other.
+        if let Some((pod, node)) = self.world.overfull() {
+            let pod = self.world.pod(pod).key.name.to_string();
+            let node = self.world.node(node).facts.name.clone();
+            return Err(Violation::Overfull { pod, node });
+        }
+        let Some(leader) = self.leader() else {
+            self.inspector = Some((id, inspector));
+            return Ok(());
+        };
+        if leader.id != id {
+            inspector = Inspector::default();
+        }
+        let now = self.world.now();
+        let is_idle = leader.scheduler.next_wakeup().is_none_or(|at| at > now);
+        inspector.inspect(&leader.ledger, &leader.scheduler, is_idle)?;
+        self.inspector = Some((leader.id, inspector));
+        Ok(())
     }
 }
 
-/// A scheduler with these settings.
-fn scheduler(settings: &Settings, seed: u64) -> Scheduler {
-    let mut catalog = Catalog::default();
-    let build = |profile| plugins::build(profile, &mut catalog);
-    let profiles: Result<_, _> = settings.profiles.iter().map(build).collect();
-    let profiles = profiles.expect("settings name only plugins that are built");
-    let backoff = Backoff {
-        initial: settings.initial_backoff,
-        max: settings.max_backoff,
-        ..Backoff::default()
-    };
-    Scheduler::new(catalog, profiles, engine::Options { backoff, seed, ..Default::default() })
+// === For the swarm ===
+
+impl Run {
+    pub(crate) fn world(&self) -> &World {
+        &self.world
+    }
+
+    #[cfg(test)]
+    pub(crate) fn sabotage(&mut self, saboteur: Box<dyn crate::swarm::Saboteur>) {
+        self.saboteur = Some(saboteur);
+    }
+
+    pub(crate) fn tally(&self) -> &Tally {
+        &self.tally
+    }
+
+    /// Nothing goes wrong from now on, and nothing happens by itself; time goes on.
+    pub(crate) fn calm_down(&mut self) {
+        self.faults = Faults::NONE;
+        self.world.calm_down();
+        let goes_on = |doing: &Doing| !matches!(doing, Doing::Cut(..) | Doing::LeaderLost);
+        self.agenda.retain(goes_on);
+    }
+
+    /// Lets the run go on for a while beyond its end.
+    pub(crate) fn prolong(&mut self, span: Millis) {
+        self.end = self.end + span;
+    }
+
+    /// Whether nothing is under way any more, except that parked units have their turn some day.
+    pub(crate) fn is_quiet(&self) -> bool {
+        let is_waiting = |replica: &Replica| {
+            let counts = replica.scheduler.waiting();
+            counts.active + counts.backoff > 0
+        };
+        self.world.next_at().is_none()
+            && self.agenda.next_at().is_none()
+            && self.replicas.iter().all(|replica| replica.next_at().is_none())
+            && self.leader().is_some_and(|leader| !is_waiting(leader))
+    }
 }

@@ -1,29 +1,57 @@
 //! A cluster in memory that behaves like an API server with nodes behind it.
 //!
-//! It holds the truth: which nodes and pods there are, and which pod is on which node. What
-//! happens is told as events; what the scheduler decides comes back as [`World::bind`] and
-//! [`World::explain`]. The world knows nothing of the engine, and decides nothing for it.
+//! It holds the truth: which nodes and pods there are, and which pod is on which node. Every change
+//! of it is an event, which watches show to schedulers sooner or later (`run::watch`). Requests are
+//! answered as Kubernetes answers them (`bindings`). The world knows nothing of the engine, and
+//! decides nothing for it.
 
 mod agenda;
+mod bindings;
 mod happenings;
+mod nodes;
+mod pods;
 mod records;
+mod second_scheduler;
 
 use std::sync::Arc;
 
-use model::{Attempt, Diagnosis, Event, Map, Millis, PodFacts, PodKey, Time};
+use model::{Diagnosis, Event, Map, Millis, PodKey, Time};
 
 use crate::dice::{Dice, Stream};
+use crate::happened::Happened;
 use crate::meter::{Meter, PoolAt};
-use crate::plan::{Faults, Job, NodePlan};
-use agenda::{Agenda, Happening};
+use crate::plan::{Fate, Faults, Job, NodePlan};
+pub(crate) use agenda::Agenda;
+pub(crate) use bindings::{Answer, Whereabouts};
+use happenings::Happening;
 pub(crate) use records::{JobAt, NodeAt, NodeRecord, Phase, PodAt, PodRecord};
+
+/// Names of scheduling gates.
+type GateNames = Box<[Box<str>]>;
+
+/// What a watch is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Kind {
+    Nodes,
+    Pods,
+}
+
+impl Kind {
+    pub(crate) const ALL: [Self; 2] = [Self::Nodes, Self::Pods];
+}
+
+/// Something that changed, as watches show it.
+pub(crate) struct Change {
+    pub(crate) kind: Kind,
+    pub(crate) event: Arc<Event>,
+}
 
 /// The cluster.
 pub(crate) struct World {
     now: Time,
     dice: Dice,
     faults: Faults,
-    agenda: Agenda,
+    agenda: Agenda<Happening>,
     nodes: Vec<NodeRecord>,
     pods: Vec<PodRecord>,
     jobs: Vec<Job>,
@@ -31,21 +59,42 @@ pub(crate) struct World {
     pod_by_uid: Map<Box<str>, PodAt>,
     pools: Vec<Box<str>>,
     meter: Meter,
-    refusals: u64,
+    happened: Happened,
+    /// Names of the profiles of our scheduler.
+    ours: Vec<String>,
+    /// Whether a node can be given more than it has, so that it has to look.
+    can_overflow: bool,
+    /// Whether nobody but our scheduler can give a node more than it has, and the first who did.
+    is_room_ours: bool,
+    overfull: Option<(PodAt, NodeAt)>,
+    /// Whether nothing happens by itself any more.
+    is_calm: bool,
+    /// What changed since it was last asked for.
+    changes: Vec<Change>,
     placed: u64,
     /// Pods that have no node and are not on their way to one.
     waiting: u64,
 }
 
 impl World {
-    /// A world in which nothing has happened yet.
-    pub(crate) fn new(seed: u64, nodes: Vec<NodePlan>, jobs: Vec<Job>, faults: Faults) -> Self {
+    /// A world in which nothing has happened yet. `ours` are the names of our profiles.
+    pub(crate) fn new(
+        seed: u64,
+        nodes: Vec<NodePlan>,
+        jobs: Vec<Job>,
+        faults: Faults,
+        ours: Vec<String>,
+    ) -> Self {
         let mut pools: Vec<Box<str>> = Vec::new();
         for plan in &nodes {
             if !pools.contains(&plan.pool) {
                 pools.push(plan.pool.clone());
             }
         }
+        let resizes = |(_, fate): &(Time, Fate)| matches!(fate, Fate::Resizes { .. });
+        let can_overflow = faults.second_scheduler.is_some()
+            || nodes.iter().any(|plan| plan.fates.iter().any(resizes))
+            || jobs.iter().any(|job| job.life.resized.is_some());
         let mut world = Self {
             now: Time::default(),
             dice: Dice::new(seed, Stream::World),
@@ -58,7 +107,13 @@ impl World {
             pod_by_uid: Map::default(),
             meter: Meter::new(pools.len()),
             pools,
-            refusals: 0,
+            happened: Happened::default(),
+            ours,
+            can_overflow,
+            is_room_ours: false,
+            overfull: None,
+            is_calm: false,
+            changes: Vec::new(),
             placed: 0,
             waiting: 0,
         };
@@ -86,11 +141,11 @@ impl World {
         self.agenda.next_at()
     }
 
-    /// Lets time pass until `to`, and tells what happened.
-    pub(crate) fn advance(&mut self, to: Time, events: &mut Vec<Event>) {
+    /// Lets time pass until `to`, and what happens until then happen.
+    pub(crate) fn advance(&mut self, to: Time) {
         while let Some((at, happening)) = self.agenda.take_until(to) {
             self.pass(at);
-            self.happen(happening, events);
+            self.happen(happening);
         }
         self.pass(to);
     }
@@ -101,39 +156,36 @@ impl World {
         self.now = to;
     }
 
-    /// Takes an order to bind a pod; how it went is told later.
-    pub(crate) fn bind(&mut self, pod: PodAt, node: NodeAt, attempt: Attempt) {
-        let (low, high) = self.faults.request;
-        let at = self.now + Millis(2 * self.dice.between(low.0, high.0));
-        let is_refused = self.dice.percent(self.faults.refused_percent);
-        self.nodes[node.0].pods.insert(pod);
-        self.pods[pod.0].phase = Phase::Ordered(node);
-        self.waiting -= 1;
-        self.agenda.add(at, Happening::BindingAnswered { pod, node, attempt, is_refused });
+    /// What changed since it was last asked for, in order.
+    pub(crate) fn take_changes(&mut self, into: &mut Vec<Change>) {
+        into.append(&mut self.changes);
     }
 
-    /// Takes note of why a pod has to wait.
-    pub(crate) fn explain(&mut self, pod: PodAt, why: Arc<Diagnosis>) {
-        self.pods[pod.0].condition = Some(why);
+    fn publish(&mut self, kind: Kind, event: Event) {
+        self.changes.push(Change { kind, event: Arc::new(event) });
     }
 
-    /// The API object of a pod that is there.
-    fn facts(&self, pod: PodAt, is_finished: bool) -> Box<PodFacts> {
-        let record = &self.pods[pod.0];
-        let job = self.job(record.job);
-        let node = record.phase.node().map(|node| self.nodes[node.0].facts.name.clone());
-        Box::new(PodFacts {
-            key: record.key.clone(),
-            spec: job.spec.clone(),
-            labels: Box::default(),
-            priority: job.priority,
-            gates: self.gates(pod).cloned().unwrap_or_default(),
-            is_preempting: true,
-            node,
-            nominated: None,
-            is_finished,
-            is_terminating: false,
-        })
+    /// Looks at the room of a node whenever a pod comes to it, where nobody but our scheduler could
+    /// be the one who gave it too much.
+    pub(crate) fn watch_room(&mut self) {
+        self.is_room_ours = !self.can_overflow && self.jobs.iter().all(|job| job.node.is_none());
+    }
+
+    /// The first pod that a node had no room for, where that could not be anybody else's fault.
+    pub(crate) fn overfull(&self) -> Option<(PodAt, NodeAt)> {
+        self.overfull
+    }
+
+    /// Nothing goes wrong from now on, nothing new comes, nobody ends by himself. What is under
+    /// way comes to its end.
+    pub(crate) fn calm_down(&mut self) {
+        self.is_calm = true;
+        self.faults = Faults::NONE;
+        self.agenda.retain(Happening::goes_on);
+    }
+
+    fn draw(&mut self, (low, high): (Millis, Millis)) -> Millis {
+        Millis(if high == low { low.0 } else { self.dice.between(low.0, high.0) })
     }
 
     /// Makes a pod of a job.
@@ -146,9 +198,57 @@ impl World {
             name: format!("{name}-{:05}", at.0).into(),
         };
         self.pod_by_uid.insert(key.uid.clone(), at);
-        self.pods.push(PodRecord::new(job, key, is_gated, self.now));
+        let is_nominated = self.jobs[job.0].life.nominated.is_some();
+        self.pods.push(PodRecord::new(job, key, is_gated, is_nominated, self.now));
         self.waiting += 1;
+        self.happened.pods += 1;
         at
+    }
+}
+
+// === What the scheduler is about to do ===
+
+impl World {
+    /// Takes note that the scheduler sends a pod to a node.
+    pub(crate) fn order(&mut self, pod: PodAt, node: NodeAt) {
+        if self.pods[pod.0].phase == Phase::Waiting {
+            self.set_phase(pod, Phase::Ordered(node));
+        }
+    }
+
+    /// Takes note that the scheduler's order came to nothing.
+    pub(crate) fn unorder(&mut self, pod: PodAt) {
+        if matches!(self.pods[pod.0].phase, Phase::Ordered(_)) {
+            self.set_phase(pod, Phase::Waiting);
+        }
+    }
+
+    /// Takes note that a binding of a pod was refused.
+    pub(crate) fn refuse(&mut self, pod: PodAt) {
+        self.unorder(pod);
+        self.pods[pod.0].refusals += 1;
+        self.happened.refused += 1;
+    }
+
+    /// Writes down why a pod has to wait, where watches see it if it is another reason than before.
+    pub(crate) fn explain(&mut self, pod: PodAt, why: Arc<Diagnosis>) {
+        let record = &mut self.pods[pod.0];
+        record.told = Some(self.now);
+        record.is_nominated &= !why.ends_nomination();
+        let is_news = record.condition.as_ref() != Some(&why);
+        record.condition = Some(why);
+        if is_news && !record.is_gone {
+            self.publish_pod(pod);
+        }
+    }
+
+    /// Forgets what a scheduler that is gone was about to do, and what it said: its reasons speak
+    /// of resources by numbers of its own.
+    pub(crate) fn forget_scheduler(&mut self) {
+        for at in 0..self.pods.len() {
+            self.unorder(PodAt(at));
+            self.pods[at].condition = None;
+        }
     }
 }
 
@@ -188,10 +288,15 @@ impl World {
     }
 
     /// The scheduling gates that keep a pod back, if there are any.
-    pub(crate) fn gates(&self, pod: PodAt) -> Option<&Box<[Box<str>]>> {
+    pub(crate) fn gates(&self, pod: PodAt) -> Option<&GateNames> {
         let record = &self.pods[pod.0];
         let gates = self.jobs[record.job.0].gates.as_ref().filter(|_| record.is_gated);
         gates.map(|gates| &gates.names)
+    }
+
+    /// Whether our scheduler is to place the pods of a job.
+    pub(crate) fn is_ours(&self, job: JobAt) -> bool {
+        self.ours.contains(&self.jobs[job.0].spec.scheduler)
     }
 
     /// Pools of nodes, by name.
@@ -205,7 +310,17 @@ impl World {
 
     /// How many bindings were refused.
     pub(crate) fn refusals(&self) -> u64 {
-        self.refusals
+        self.happened.refused
+    }
+
+    /// What happened so far.
+    pub(crate) fn happened(&self) -> &Happened {
+        &self.happened
+    }
+
+    /// For what happens between the world and its schedulers.
+    pub(crate) fn happened_mut(&mut self) -> &mut Happened {
+        &mut self.happened
     }
 
     /// How many pods were ever placed, and how many wait now.

@@ -1,6 +1,6 @@
 //! Whose turn it is: order, gates, backoff and flush.
 
-use kubenexus_engine::{Backoff, Options};
+use kubenexus_engine::{Backoff, Options, Place};
 use model::{Decision, Millis, Time};
 use testkit::{Script, check, default_profile};
 
@@ -298,4 +298,20 @@ fn a_binding_tells_how_often_its_pod_was_tried_and_since_when() {
     // A gate keeps a pod from being tried, so the wait begins when it is gone.
     act(&mut run, &["gone pod p", "pod q gate=quota", "after 5s", "pod q", "after 1s"]);
     assert_eq!(history(&mut run), (1, Time(30_000)));
+}
+
+#[test]
+fn where_a_pod_stands_can_be_asked() {
+    let mut script = Script::new(&[default_profile()], Options::default());
+    let mut place = |line: &str| {
+        line.split(';').for_each(|command| drop(script.command(command)));
+        let pod = script.scheduler.catalog().find_pod("p");
+        pod.and_then(|pod| script.scheduler.place_of(pod))
+    };
+    assert_eq!(place("pod p cpu=1 gate=quota"), Some(Place::Gated));
+    assert_eq!(place("pod p cpu=1"), Some(Place::Active));
+    assert_eq!(place("step"), Some(Place::Parked(Time(0))));
+    assert_eq!(place("node a"), Some(Place::Backoff));
+    assert_eq!(place("after 1s;step"), Some(Place::Tried));
+    assert_eq!(place("confirm p"), None, "it is on a node");
 }

@@ -257,6 +257,55 @@ fn a_reason_that_gives_way_to_another_is_not_the_end() {
     );
 }
 
+/// A flood of units must not be tried again whenever a pod ends on a node that was never for them.
+#[test]
+fn a_node_that_turns_units_down_as_before_wakes_none_of_them() {
+    let table = [
+        // No pod that ends makes this node large enough.
+        "node a cpu=8; node b cpu=2; pod q on=a cpu=4; pod r on=b cpu=1; pod p cpu=6",
+        // There is room, but in the wrong zone.
+        "node a zone=x cpu=8; node b zone=y cpu=9; pod q on=a cpu=4; pod r on=b; \
+         pod p cpu=6 select=zone:x",
+    ];
+    for start in table {
+        let mut run = Script::new(&[default_profile()], Default::default());
+        start.split("; ").for_each(|line| _ = run.command(line));
+        assert_eq!(run.command("step").len(), 1, "{start}");
+        assert_eq!(run.scheduler.waiting().parked, 1, "{start}");
+        run.command("gone pod r");
+        assert_eq!(run.scheduler.waiting().parked, 1, "{start}");
+        run.command("gone pod q");
+        assert_eq!(run.scheduler.waiting().parked, 0, "{start}");
+    }
+}
+
+/// Units of a class that were parked at different times wait for different reasons.
+#[test]
+fn what_only_some_units_of_a_class_noted_wakes_the_others() {
+    testkit::check(
+        "
+        node a cpu=4
+        pod q on=a cpu=4
+        pod p cpu=4
+        step
+        > p waits: 0/1 nodes are available: 1 Insufficient cpu.
+        node a cpu=4 taint=spot:NoSchedule
+        pod s cpu=4
+        step
+        > s waits: 0/1 nodes are available: 1 node(s) had untolerated taint(s).
+        gone pod q
+        after 1s
+        step
+        > p waits: 0/1 nodes are available: 1 node(s) had untolerated taint(s).
+        node a cpu=4
+        after 5s
+        step
+        > s -> a
+        > p waits: 0/1 nodes are available: 1 Insufficient cpu.
+        ",
+    );
+}
+
 #[test]
 fn a_new_node_without_room_is_remembered() {
     testkit::check(

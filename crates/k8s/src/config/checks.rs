@@ -2,8 +2,8 @@
 
 use framework::{Point, ProfileSettings};
 
-use super::error::{Place, Problems};
 use super::merge::{PluginSets, Which};
+use crate::document::{Place, Problems};
 
 /// Plugins that answer every pod with an error at a point unless they were asked at another first.
 const PREPARATIONS: [(&str, Point, Point); 4] = [

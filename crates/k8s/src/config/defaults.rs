@@ -2,9 +2,9 @@
 
 use framework::{PluginInfo, ProfileSettings};
 
-use super::error::{Place, Problems};
 use super::merge::{Enabled, PluginSets};
 use super::settings::Settings;
+use crate::document::{Place, Problems};
 
 /// The profile a file has when it names none: kube-scheduler's own.
 pub(super) const KUBE: &str = "default-scheduler";

@@ -29,7 +29,7 @@ pub fn parse_span(text: &str) -> Result<Millis, DurationError> {
 
 /// Nanoseconds of a duration.
 pub(super) fn parse(text: &str) -> Result<u64, DurationError> {
-    let shown = || super::read::quoted(text);
+    let shown = || crate::document::quoted(text);
     let (is_negative, unsigned) = match text.as_bytes().first() {
         Some(b'-') => (true, &text[1..]),
         Some(b'+') => (false, &text[1..]),

@@ -11,7 +11,7 @@
 
 use framework::{PluginChoice, PluginInfo, Point, WEIGHTS_MAX};
 
-use super::error::{Place, Problems};
+use crate::document::{Place, Problems};
 
 /// An entry of an `enabled` list.
 #[derive(Clone, Debug)]

@@ -2,9 +2,8 @@
 
 use framework::{PluginInfo, Point};
 
-use super::error::{Problems, suggestion};
 use super::merge::{Disabled, Enabled, PluginSet, PluginSets, Which};
-use super::read::{Fields, Spot, quoted};
+use crate::document::{Fields, Problems, Spot, quoted, suggestion};
 
 /// Reads the `plugins` section of a profile. What cannot be read is reported and left out.
 pub(super) fn read(

@@ -5,11 +5,10 @@ use framework::{Args, PluginInfo, ProfileSettings};
 use super::args;
 use super::checks;
 use super::defaults;
-use super::error::Problems;
 use super::merge::PluginSets;
 use super::plugin_sets;
-use super::read::{Fields, Spot, quoted};
 use super::sections;
+use crate::document::{Fields, Problems, Spot, quoted};
 
 /// Each profile has plugins of its own, which cost memory; nobody needs as many as these.
 const PROFILES_MAX: usize = 100;

@@ -3,9 +3,8 @@
 use model::Millis;
 
 use super::duration;
-use super::error::Problems;
-use super::read::{Fields, Spot, quoted};
 use super::settings::{ClientConnection, LeaderElection, Settings};
+use crate::document::{Fields, Problems, Spot, quoted};
 
 pub(super) const API_VERSION: &str = "kubescheduler.config.k8s.io/v1";
 pub(super) const KIND: &str = "KubeSchedulerConfiguration";

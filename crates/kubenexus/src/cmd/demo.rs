@@ -3,8 +3,6 @@
 //! The run itself is in `sim`, which knows no clock; watching it at a human pace, and writing it
 //! down for people or machines, is here.
 
-mod report;
-mod table;
 mod watch;
 
 use std::io::{IsTerminal, Write};
@@ -12,6 +10,8 @@ use std::io::{IsTerminal, Write};
 use anyhow::Context;
 use clap::value_parser;
 use sim::{Demo, Run};
+
+use super::report;
 
 /// What to run, and how to show it.
 #[derive(clap::Args)]
@@ -45,7 +45,7 @@ pub(crate) fn run(args: &DemoArgs) -> anyhow::Result<()> {
     let text = if args.json {
         serde_json::to_string_pretty(&report)? + "\n"
     } else {
-        report::text(&report)
+        report::text(&report, &[])
     };
     std::io::stdout().write_all(text.as_bytes()).context("failed to write the result")
 }

@@ -5,4 +5,7 @@ mod demo;
 mod fuzz;
 mod help;
 mod runner;
+mod simulate;
+mod swarm;
+mod traces;
 mod verdict;

@@ -96,6 +96,12 @@ async fn outcomes_by_table() {
             "POST GET POST GET",
         ),
         (
+            "silence, then a fault: the first may yet arrive",
+            vec![None, pod_on("u1", ""), status(500), pod_on("u1", ""), status(201)],
+            Some(Ok(())),
+            "POST GET POST GET POST",
+        ),
+        (
             "silence, and the read fails too",
             vec![None, status(500), None, pod_on("u1", OURS)],
             Some(Ok(())),

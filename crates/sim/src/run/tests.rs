@@ -39,6 +39,7 @@ fn roomy(gated_for: Option<Millis>) -> Run {
     job.gates = gated_for.map(gates);
     plan.nodes = (1..=5).map(node).collect();
     plan.jobs = vec![job];
+    plan.faults.refused_percent = 5;
     Run::new(plan)
 }
 
@@ -71,7 +72,12 @@ fn every_pod_is_accounted_for() {
         assert!(pods.created > 0);
         assert_eq!(
             pods.created,
-            pods.running + pods.finished + pods.evicted + pods.binding + pods.waiting
+            pods.running
+                + pods.finished
+                + pods.evicted
+                + pods.binding
+                + pods.waiting
+                + pods.deleted
         );
         let sum = |count: fn(&crate::PodCounts) -> u64| -> u64 {
             report.tenants.iter().map(|tenant| count(&tenant.pods)).sum()
@@ -97,11 +103,11 @@ fn progress_counts_what_the_report_counts() {
 fn the_engine_and_the_world_agree_on_who_is_there() {
     let mut run = Run::new(Demo { seed: 3, nodes: 40, minutes: 30 }.plan());
     run.run_until(run.end()).unwrap();
-    let is_there = |phase: Phase| !matches!(phase, Phase::Finished | Phase::Evicted);
-    let pods = run.world.pods().filter(|(_, pod)| is_there(pod.phase)).count();
+    let pods = run.world.pods().filter(|(_, pod)| !pod.phase.is_over()).count();
     let nodes = run.world.nodes().iter().filter(|node| node.is_there).count();
-    assert_eq!(run.scheduler.catalog().pod_count(), pods);
-    assert_eq!(run.scheduler.catalog().nodes().len(), nodes);
+    let catalog = run.leader().unwrap().scheduler.catalog();
+    assert_eq!(catalog.pod_count(), pods);
+    assert_eq!(catalog.nodes().len(), nodes);
 }
 
 #[test]

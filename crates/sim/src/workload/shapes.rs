@@ -8,7 +8,7 @@ use model::{
 use super::Kind;
 use crate::cluster::{DISK, GPU_TAINT, Group, POOL, SPOT_TAINT, ZONE, ZONES};
 use crate::dice::Dice;
-use crate::plan::{Gates, Job};
+use crate::plan::{Gates, Job, Life};
 use crate::quantities::{GIB_IN_MIB, requests};
 
 /// Draws a job that arrives within a span.
@@ -144,8 +144,20 @@ fn job(name: &str, kind: Kind, at: Time, cpu_milli: i64, memory_mib: i64, gpus: 
         requests: requests(cpu_milli, memory_mib, gpus),
         ..PodSpec::default()
     };
-    let (name, priority) = (name.to_owned(), kind.priority());
-    Job { name, at, pods: 1, spec, priority, node: None, runs: None, gates: None }
+    let (name, priority, life) = (name.to_owned(), kind.priority(), Life::default());
+    Job {
+        name,
+        at,
+        pods: 1,
+        followers: 0,
+        spec,
+        labels: Box::default(),
+        priority,
+        node: None,
+        runs: None,
+        gates: None,
+        life,
+    }
 }
 
 /// Gates that are lifted some time after the arrival.

@@ -2,48 +2,39 @@
 
 use std::collections::BTreeMap;
 
-use model::{Attempt, Time};
-
-use super::{JobAt, NodeAt, PodAt};
-
-/// Something that happens by itself when its time comes.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Happening {
-    NodeJoins(NodeAt),
-    /// One of its fates, by its place in the plan.
-    NodeMeets(NodeAt, usize),
-    JobArrives(JobAt),
-    GateLifted(PodAt),
-    BindingAnswered {
-        pod: PodAt,
-        node: NodeAt,
-        attempt: Attempt,
-        is_refused: bool,
-    },
-    PodEnds(PodAt),
-}
+use model::Time;
 
 /// All of it, next first.
-#[derive(Default)]
-pub(super) struct Agenda {
-    entries: BTreeMap<(Time, u64), Happening>,
+pub(crate) struct Agenda<T> {
+    entries: BTreeMap<(Time, u64), T>,
     noted: u64,
 }
 
-impl Agenda {
-    pub(super) fn add(&mut self, at: Time, happening: Happening) {
+impl<T> Default for Agenda<T> {
+    fn default() -> Self {
+        Self { entries: BTreeMap::new(), noted: 0 }
+    }
+}
+
+impl<T> Agenda<T> {
+    pub(crate) fn add(&mut self, at: Time, happening: T) {
         self.noted += 1;
         self.entries.insert((at, self.noted), happening);
     }
 
-    pub(super) fn next_at(&self) -> Option<Time> {
+    pub(crate) fn next_at(&self) -> Option<Time> {
         self.entries.first_key_value().map(|((at, _), _)| *at)
     }
 
     /// The next thing, if its time is `to` or before.
-    pub(super) fn take_until(&mut self, to: Time) -> Option<(Time, Happening)> {
+    pub(crate) fn take_until(&mut self, to: Time) -> Option<(Time, T)> {
         let first = self.entries.first_entry()?;
         let (at, _) = *first.key();
         (at <= to).then(|| (at, first.remove()))
+    }
+
+    /// Strikes out what will not happen after all.
+    pub(crate) fn retain(&mut self, mut happens: impl FnMut(&T) -> bool) {
+        self.entries.retain(|_, happening| happens(happening));
     }
 }

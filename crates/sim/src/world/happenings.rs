@@ -1,140 +1,131 @@
-//! What the world does when the time of something has come, and the events that tell of it.
-
-use model::{Attempt, Event, Millis};
+//! What the world does when the time of something has come.
 
 use super::World;
-use super::agenda::Happening;
-use super::records::{JobAt, NodeAt, Phase, PodAt};
+use super::records::{JobAt, NodeAt, PodAt};
 use crate::plan::{Fate, Job};
-use crate::quantities::columns;
+
+/// Something that happens by itself when its time comes.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Happening {
+    NodeJoins(NodeAt),
+    /// One of its fates, by its place in the plan.
+    NodeMeets(NodeAt, usize),
+    JobArrives(JobAt),
+    GateLifted(PodAt),
+    /// Its node takes a look at it.
+    PodReachesNode(PodAt),
+    PodResizes(PodAt),
+    /// Its owner lets it tolerate every taint.
+    PodTolerates(PodAt),
+    PodEnds(PodAt),
+    /// Its owner does not want it any more.
+    OwnerDeletes(PodAt),
+    /// The grace of a pod that is being deleted is over.
+    PodGone(PodAt),
+    /// Pods of nodes that are gone are removed.
+    PodCollected(PodAt),
+    SecondSchedulerBinds(PodAt),
+}
+
+impl Happening {
+    /// Whether it goes on when the world has calmed down: what was begun, but nothing else.
+    pub(super) fn goes_on(&self) -> bool {
+        match self {
+            Self::PodReachesNode(_)
+            | Self::PodGone(_)
+            | Self::PodCollected(_)
+            | Self::GateLifted(_) => true,
+            Self::NodeJoins(_)
+            | Self::NodeMeets(..)
+            | Self::JobArrives(_)
+            | Self::PodResizes(_)
+            | Self::PodTolerates(_)
+            | Self::PodEnds(_)
+            | Self::OwnerDeletes(_)
+            | Self::SecondSchedulerBinds(_) => false,
+        }
+    }
+}
 
 impl World {
-    pub(super) fn happen(&mut self, happening: Happening, events: &mut Vec<Event>) {
+    pub(super) fn happen(&mut self, happening: Happening) {
         match happening {
-            Happening::NodeJoins(node) => self.node_joins(node, events),
-            Happening::NodeMeets(node, fate) => self.node_meets(node, fate, events),
-            Happening::JobArrives(job) => self.job_arrives(job, events),
-            Happening::GateLifted(pod) => self.lift_gate(pod, events),
-            Happening::BindingAnswered { pod, node, attempt, is_refused } => {
-                if is_refused || !self.nodes[node.0].is_there {
-                    self.refuse(pod, node, attempt, events);
-                } else {
-                    self.accept(pod, node, events);
-                }
+            Happening::NodeJoins(node) => self.node_joins(node),
+            Happening::NodeMeets(node, fate) => self.node_meets(node, fate),
+            Happening::JobArrives(job) => self.job_arrives(job),
+            Happening::GateLifted(pod) => self.lift_gate(pod),
+            Happening::PodReachesNode(pod) => self.pod_reaches_node(pod),
+            Happening::PodResizes(pod) => self.pod_resizes(pod),
+            Happening::PodTolerates(pod) => self.pod_tolerates(pod),
+            Happening::PodEnds(pod) => self.pod_ends(pod),
+            Happening::OwnerDeletes(pod) => self.owner_deletes(pod),
+            Happening::PodGone(pod) => self.remove(pod),
+            Happening::PodCollected(pod) => self.collect(pod),
+            Happening::SecondSchedulerBinds(pod) => self.second_scheduler_binds(pod),
+        }
+    }
+
+    fn node_meets(&mut self, node: NodeAt, fate: usize) {
+        match self.nodes[node.0].fates[fate].clone() {
+            Fate::Closes => self.change_node(node, |facts| facts.is_closed = true),
+            Fate::Opens => self.change_node(node, |facts| facts.is_closed = false),
+            Fate::Taints(taints) => self.change_node(node, |facts| facts.taints = taints),
+            Fate::Labels(labels) => self.change_node(node, |facts| facts.labels = labels),
+            Fate::Resizes { allocatable, pods_max } => {
+                self.change_node(node, |facts| {
+                    facts.allocatable = allocatable;
+                    facts.pods_max = pods_max;
+                });
             }
-            Happening::PodEnds(pod) => self.pod_ends(pod, events),
+            Fate::Drains => self.drain(node),
+            Fate::Leaves => self.node_leaves(node),
+            Fate::Dies => self.node_dies(node),
+            Fate::Returns => self.node_joins(node),
         }
     }
 
-    fn node_joins(&mut self, node: NodeAt, events: &mut Vec<Event>) {
-        let record = &mut self.nodes[node.0];
-        record.is_there = true;
-        self.meter.offer(record.pool, columns(&record.facts.allocatable), 1);
-        events.push(Event::NodeApplied(Box::new(record.facts.clone())));
-    }
-
-    fn node_meets(&mut self, node: NodeAt, fate: usize, events: &mut Vec<Event>) {
-        match &self.nodes[node.0].fates[fate] {
-            Fate::Closes => self.set_closed(node, true, events),
-            Fate::Opens => self.set_closed(node, false, events),
-            Fate::Drains => self.drain(node, events),
-            Fate::Leaves => self.node_goes(node, events),
-        }
-    }
-
-    fn set_closed(&mut self, node: NodeAt, is_closed: bool, events: &mut Vec<Event>) {
-        let record = &mut self.nodes[node.0];
-        record.facts.is_closed = is_closed;
-        events.push(Event::NodeApplied(Box::new(record.facts.clone())));
-    }
-
-    /// Evicts what runs on a node. The owner of every pod makes another one in its place.
-    fn drain(&mut self, node: NodeAt, events: &mut Vec<Event>) {
-        let running = |pod: &&PodAt| self.pods[pod.0].phase == Phase::Running(node);
-        let evicted: Vec<PodAt> = self.nodes[node.0].pods.iter().filter(running).copied().collect();
-        for pod in evicted {
-            self.leave(pod, node, Phase::Evicted);
-            events.push(Event::PodDeleted(self.pods[pod.0].key.uid.to_string()));
-            let another = self.create(self.pods[pod.0].job, false);
-            events.push(Event::PodApplied(self.facts(another, false)));
-        }
-    }
-
-    fn node_goes(&mut self, node: NodeAt, events: &mut Vec<Event>) {
-        self.drain(node, events);
-        let record = &mut self.nodes[node.0];
-        record.is_there = false;
-        self.meter.offer(record.pool, columns(&record.facts.allocatable), -1);
-        events.push(Event::NodeDeleted(record.facts.name.clone()));
-    }
-
-    fn job_arrives(&mut self, job: JobAt, events: &mut Vec<Event>) {
-        let Job { pods, node, gates, .. } = self.jobs[job.0].clone();
-        let node = node.map(|name| self.node_by_name[&name]);
+    fn job_arrives(&mut self, job: JobAt) {
+        let Job { pods, node, gates, life, .. } = self.jobs[job.0].clone();
+        let node = node.and_then(|name| self.find_node(&name));
         let lifted_after = gates.as_ref().and_then(|gates| gates.lifted_after);
         for _ in 0..pods {
-            let pod = self.create(job, gates.is_some());
-            if let Some(node) = node {
-                self.waiting -= 1;
-                self.nodes[node.0].pods.insert(pod);
-                self.start(pod, node);
+            let pod = self.create(job, gates.is_some() && node.is_none());
+            match node {
+                Some(node) => self.start(pod, node),
+                None => self.welcome(pod),
             }
-            events.push(Event::PodApplied(self.facts(pod, false)));
             if let Some(span) = lifted_after {
                 self.agenda.add(self.now + span, Happening::GateLifted(pod));
             }
+            if let Some(span) = life.tolerant_after {
+                self.agenda.add(self.now + span, Happening::PodTolerates(pod));
+            }
+            if let Some(range) = life.deleted_after {
+                let at = self.now + self.draw(range);
+                self.agenda.add(at, Happening::OwnerDeletes(pod));
+            }
         }
     }
 
-    fn lift_gate(&mut self, pod: PodAt, events: &mut Vec<Event>) {
-        self.pods[pod.0].is_gated = false;
-        self.pods[pod.0].since = self.now;
-        events.push(Event::PodApplied(self.facts(pod, false)));
-    }
-
-    fn refuse(&mut self, pod: PodAt, node: NodeAt, attempt: Attempt, events: &mut Vec<Event>) {
-        self.nodes[node.0].pods.remove(&pod);
-        let record = &mut self.pods[pod.0];
-        record.phase = Phase::Waiting;
-        record.refusals += 1;
-        self.refusals += 1;
-        self.waiting += 1;
-        events.push(Event::BindRefused { uid: record.key.uid.to_string(), attempt });
-    }
-
-    fn accept(&mut self, pod: PodAt, node: NodeAt, events: &mut Vec<Event>) {
-        self.start(pod, node);
-        events.push(Event::PodApplied(self.facts(pod, false)));
-    }
-
-    /// Lets a pod run on a node from now on.
-    fn start(&mut self, pod: PodAt, node: NodeAt) {
-        let record = &mut self.pods[pod.0];
-        record.phase = Phase::Running(node);
-        record.placed = Some(self.now);
-        record.condition = None;
-        self.placed += 1;
-        let job = &self.jobs[record.job.0];
-        let pool = self.nodes[node.0].pool;
-        self.meter.request(pool, columns(&job.spec.requests.charge.amounts), 1);
-        if let Some((low, high)) = job.runs {
-            let span = Millis(self.dice.between(low.0, high.0));
-            self.agenda.add(self.now + span, Happening::PodEnds(pod));
+    /// Shows a pod that waits for a node to those who might give it one.
+    pub(super) fn welcome(&mut self, pod: PodAt) {
+        self.publish_pod(pod);
+        if self.is_ours(self.pods[pod.0].job) {
+            return;
+        }
+        if let Some(range) = self.faults.second_scheduler {
+            let at = self.now + self.draw(range);
+            self.agenda.add(at, Happening::SecondSchedulerBinds(pod));
         }
     }
 
-    fn pod_ends(&mut self, pod: PodAt, events: &mut Vec<Event>) {
-        // An evicted pod does not run to its end.
-        let Phase::Running(node) = self.pods[pod.0].phase else { return };
-        events.push(Event::PodApplied(self.facts(pod, true)));
-        self.leave(pod, node, Phase::Finished);
-    }
-
-    fn leave(&mut self, pod: PodAt, node: NodeAt, phase: Phase) {
-        self.nodes[node.0].pods.remove(&pod);
-        self.pods[pod.0].phase = phase;
-        let job = &self.jobs[self.pods[pod.0].job.0];
-        let pool = self.nodes[node.0].pool;
-        self.meter.request(pool, columns(&job.spec.requests.charge.amounts), -1);
+    fn lift_gate(&mut self, pod: PodAt) {
+        let record = &mut self.pods[pod.0];
+        if record.is_gone || !record.is_gated {
+            return;
+        }
+        record.is_gated = false;
+        record.since = self.now;
+        self.publish_pod(pod);
     }
 }

@@ -7,6 +7,7 @@ use model::{Diagnosis, NodeFacts, PodKey, Time};
 
 use crate::meter::PoolAt;
 use crate::plan::{Fate, NodePlan};
+use crate::quantities::Columns;
 
 /// A node, by its place in the world's list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -30,13 +31,15 @@ pub(crate) struct NodeRecord {
     pub(crate) is_there: bool,
     /// Pods that run on it or are about to.
     pub(crate) pods: BTreeSet<PodAt>,
+    /// What the pods that run on it take.
+    pub(crate) taken: Columns,
 }
 
 impl NodeRecord {
-    pub(super) fn new(pool: PoolAt, plan: NodePlan) -> Self {
+    pub(crate) fn new(pool: PoolAt, plan: NodePlan) -> Self {
         let NodePlan { facts, fates, .. } = plan;
         let fates = fates.into_iter().map(|(_, fate)| fate).collect();
-        Self { pool, facts, fates, is_there: false, pods: BTreeSet::new() }
+        Self { pool, facts, fates, is_there: false, pods: BTreeSet::new(), taken: [0; 3] }
     }
 }
 
@@ -44,9 +47,12 @@ impl NodeRecord {
 ///
 /// ```text
 /// Waiting ── an order comes ──▶ Ordered ── accepted ──▶ Running ── its time is over ──▶ Finished
-///    ▲                             │                       └────── its node leaves ───▶ Evicted
-///    └────────── refused ──────────┘
+///  │ ▲                             │                       └── its node or its owner ──▶ Evicted
+///  │ └────────── refused ──────────┘                             sends it away
+///  └── its owner deletes it ──▶ Deleted
 /// ```
+///
+/// An order is a decision of the scheduler; the API knows nothing of it before it is accepted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Phase {
     Waiting,
@@ -54,14 +60,24 @@ pub(crate) enum Phase {
     Running(NodeAt),
     Finished,
     Evicted,
+    /// Before it got a node.
+    Deleted,
 }
 
 impl Phase {
-    /// The node that the API names for the pod: an order does not count before it is accepted.
-    pub(super) fn node(self) -> Option<NodeAt> {
+    /// The node it is on, or on its way to.
+    pub(super) fn place(self) -> Option<NodeAt> {
         match self {
-            Self::Running(node) => Some(node),
-            Self::Waiting | Self::Ordered(_) | Self::Finished | Self::Evicted => None,
+            Self::Running(node) | Self::Ordered(node) => Some(node),
+            Self::Waiting | Self::Finished | Self::Evicted | Self::Deleted => None,
+        }
+    }
+
+    /// Whether it takes nothing any more, for good.
+    pub(crate) fn is_over(self) -> bool {
+        match self {
+            Self::Finished | Self::Evicted | Self::Deleted => true,
+            Self::Waiting | Self::Ordered(_) | Self::Running(_) => false,
         }
     }
 }
@@ -72,27 +88,54 @@ pub(crate) struct PodRecord {
     pub(crate) job: JobAt,
     pub(crate) key: PodKey,
     pub(crate) phase: Phase,
+    /// The node that the API names for it, also when it has ended.
+    pub(crate) bound: Option<NodeAt>,
     pub(crate) is_gated: bool,
+    /// Whether the node that its job proposes is still proposed.
+    pub(super) is_nominated: bool,
+    /// Whether it is being deleted.
+    pub(crate) is_terminating: bool,
+    /// Whether the API does not know it any more.
+    pub(crate) is_gone: bool,
+    /// Whether it tolerates every taint by now.
+    pub(super) is_tolerant: bool,
+    /// Which part of a hundred of its requests it takes.
+    pub(super) size_percent: i64,
     /// Since when it may be scheduled: its arrival, or the lifting of its gate.
     pub(crate) since: Time,
     /// When its binding was accepted.
     pub(crate) placed: Option<Time>,
     /// Why the scheduler last said that it has to wait.
     pub(crate) condition: Option<Arc<Diagnosis>>,
+    /// When it said so.
+    pub(crate) told: Option<Time>,
     /// How often a binding of it was refused.
     pub(crate) refusals: u32,
 }
 
 impl PodRecord {
-    pub(super) fn new(job: JobAt, key: PodKey, is_gated: bool, now: Time) -> Self {
+    pub(super) fn new(
+        job: JobAt,
+        key: PodKey,
+        is_gated: bool,
+        is_nominated: bool,
+        now: Time,
+    ) -> Self {
         Self {
             job,
             key,
             phase: Phase::Waiting,
+            bound: None,
             is_gated,
+            is_nominated,
+            is_terminating: false,
+            is_gone: false,
+            is_tolerant: false,
+            size_percent: 100,
             since: now,
             placed: None,
             condition: None,
+            told: None,
             refusals: 0,
         }
     }

@@ -6,9 +6,8 @@ use model::{
     is_qualified_name,
 };
 
-use crate::config::error::{Place, Problems};
-use crate::config::read::{Fields, Spot};
 use crate::config::sections::check_args_type;
+use crate::document::{Fields, Place, Problems, Spot};
 
 const REQUIRED: &str = "requiredDuringSchedulingIgnoredDuringExecution";
 const PREFERRED: &str = "preferredDuringSchedulingIgnoredDuringExecution";

@@ -3,9 +3,8 @@
 use framework::{Args, PodAffinityArgs, SpreadArgs};
 use model::{SpreadSpec, is_qualified_name};
 
-use crate::config::error::Problems;
-use crate::config::read::{Fields, Spot, quoted};
 use crate::config::sections::check_args_type;
+use crate::document::{Fields, Problems, Spot, quoted};
 
 /// `InterPodAffinityArgs`, if they differ from the defaults.
 pub(in crate::config) fn pod_affinity(spot: Spot<'_>, problems: &mut Problems) -> Option<Args> {

@@ -3,9 +3,8 @@
 use framework::{Args, BalancedArgs, FitArgs, ResourceWeight, ShapePoint, Strategy};
 use model::is_qualified_name;
 
-use crate::config::error::Problems;
-use crate::config::read::{Fields, Spot, quoted};
 use crate::config::sections::check_args_type;
+use crate::document::{Fields, Problems, Spot, quoted};
 
 /// `NodeResourcesFitArgs`, if they differ from the defaults.
 pub(in crate::config) fn fit(spot: Spot<'_>, problems: &mut Problems) -> Option<Args> {

@@ -7,7 +7,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use model::Time;
 use sim::{Progress, Run, Violation};
 
-use super::table::grouped;
+use crate::cmd::table::grouped;
 
 /// How long a paced run takes; a cluster that needs longer takes longer.
 const PACED: Duration = Duration::from_secs(6);

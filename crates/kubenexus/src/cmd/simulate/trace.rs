@@ -1,13 +1,54 @@
-//! `kubenexus simulate --trace`: public traces.
+//! `kubenexus simulate --trace`: public traces, from files of the user.
 
+mod openb;
+mod philly;
+mod seeds;
+
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// Which trace.
+use anyhow::Context;
+use clap::ValueEnum;
+
+/// Which trace, and how to run it.
 #[derive(clap::Args)]
+#[command(next_help_heading = "Traces")]
 pub(crate) struct TraceArgs {
-    /// Read a public trace: openb or philly
+    /// Run a public trace: openb needs --nodes and --pods, philly --jobs and --nodes-file
     #[arg(long, value_name = "NAME")]
-    trace: Option<String>,
+    trace: Option<Name>,
+    /// openb: its nodes (CSV with sn, cpu_milli, memory_mib, gpu, model)
+    #[arg(long, value_name = "FILE", required_if_eq("trace", "openb"), requires = "trace")]
+    nodes: Option<PathBuf>,
+    /// openb: its pods (CSV with cpu_milli, memory_mib, num_gpu, gpu_milli and perhaps gpu_spec)
+    #[arg(long, value_name = "FILE", required_if_eq("trace", "openb"), requires = "trace")]
+    pods: Option<PathBuf>,
+    /// openb: who places the pods
+    #[arg(long, default_value = "kubenexus")]
+    policy: openb::PolicyName,
+    /// openb: let pods arrive until they ask for this percentage of all GPUs, 1 to 1000
+    #[arg(long, value_name = "PERCENT", default_value_t = 130)]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=1000))]
+    arrivals: u32,
+    /// philly: its jobs (CSV with timestamp, duration, num_gpus, cluster)
+    #[arg(long, value_name = "FILE", required_if_eq("trace", "philly"), requires = "trace")]
+    jobs: Option<PathBuf>,
+    /// philly: the nodes to run the jobs on (YAML with Nodes; examples/simulate has some)
+    #[arg(long, value_name = "FILE", required_if_eq("trace", "philly"), requires = "trace")]
+    nodes_file: Option<PathBuf>,
+    /// philly: run only the first jobs
+    #[arg(long, value_name = "N", requires = "trace")]
+    limit: Option<usize>,
+}
+
+/// The traces there are.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Name {
+    /// Alibaba's GPU cluster, with the method of the FGD paper
+    Openb,
+    /// Microsoft's GPU cluster, with its own arrivals and durations
+    Philly,
 }
 
 impl TraceArgs {
@@ -17,7 +58,19 @@ impl TraceArgs {
     }
 }
 
-/// Runs the trace.
-pub(crate) fn run(_: &TraceArgs) -> anyhow::Result<ExitCode> {
-    anyhow::bail!("traces are not there")
+/// Runs the trace. Seeds are those of the command line, if there are any.
+pub(crate) fn run(args: &TraceArgs, seeds: Option<&str>, json: bool) -> anyhow::Result<ExitCode> {
+    match args.trace.context("no trace is named")? {
+        Name::Openb => openb::run(args, seeds, json)?,
+        Name::Philly => philly::run(args, json)?,
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The text of a file, and its name for messages.
+fn text_of(file: Option<&Path>) -> anyhow::Result<(String, String)> {
+    let path = file.context("a file is missing")?;
+    let name = path.display().to_string();
+    let text = fs::read_to_string(path).with_context(|| format!("cannot read {name}"))?;
+    Ok((name, text))
 }

@@ -1,0 +1,154 @@
+//! The openb trace: how much of the GPUs is allocated, by policy and seed.
+
+use std::collections::BTreeMap;
+use std::io::{IsTerminal, Write};
+use std::num::NonZero;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+
+use anyhow::{Context, bail};
+use clap::ValueEnum;
+use indicatif::ProgressBar;
+use serde::Serialize;
+use sim::trace::openb::{self, Policy, Trace};
+
+use super::{TraceArgs, seeds, text_of};
+use crate::cmd::table::{Align, Table, grouped};
+
+/// The seeds of the published results.
+const SEEDS: &str = "42..51";
+
+/// Who places the pods.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum PolicyName {
+    /// The scheduler as it is shipped
+    Kubenexus,
+    /// Fragmentation gradient descent, as published
+    Fgd,
+    /// The node with least left
+    Bestfit,
+    /// Any node that fits
+    Random,
+}
+
+impl PolicyName {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Kubenexus => "kubenexus",
+            Self::Fgd => "fgd",
+            Self::Bestfit => "bestfit",
+            Self::Random => "random",
+        }
+    }
+
+    fn policy(self) -> anyhow::Result<Policy> {
+        match self {
+            Self::Fgd => Ok(Policy::Fgd),
+            Self::Bestfit => Ok(Policy::BestFit),
+            Self::Random => Ok(Policy::Random),
+            Self::Kubenexus => bail!(
+                "--policy kubenexus: the engine does not know GPU devices and fractions of a GPU \
+                 yet, which the openb trace asks for; fgd, bestfit and random can be run"
+            ),
+        }
+    }
+}
+
+/// The result, for machines.
+#[derive(Serialize)]
+struct Output {
+    policy: &'static str,
+    seeds: BTreeMap<u64, SeedOutput>,
+    mean: Vec<f64>,
+}
+
+#[derive(Serialize)]
+struct SeedOutput {
+    allocation: Vec<f64>,
+}
+
+/// Runs all seeds and prints their allocation.
+pub(super) fn run(args: &TraceArgs, seeds: Option<&str>, json: bool) -> anyhow::Result<()> {
+    let policy = args.policy.policy()?;
+    let seeds = seeds::parse(seeds.unwrap_or(SEEDS))?;
+    let (nodes_name, nodes) = text_of(args.nodes.as_deref())?;
+    let (pods_name, pods) = text_of(args.pods.as_deref())?;
+    let trace = openb::read((&nodes_name, &nodes), (&pods_name, &pods))?;
+    let allocations = all(&trace, policy, &seeds, args.arrivals)?;
+    let mean = openb::mean(&allocations);
+    let allocations = allocations.into_iter().map(|allocation| SeedOutput { allocation });
+    let seeds = seeds.into_iter().zip(allocations).collect();
+    let output = Output { policy: args.policy.name(), seeds, mean };
+    let text = if json { serde_json::to_string(&output)? + "\n" } else { text(&trace, &output) };
+    std::io::stdout().write_all(text.as_bytes()).context("cannot write the result")
+}
+
+/// Allocation of every seed, in their order. Each core takes the next seed when it is done.
+fn all(
+    trace: &Trace,
+    policy: Policy,
+    seeds: &[u64],
+    arrivals: u32,
+) -> anyhow::Result<Vec<Vec<f64>>> {
+    let bar = if std::io::stderr().is_terminal() {
+        ProgressBar::new(seeds.len() as u64)
+    } else {
+        ProgressBar::hidden()
+    };
+    let next = AtomicUsize::new(0);
+    let done = Mutex::new(BTreeMap::new());
+    let work = || {
+        while let Some(seed) = seeds.get(next.fetch_add(1, Ordering::Relaxed)) {
+            let allocation = trace.allocation(policy, *seed, arrivals);
+            done.lock().expect("no thread has panicked").insert(*seed, allocation);
+            bar.inc(1);
+        }
+    };
+    let cores = thread::available_parallelism().map_or(1, NonZero::get);
+    thread::scope(|scope| {
+        for _ in 0..cores.min(seeds.len()) {
+            scope.spawn(work);
+        }
+    });
+    bar.finish_and_clear();
+    Ok(done.into_inner().context("a thread has panicked")?.into_values().collect())
+}
+
+/// Every tenth arrival percentage, then every seed at 100 % and at the end.
+fn text(trace: &Trace, output: &Output) -> String {
+    let (nodes, gpus, pods) = trace.counts();
+    let end = output.mean.len() - 1;
+    let head = format!(
+        "openb, policy {}: {} nodes, {} GPUs, {} pods in the trace, {} seeds\n",
+        output.policy,
+        grouped(nodes as u64),
+        grouped(gpus),
+        grouped(pods as u64),
+        output.seeds.len(),
+    );
+    let number = |percent: &f64| format!("{percent:.2}");
+    let mut steps = Table::new(&[("arrived %", Align::Right), ("allocated %", Align::Right)]);
+    for (at, mean) in output.mean.iter().enumerate() {
+        if at.is_multiple_of(10) || at == end {
+            steps.row([at.to_string(), number(mean)]);
+        }
+    }
+    let whole = end.min(100);
+    let columns = ["seed", "at 100 % arrived", "at the end"].map(|head| (head, Align::Right));
+    let mut seeds = Table::new(&columns);
+    let mut row = |name: String, allocation: &[f64]| {
+        seeds.row([name, number(&allocation[whole]), number(&allocation[end])]);
+    };
+    for (seed, SeedOutput { allocation }) in &output.seeds {
+        row(seed.to_string(), allocation);
+    }
+    row("mean".to_owned(), &output.mean);
+    seeds.last_is_total();
+    [
+        head,
+        format!("Allocated GPUs, in percent of all, mean of the seeds\n{}", steps.text()),
+        format!("Allocated GPUs by seed\n{}", seeds.text()),
+    ]
+    .join("\n")
+}

@@ -1,0 +1,115 @@
+//! What pods are to each other, written down a second time: every pod on every node is looked at,
+//! for every question.
+
+use std::collections::BTreeMap;
+
+use model::{NodeFacts, PodFacts, PodTerm, SpreadSpec, Target};
+
+use super::ledger::Ledger;
+use super::rules::{self, Objection};
+
+/// Everything a node has against a pod, or what the first rule says that objects.
+pub(crate) fn objections(ledger: &Ledger, pod: &PodFacts, node: &NodeFacts) -> Vec<Objection> {
+    let (_, place) = ledger.node(&node.name).expect("a node that is asked about is there");
+    let plain = rules::objections(&pod.spec, node, &place.taken());
+    // Features are looked at last.
+    if !plain.is_empty() && plain != [Objection::Feature] {
+        return plain;
+    }
+    match spread(ledger, pod, node).or_else(|| affinity(ledger, pod, node)) {
+        Some(objection) => vec![objection],
+        None => plain,
+    }
+}
+
+/// Whether where other pods are matters to a pod.
+pub(crate) fn matters(ledger: &Ledger, pod: &PodFacts) -> bool {
+    let spec = &pod.spec;
+    let mut others = ledger.nodes().flat_map(|(_, place)| place.pods());
+    !spec.spread.is_empty()
+        || !spec.near.is_empty()
+        || !spec.far.is_empty()
+        || others.any(|other| !other.spec.far.is_empty())
+}
+
+fn label<'a>(node: &'a NodeFacts, key: &str) -> Option<&'a str> {
+    node.labels.iter().find(|(other, _)| other == key).map(|(_, value)| &**value)
+}
+
+/// Whether a rule means a pod. Namespaces have no labels here.
+fn means(target: &Target, pod: &PodFacts) -> bool {
+    let is_any = target.namespace_selector.as_ref().is_some_and(|s| s.requirements.is_empty());
+    let is_named = target.namespaces.iter().any(|name| **name == *pod.key.namespace);
+    let selector = target.selector.as_ref();
+    (is_any || is_named) && selector.is_some_and(|selector| selector.matches(&pod.labels))
+}
+
+fn spread(ledger: &Ledger, pod: &PodFacts, node: &NodeFacts) -> Option<Objection> {
+    let hard: Vec<&SpreadSpec> = pod.spec.spread.iter().filter(|s| s.is_required).collect();
+    for constraint in &hard {
+        let Some(own) = label(node, &constraint.key) else { return Some(Objection::SpreadLabel) };
+        let selects = |other: &PodFacts| {
+            let selector = constraint.selector.as_ref();
+            selector.is_some_and(|selector| selector.matches(&other.labels))
+        };
+        let is_counted = |other: &&PodFacts| {
+            !other.is_terminating && other.key.namespace == pod.key.namespace && selects(other)
+        };
+        let mut domains: BTreeMap<&str, usize> = BTreeMap::new();
+        for (other, place) in ledger.nodes() {
+            let has_keys = hard.iter().all(|constraint| label(other, &constraint.key).is_some());
+            let is_open = (!constraint.honours_affinity || rules::is_selected(&pod.spec, other))
+                && (!constraint.honours_taints || !rules::is_kept_away(&pod.spec, other));
+            if has_keys && is_open {
+                let domain = label(other, &constraint.key).expect("it has all keys");
+                *domains.entry(domain).or_default() += place.pods().filter(is_counted).count();
+            }
+        }
+        let is_few = domains.len() < usize::try_from(constraint.min_domains).unwrap_or(0);
+        let lowest = if is_few { Some(0) } else { domains.values().min().copied() };
+        let Some(lowest) = lowest else { continue };
+        let after = domains.get(own).copied().unwrap_or(0) + usize::from(selects(pod));
+        if after > lowest + usize::try_from(constraint.max_skew).unwrap_or(0) {
+            return Some(Objection::SpreadSkew);
+        }
+    }
+    None
+}
+
+fn affinity(ledger: &Ledger, pod: &PodFacts, node: &NodeFacts) -> Option<Objection> {
+    // Whether a pod that is meant is on a node with the same value of the key.
+    let is_near = |key: &str, is_meant: &dyn Fn(&PodFacts) -> bool| {
+        let own = label(node, key);
+        let mut nodes =
+            ledger.nodes().filter(|(other, _)| own.is_some() && label(other, key) == own);
+        nodes.any(|(_, place)| place.pods().any(is_meant))
+    };
+    let near = &pod.spec.near;
+    let all = |other: &PodFacts| near.iter().all(|term| means(&term.target, other));
+    if near.iter().any(|term| label(node, &term.key).is_none()) {
+        return Some(Objection::NotNear);
+    }
+    if !near.iter().all(|term| is_near(&term.key, &all)) {
+        let has_key = |term: &PodTerm, other: &NodeFacts| label(other, &term.key).is_some();
+        let mut somewhere =
+            ledger.nodes().filter(|(other, _)| near.iter().any(|t| has_key(t, other)));
+        let is_first = !somewhere.any(|(_, place)| place.pods().any(all)) && all(pod);
+        if !is_first {
+            return Some(Objection::NotNear);
+        }
+    }
+    let is_hated = |term: &PodTerm| is_near(&term.key, &|other| means(&term.target, other));
+    if pod.spec.far.iter().any(is_hated) {
+        return Some(Objection::NotFar);
+    }
+    for (other_node, place) in ledger.nodes() {
+        for term in place.pods().flat_map(|other| &other.spec.far) {
+            let own = label(node, &term.key);
+            let is_shared = own.is_some() && own == label(other_node, &term.key);
+            if is_shared && means(&term.target, pod) {
+                return Some(Objection::Unwelcome);
+            }
+        }
+    }
+    None
+}

@@ -1,0 +1,186 @@
+//! Looks at everything a scheduler keeps, whenever it has nothing to do: nothing is lost, nobody
+//! sleeps next to a node that takes him, and what is counted is what is taken.
+//!
+//! What did not change since it was last looked at is not looked at again, except from time to
+//! time.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use engine::{Place, Scheduler};
+use model::{Load, NodeFacts, PodState, ResourceId};
+
+use super::Violation;
+use super::company;
+use super::ledger::{self, Ledger};
+use super::rules::{self, Taken};
+
+/// After how many looks everything is looked at again.
+const EVERYTHING_EVERY: u64 = 64;
+
+/// What was seen at the last look.
+#[derive(Default)]
+pub(crate) struct Inspector {
+    looks: u64,
+    version: u64,
+    /// Parked pods that no node took.
+    seen: BTreeSet<Box<str>>,
+}
+
+impl Inspector {
+    /// Looks at a scheduler, which has nothing to do at this moment if `is_idle`.
+    pub(crate) fn inspect(
+        &mut self,
+        ledger: &Ledger,
+        scheduler: &Scheduler,
+        is_idle: bool,
+    ) -> Result<(), Violation> {
+        self.looks += 1;
+        if self.looks.is_multiple_of(EVERYTHING_EVERY) {
+            self.version = 0;
+            self.seen.clear();
+        }
+        let is_changed = |(_, place): &(&NodeFacts, &ledger::Place)| place.version > self.version;
+        let changed: Vec<Looked<'_>> = ledger.nodes().filter(is_changed).map(Looked::at).collect();
+        check_counts(ledger, scheduler)?;
+        let parked = check_waiting(ledger, scheduler)?;
+        check_usage(&changed, scheduler)?;
+        // While there is something to do, what changed has to be looked at next time.
+        if is_idle {
+            self.check_parked(ledger, &parked, &changed)?;
+            self.version = ledger.nodes().map(|(_, place)| place.version).max().unwrap_or(0);
+        }
+        Ok(())
+    }
+
+    /// No node takes a pod that is parked.
+    fn check_parked(
+        &mut self,
+        ledger: &Ledger,
+        parked: &[&str],
+        changed: &[Looked<'_>],
+    ) -> Result<(), Violation> {
+        let mut all = None;
+        let mut seen = BTreeSet::new();
+        for uid in parked {
+            let facts = ledger.pod(uid).expect("a waiting pod is known").facts();
+            if !ledger.may_be_placed(facts) || rules::cannot_be_ranked(&facts.spec) {
+                continue;
+            }
+            let has_company = company::matters(ledger, facts);
+            let nodes = if self.seen.contains(*uid) && !has_company {
+                changed
+            } else {
+                all.get_or_insert_with(|| ledger.nodes().map(Looked::at).collect::<Vec<_>>())
+            };
+            let takes = |node: &&Looked<'_>| match has_company {
+                true => company::objections(ledger, facts, node.facts).is_empty(),
+                false => rules::objections(&facts.spec, node.facts, &node.taken).is_empty(),
+            };
+            if let Some(node) = nodes.iter().find(takes) {
+                let (pod, node) = (facts.key.name.to_string(), node.facts.name.clone());
+                return Err(Violation::Asleep { pod, node });
+            }
+            seen.insert((*uid).into());
+        }
+        self.seen = seen;
+        Ok(())
+    }
+}
+
+/// A node and what is taken of it.
+struct Looked<'a> {
+    facts: &'a NodeFacts,
+    taken: Taken<'a>,
+}
+
+impl<'a> Looked<'a> {
+    fn at((facts, place): (&'a NodeFacts, &'a ledger::Place)) -> Self {
+        Self { facts, taken: place.taken() }
+    }
+}
+
+/// As many pods and nodes are known as were delivered.
+fn check_counts(ledger: &Ledger, scheduler: &Scheduler) -> Result<(), Violation> {
+    let catalog = scheduler.catalog();
+    let rows = [
+        ("pods", catalog.pod_count(), ledger.pod_count()),
+        ("nodes", catalog.nodes().len(), ledger.nodes().count()),
+    ];
+    for (what, known, delivered) in rows {
+        if known != delivered {
+            let state = format!("{known} are known, {delivered} were delivered");
+            return Err(Violation::Lost { pod: what.to_owned(), state });
+        }
+    }
+    Ok(())
+}
+
+/// Every pod that waits is known and will have its turn. Returns those that are parked.
+fn check_waiting<'a>(ledger: &'a Ledger, scheduler: &Scheduler) -> Result<Vec<&'a str>, Violation> {
+    let catalog = scheduler.catalog();
+    let mut parked = Vec::new();
+    for (uid, facts) in ledger.waiting() {
+        let lost = |state: &str| {
+            let (pod, state) = (format!("pod {}", facts.key.name), state.to_owned());
+            Err(Violation::Lost { pod, state })
+        };
+        let Some(id) = catalog.find_pod(uid) else {
+            return lost("it waits, and the scheduler does not know it");
+        };
+        if catalog.pod(id).state != PodState::Waiting {
+            return lost("it waits, and the scheduler counts it on a node");
+        }
+        let is_gated = !facts.gates.is_empty();
+        match scheduler.place_of(id) {
+            Some(Place::Parked(_)) if !is_gated => parked.push(uid),
+            Some(Place::Active | Place::Backoff) if !is_gated => {}
+            Some(Place::Gated) if is_gated => {}
+            Some(Place::Parked(_) | Place::Active | Place::Backoff) => {
+                return lost("it is gated, and has its turn");
+            }
+            Some(Place::Gated) => return lost("its gates are lifted, and it is kept back"),
+            Some(Place::Tried) => return lost("it was tried, and that came to nothing"),
+            None => return lost("it waits, and is in no queue"),
+        }
+    }
+    Ok(parked)
+}
+
+/// What is counted on every node is what its pods take.
+fn check_usage(nodes: &[Looked<'_>], scheduler: &Scheduler) -> Result<(), Violation> {
+    let catalog = scheduler.catalog();
+    let numbers = numbers(scheduler);
+    for Looked { facts, taken } in nodes {
+        let missing = || Violation::Lost {
+            pod: format!("node {}", facts.name),
+            state: "the scheduler does not know it".to_owned(),
+        };
+        let node = catalog.find_node(&facts.name).ok_or_else(missing)?;
+        let load: &Load = scheduler.usage().load(node);
+        let fixed = [
+            ("pods", load.pods, taken.pods),
+            ("cpu", load.cpu, taken.of("cpu")),
+            ("memory", load.memory, taken.of("memory")),
+            ("ephemeral-storage", load.ephemeral, taken.of("ephemeral-storage")),
+        ];
+        let scalars = numbers.iter().map(|(name, id)| (&**name, load.scalar(*id), taken.of(name)));
+        for (resource, counted, taken) in fixed.into_iter().chain(scalars) {
+            if counted != taken {
+                let (node, resource) = (facts.name.clone(), resource.to_owned());
+                return Err(Violation::Miscounted { node, resource, counted, taken });
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The scheduler's numbers of counted resources, as far as nodes and pods name any.
+fn numbers(scheduler: &Scheduler) -> BTreeMap<String, ResourceId> {
+    let catalog = scheduler.catalog();
+    let offered = catalog.nodes().iter().flat_map(|node| &catalog.offer(*node).amounts.scalars);
+    let requested = catalog
+        .pods()
+        .flat_map(|pod| &catalog.class(catalog.pod(pod).class).requests.charge.amounts.scalars);
+    let ids: BTreeSet<ResourceId> = offered.chain(requested).map(|(id, _)| *id).collect();
+    ids.into_iter().map(|id| (catalog.resource_name(id).to_owned(), id)).collect()
+}

@@ -1,0 +1,275 @@
+//! What a scheduler may know: kept from the events that were delivered to it and from its own
+//! decisions, and from nothing else.
+//!
+//! A second, plain account of what the engine keeps. Whatever the engine does is judged by it, so
+//! it must not ask the engine anything.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use model::{Attempt, Event, Map, NodeFacts, PodFacts, Present};
+
+use super::rules::Taken;
+
+/// Where a pod is, as far as a scheduler was told.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Spot {
+    Waiting,
+    /// Sent there by this scheduler, and not heard of since.
+    Assumed(Box<str>, Attempt),
+    Bound(Box<str>),
+}
+
+impl Spot {
+    fn node(&self) -> Option<&str> {
+        match self {
+            Self::Waiting => None,
+            Self::Assumed(node, _) | Self::Bound(node) => Some(node),
+        }
+    }
+}
+
+/// A pod as it was last delivered.
+pub(crate) struct Known {
+    /// Its number: pods are numbered as they become known.
+    number: u64,
+    object: Arc<Event>,
+    pub(crate) spot: Spot,
+}
+
+impl Known {
+    pub(crate) fn facts(&self) -> &PodFacts {
+        facts_of(&self.object)
+    }
+}
+
+/// Pods as they were last delivered, by number.
+type Objects = BTreeMap<u64, Arc<Event>>;
+
+/// A node as it was last delivered, and the pods on it.
+#[derive(Default)]
+pub(crate) struct Place {
+    object: Option<Arc<Event>>,
+    pods: Objects,
+    /// Grows with every change of either.
+    pub(crate) version: u64,
+}
+
+impl Place {
+    /// The node's facts, if it is there.
+    pub(crate) fn facts(&self) -> Option<&NodeFacts> {
+        match &**self.object.as_ref()? {
+            Event::NodeApplied(facts) => Some(facts),
+            Event::NodeDeleted(_)
+            | Event::PodApplied(_)
+            | Event::PodDeleted(_)
+            | Event::NamespaceApplied(_)
+            | Event::NamespaceDeleted(_)
+            | Event::Reset(_)
+            | Event::BindRefused { .. } => None,
+        }
+    }
+
+    /// The pods on it.
+    pub(crate) fn pods(&self) -> impl Iterator<Item = &PodFacts> {
+        self.pods.values().map(|object| facts_of(object))
+    }
+
+    /// What the pods on it take.
+    pub(crate) fn taken(&self) -> Taken<'_> {
+        Taken::by(self.pods().map(|facts| &facts.spec))
+    }
+}
+
+fn facts_of(object: &Event) -> &PodFacts {
+    match object {
+        Event::PodApplied(facts) => facts,
+        Event::NodeApplied(_)
+        | Event::NodeDeleted(_)
+        | Event::PodDeleted(_)
+        | Event::NamespaceApplied(_)
+        | Event::NamespaceDeleted(_)
+        | Event::Reset(_)
+        | Event::BindRefused { .. } => unreachable!("only pods are kept as pods"),
+    }
+}
+
+/// The whole account.
+#[derive(Default)]
+pub(crate) struct Ledger {
+    /// Names of the profiles.
+    ours: Vec<String>,
+    nodes: Map<Box<str>, Place>,
+    pods: Map<Box<str>, Known>,
+    waiting: Objects,
+    numbers: u64,
+    versions: u64,
+}
+
+impl Ledger {
+    pub(crate) fn new(ours: Vec<String>) -> Self {
+        Self { ours, ..Self::default() }
+    }
+
+    /// Takes in an event that is delivered.
+    pub(crate) fn apply(&mut self, event: &Arc<Event>) {
+        match &**event {
+            Event::NodeApplied(facts) => {
+                let place = self.place(&facts.name);
+                place.object = Some(event.clone());
+            }
+            Event::NodeDeleted(name) => self.delete_node(name),
+            Event::PodApplied(facts) => self.apply_pod(facts, event),
+            Event::PodDeleted(uid) => self.forget(uid),
+            Event::Reset(Present::Nodes(names)) => {
+                let there = self.nodes.iter().filter(|(_, place)| place.object.is_some());
+                let gone = there.map(|(name, _)| name).filter(|name| !names.contains(*name));
+                let mut gone: Vec<Box<str>> = gone.cloned().collect();
+                gone.sort_unstable();
+                gone.iter().for_each(|name| self.delete_node(name));
+            }
+            Event::Reset(Present::Pods(uids)) => {
+                let mut gone: Vec<Box<str>> =
+                    self.pods.keys().filter(|uid| !uids.contains(*uid)).cloned().collect();
+                gone.sort_unstable();
+                gone.iter().for_each(|uid| self.forget(uid));
+            }
+            Event::BindRefused { uid, attempt } => self.refused(uid, *attempt),
+            // The world has no namespaces.
+            Event::NamespaceApplied(_)
+            | Event::NamespaceDeleted(_)
+            | Event::Reset(Present::Namespaces(_)) => {}
+        }
+    }
+
+    /// Takes in that a pod is sent to a node.
+    pub(crate) fn assume(&mut self, uid: &str, node: &str, attempt: Attempt) {
+        if let Some(object) = self.pods.get(uid).map(|known| known.object.clone()) {
+            self.put(uid, object, Spot::Assumed(node.into(), attempt));
+        }
+    }
+
+    fn apply_pod(&mut self, facts: &PodFacts, event: &Arc<Event>) {
+        let uid = &*facts.key.uid;
+        if facts.is_finished {
+            return self.forget(uid);
+        }
+        let before = self.pods.get(uid).map(|known| known.spot.clone());
+        let spot = match (&facts.node, before) {
+            (Some(node), _) => Spot::Bound(node.as_str().into()),
+            // Sent somewhere, which the API has not heard of yet, or has forgotten to say.
+            (None, Some(spot @ (Spot::Assumed(..) | Spot::Bound(_)))) => spot,
+            (None, _) if facts.is_terminating => return self.forget(uid),
+            (None, Some(Spot::Waiting)) => Spot::Waiting,
+            (None, None) if self.ours.contains(&facts.spec.scheduler) => Spot::Waiting,
+            (None, None) => return,
+        };
+        self.put(uid, event.clone(), spot);
+    }
+
+    fn refused(&mut self, uid: &str, attempt: Attempt) {
+        let Some(known) = self.pods.get(uid) else { return };
+        if !matches!(known.spot, Spot::Assumed(_, current) if current == attempt) {
+            return;
+        }
+        if known.facts().is_terminating {
+            return self.forget(uid);
+        }
+        let object = known.object.clone();
+        self.put(uid, object, Spot::Waiting);
+    }
+
+    fn put(&mut self, uid: &str, object: Arc<Event>, spot: Spot) {
+        self.numbers += 1;
+        let before = self.pods.remove(uid);
+        let number = before.as_ref().map_or(self.numbers, |known| known.number);
+        match spot.node() {
+            None => {
+                self.waiting.insert(number, object.clone());
+            }
+            Some(node) => {
+                self.place(node).pods.insert(number, object.clone());
+            }
+        }
+        if let Some(before) = before
+            && before.spot.node() != spot.node()
+        {
+            self.leave(number, &before.spot);
+        }
+        self.pods.insert(uid.into(), Known { number, object, spot });
+    }
+
+    fn forget(&mut self, uid: &str) {
+        let Some(known) = self.pods.remove(uid) else { return };
+        self.leave(known.number, &known.spot);
+    }
+
+    /// Takes a pod from where it was.
+    fn leave(&mut self, number: u64, spot: &Spot) {
+        match spot.node() {
+            None => {
+                self.waiting.remove(&number);
+            }
+            Some(node) => {
+                self.place(node).pods.remove(&number);
+                self.tidy(node);
+            }
+        }
+    }
+
+    fn delete_node(&mut self, name: &str) {
+        self.place(name).object = None;
+        self.tidy(name);
+    }
+
+    fn tidy(&mut self, name: &str) {
+        let is_empty = |place: &Place| place.object.is_none() && place.pods.is_empty();
+        if self.nodes.get(name).is_some_and(is_empty) {
+            self.nodes.remove(name);
+        }
+    }
+
+    /// A place that is about to change.
+    fn place(&mut self, name: &str) -> &mut Place {
+        self.versions += 1;
+        if !self.nodes.contains_key(name) {
+            self.nodes.insert(name.into(), Place::default());
+        }
+        let place = self.nodes.get_mut(name).expect("it was just made");
+        place.version = self.versions;
+        place
+    }
+}
+
+// === What can be read ===
+
+impl Ledger {
+    pub(crate) fn pod(&self, uid: &str) -> Option<&Known> {
+        self.pods.get(uid)
+    }
+
+    pub(crate) fn pod_count(&self) -> usize {
+        self.pods.len()
+    }
+
+    /// The nodes that are there, with their facts.
+    pub(crate) fn nodes(&self) -> impl Iterator<Item = (&NodeFacts, &Place)> {
+        self.nodes.values().filter_map(|place| Some((place.facts()?, place)))
+    }
+
+    /// A node that is there.
+    pub(crate) fn node(&self, name: &str) -> Option<(&NodeFacts, &Place)> {
+        let place = self.nodes.get(name)?;
+        Some((place.facts()?, place))
+    }
+
+    /// The pods that wait for us, gated or not, by uid.
+    pub(crate) fn waiting(&self) -> impl Iterator<Item = (&str, &PodFacts)> {
+        self.waiting.values().map(|object| facts_of(object)).map(|facts| (&*facts.key.uid, facts))
+    }
+
+    /// Whether nothing but a missing node keeps a pod from being placed.
+    pub(crate) fn may_be_placed(&self, facts: &PodFacts) -> bool {
+        facts.gates.is_empty() && facts.spec.needs.is_empty()
+    }
+}

@@ -1,0 +1,108 @@
+//! What a waiting pod was told is so: the nodes it counts, and why each of them does not take it.
+
+use std::collections::BTreeMap;
+
+use model::{Catalog, Diagnosis, Need, PodFacts, Reason};
+
+use super::Violation;
+use super::company;
+use super::ledger::Ledger;
+use super::rules::{self, Objection};
+
+/// Everything that can keep a pod waiting, without numbers of any catalog.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Why {
+    NoNodes,
+    /// Its terms exclude each other.
+    Conflict,
+    /// No node is named by everybody who names nodes.
+    NoneNamed,
+    NotSupported(Need),
+    /// A node takes it, but nodes cannot be ranked.
+    Unrankable,
+    Node(Objection),
+    /// Nothing that a pod of the default profile is told.
+    Strange(Reason),
+}
+
+/// Checks what a pod was told against what is delivered.
+pub(crate) fn check_told(
+    ledger: &Ledger,
+    catalog: &Catalog,
+    facts: &PodFacts,
+    told: &Diagnosis,
+) -> Result<(), Violation> {
+    let (said, so) = (said(told, catalog), so(ledger, facts));
+    let nodes = ledger.nodes().count();
+    if said == so && told.nodes == nodes {
+        return Ok(());
+    }
+    let text = format!("of {} nodes: {said:?}; so it is, of {nodes}: {so:?}", told.nodes);
+    Err(Violation::Untrue { pod: facts.key.name.to_string(), text })
+}
+
+/// What was told: reasons, and how many nodes give each. One that speaks for all nodes has none.
+fn said(told: &Diagnosis, catalog: &Catalog) -> BTreeMap<Why, usize> {
+    let why = |reason: &Reason| match reason {
+        Reason::NoNodes => Why::NoNodes,
+        Reason::AffinityConflict => Why::Conflict,
+        Reason::NoneNamed(_) => Why::NoneNamed,
+        Reason::NotSupported(need) => Why::NotSupported(*need),
+        Reason::BrokenPreference => Why::Unrankable,
+        Reason::NotNamed(_) => Why::Node(Objection::NotNamed),
+        Reason::Closed => Why::Node(Objection::Closed),
+        Reason::UntoleratedTaint => Why::Node(Objection::Tainted),
+        Reason::NodeAffinity => Why::Node(Objection::Affinity),
+        Reason::HostPort => Why::Node(Objection::Port),
+        Reason::TooManyPods => Why::Node(Objection::Pods),
+        Reason::MissingFeature => Why::Node(Objection::Feature),
+        Reason::SpreadLabel => Why::Node(Objection::SpreadLabel),
+        Reason::SpreadSkew => Why::Node(Objection::SpreadSkew),
+        Reason::NotNear => Why::Node(Objection::NotNear),
+        Reason::NotFar => Why::Node(Objection::NotFar),
+        Reason::Unwelcome => Why::Node(Objection::Unwelcome),
+        Reason::Insufficient { resource, is_beyond_node } => Why::Node(Objection::Lack {
+            resource: catalog.resource_name(*resource).to_owned(),
+            is_beyond_node: *is_beyond_node,
+        }),
+        Reason::Gated(_)
+        | Reason::OtherNode
+        | Reason::AddedAffinity
+        | Reason::BrokenSpread
+        | Reason::BrokenTerm => Why::Strange(reason.clone()),
+    };
+    let rejection = told.rejection.iter().map(|reason| (why(reason), 0));
+    rejection.chain(told.counts.iter().map(|(reason, count)| (why(reason), *count))).collect()
+}
+
+/// What is so.
+fn so(ledger: &Ledger, facts: &PodFacts) -> BTreeMap<Why, usize> {
+    let only = |why| BTreeMap::from([(why, 0)]);
+    let spec = &facts.spec;
+    if ledger.nodes().next().is_none() {
+        return only(Why::NoNodes);
+    }
+    if rules::names_of_terms(spec).is_some_and(|names| names.is_empty()) {
+        return only(Why::Conflict);
+    }
+    if let Some((first, others)) = rules::names(spec).split_first()
+        && !first.iter().any(|name| others.iter().all(|set| set.contains(name)))
+    {
+        return only(Why::NoneNamed);
+    }
+    // Whoever guards volumes is asked before whoever guards claims.
+    if let Some(need) = spec.needs.iter().min() {
+        return only(Why::NotSupported(*need));
+    }
+    let mut counts = BTreeMap::new();
+    for (node, _) in ledger.nodes() {
+        let objections = company::objections(ledger, facts, node);
+        if objections.is_empty() && rules::cannot_be_ranked(spec) {
+            return only(Why::Unrankable);
+        }
+        for objection in objections {
+            *counts.entry(Why::Node(objection)).or_default() += 1;
+        }
+    }
+    counts
+}

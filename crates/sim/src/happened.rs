@@ -1,0 +1,75 @@
+//! How often which fault and which fate really happened: a run without any has shown little.
+
+/// Counts of one run, or of many.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Happened {
+    /// Pods that arrived.
+    pub pods: u64,
+    /// Bindings that the API accepted, those of the second scheduler not counted.
+    pub bound: u64,
+    /// Bindings that the second scheduler made.
+    pub stolen: u64,
+    /// Pods that a node turned away because it was full by then.
+    pub rejected: u64,
+    /// Pods that were deleted by their owner, waiting or not.
+    pub deleted: u64,
+    /// Pods whose requests changed in place.
+    pub resized: u64,
+    /// Nodes that left or died.
+    pub nodes_lost: u64,
+    /// Nodes that were closed, opened, tainted, labelled or resized.
+    pub nodes_changed: u64,
+    /// Bindings that were refused.
+    pub refused: u64,
+    /// Requests that never arrived, or late.
+    pub lost: u64,
+    /// Answers that never arrived.
+    pub unanswered: u64,
+    /// Watches that were cut.
+    pub cuts: u64,
+    /// Leaders that were lost.
+    pub leaders_lost: u64,
+}
+
+impl Happened {
+    /// Every count with its name, in a fixed order.
+    #[must_use]
+    pub fn rows(&self) -> [(&'static str, u64); 13] {
+        [
+            ("pods", self.pods),
+            ("bound", self.bound),
+            ("bound by the second scheduler", self.stolen),
+            ("rejected by full nodes", self.rejected),
+            ("deleted by their owners", self.deleted),
+            ("resized in place", self.resized),
+            ("nodes lost", self.nodes_lost),
+            ("nodes changed", self.nodes_changed),
+            ("bindings refused", self.refused),
+            ("requests lost or late", self.lost),
+            ("answers lost", self.unanswered),
+            ("watches cut", self.cuts),
+            ("leaders lost", self.leaders_lost),
+        ]
+    }
+
+    /// Adds the counts of another run.
+    pub fn add(&mut self, other: &Self) {
+        let Self { pods, bound, stolen, rejected, deleted, resized, .. } = other;
+        self.pods += pods;
+        self.bound += bound;
+        self.stolen += stolen;
+        self.rejected += rejected;
+        self.deleted += deleted;
+        self.resized += resized;
+        let Self {
+            nodes_lost, nodes_changed, refused, lost, unanswered, cuts, leaders_lost, ..
+        } = other;
+        self.nodes_lost += nodes_lost;
+        self.nodes_changed += nodes_changed;
+        self.refused += refused;
+        self.lost += lost;
+        self.unanswered += unanswered;
+        self.cuts += cuts;
+        self.leaders_lost += leaders_lost;
+    }
+}

@@ -1,0 +1,87 @@
+//! One process of the scheduler: an engine, its watches, and the account of what it was told.
+
+use std::sync::Arc;
+
+use engine::{Backoff, Scheduler};
+use k8s::config::Settings;
+use model::{Catalog, Event, Time};
+
+use super::watch::Watch;
+use crate::checkers::Ledger;
+use crate::world::Kind;
+
+/// Tells replicas apart, dead ones included.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct ReplicaId(pub(super) u64);
+
+/// A replica that lives.
+pub(crate) struct Replica {
+    pub(super) id: ReplicaId,
+    pub(crate) scheduler: Scheduler,
+    pub(crate) ledger: Ledger,
+    watches: [Watch; 2],
+    /// Bindings that are out.
+    pub(super) in_flight: usize,
+}
+
+impl Replica {
+    pub(super) fn new(id: ReplicaId, settings: &Settings, seed: u64) -> Self {
+        Self {
+            id,
+            scheduler: scheduler(settings, seed),
+            ledger: Ledger::new(names(settings)),
+            watches: [Watch::unlisted(), Watch::unlisted()],
+            in_flight: 0,
+        }
+    }
+
+    pub(super) fn watch(&mut self, kind: Kind) -> &mut Watch {
+        &mut self.watches[kind as usize]
+    }
+
+    /// When a watch shows something next.
+    pub(super) fn next_at(&self) -> Option<Time> {
+        self.watches.iter().filter_map(Watch::next_at).min()
+    }
+
+    /// Whether both kinds were listed.
+    pub(super) fn is_synced(&self) -> bool {
+        self.watches.iter().all(Watch::has_listed)
+    }
+
+    /// Whether everything up to these versions was shown.
+    pub(super) fn has_seen(&self, versions: [u64; 2]) -> bool {
+        self.watches.iter().zip(versions).all(|(watch, version)| watch.seen() >= version)
+    }
+
+    /// The next event that is shown, if the time has come.
+    pub(super) fn take_until(&mut self, to: Time) -> Option<Arc<Event>> {
+        // The kind whose turn is earlier; nodes first if both are of one time.
+        let [nodes, pods] = &mut self.watches;
+        let is_pods = match (nodes.next_at(), pods.next_at()) {
+            (Some(node), Some(pod)) => pod < node,
+            (None, Some(_)) => true,
+            (_, None) => false,
+        };
+        if is_pods { pods.take_until(to) } else { nodes.take_until(to) }
+    }
+}
+
+/// Names of the profiles.
+pub(crate) fn names(settings: &Settings) -> Vec<String> {
+    settings.profiles.iter().map(|profile| profile.scheduler.clone()).collect()
+}
+
+/// A scheduler with these settings.
+fn scheduler(settings: &Settings, seed: u64) -> Scheduler {
+    let mut catalog = Catalog::default();
+    let build = |profile| plugins::build(profile, &mut catalog);
+    let profiles: Result<_, _> = settings.profiles.iter().map(build).collect();
+    let profiles = profiles.expect("settings name only plugins that are built");
+    let backoff = Backoff {
+        initial: settings.initial_backoff,
+        max: settings.max_backoff,
+        ..Backoff::default()
+    };
+    Scheduler::new(catalog, profiles, engine::Options { backoff, seed, ..Default::default() })
+}

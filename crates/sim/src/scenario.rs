@@ -1,0 +1,303 @@
+//! Scenarios: manifests of a cluster and of what runs on it, and a file that says what happens.
+//!
+//! Texts come in, a [`Plan`] comes out; nothing here opens a file. Nodes and pods are read by
+//! `k8s::ingest`, as they are on a real cluster, after what the API server would have filled in is
+//! filled in. What is wrong is told with file, line and key.
+
+mod arrivals;
+mod complete;
+mod draft;
+mod length;
+mod mistakes;
+mod owners;
+mod pools;
+mod script;
+#[cfg(test)]
+mod tests;
+mod trouble;
+
+use k8s::config::Settings;
+use k8s::manifest::{self, Manifest};
+use model::Millis;
+
+use crate::plan::{Job, NodePlan, Plan};
+use complete::Priorities;
+use draft::Draft;
+pub use mistakes::{Mistake, Mistakes};
+use script::{Config, Script};
+
+/// The version of scenario files.
+pub const API_VERSION: &str = "simulate.kubenexus.io/v1alpha1";
+/// The kind of scenario files.
+pub const KIND: &str = "Scenario";
+/// An annotation of pods and pod templates: how long a pod runs.
+pub const DURATION: &str = "simulate.kubenexus.io/duration";
+
+/// A run that ends when nothing moves any more has this span until then.
+const OPEN_END: Millis = Millis(u64::MAX / 4);
+/// The scheduler of a pod that names none.
+const DEFAULT_SCHEDULER: &str = "default-scheduler";
+
+/// A file.
+#[derive(Clone, Debug)]
+pub struct Source {
+    /// What it is called in messages.
+    pub name: String,
+    /// What is in it.
+    pub text: String,
+}
+
+/// Something written in a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Origin<'a> {
+    file: &'a str,
+    line: usize,
+}
+
+/// A scenario that was read, and is complete but for the scheduler's configuration.
+#[derive(Clone, Debug)]
+pub struct Scenario {
+    seed: u64,
+    span: Option<Millis>,
+    file: String,
+    config: Option<Config>,
+    scheduler_name: Option<(String, usize)>,
+    faults: crate::plan::Faults,
+    nodes: Vec<NodePlan>,
+    jobs: Vec<Job>,
+    notes: Vec<String>,
+}
+
+/// Reads files in any order.
+///
+/// # Errors
+/// When anything in them is unknown, invalid or not simulated; all that was found is named.
+pub fn read(sources: &[Source]) -> Result<Scenario, Mistakes> {
+    let mut mistakes = Mistakes::default();
+    let mut manifests = Manifests::default();
+    for source in sources {
+        match manifest::split(&source.text) {
+            Ok(found) => found.into_iter().for_each(|one| manifests.add(&source.name, one)),
+            Err(problem) => mistakes.problem(&source.name, problem),
+        }
+    }
+    manifests.check_kinds(&mut mistakes);
+    let script = manifests.script(&mut mistakes);
+    mistakes.check()?;
+    let scenario = assembled(&manifests, script, &mut mistakes);
+    mistakes.check()?;
+    Ok(scenario)
+}
+
+fn assembled(manifests: &Manifests<'_>, script: Script, mistakes: &mut Mistakes) -> Scenario {
+    let priorities = Priorities::read(&manifests.priorities, mistakes);
+    let nodes = pools::nodes(&manifests.nodes, &script, mistakes);
+    let mut notes = Vec::new();
+    let drafts = manifests.workload.iter();
+    let drafts: Vec<Draft<'_>> = drafts
+        .filter_map(|(file, one)| draft::read(file, one, &priorities, &script, mistakes))
+        .collect();
+    let mut jobs = owners::jobs(&drafts, &script, &nodes, &mut notes);
+    jobs.extend(arrivals::jobs(&drafts, &script, &priorities, mistakes));
+    // Stable: what arrives together stays in the order of the files.
+    jobs.sort_by_key(|job| job.at);
+    notes.extend(manifests.ignored_note());
+    notes.extend(draft::endless_note(&jobs, &drafts));
+    let pods = jobs
+        .iter()
+        .fold(0u64, |sum, job| sum.saturating_add(job.pods).saturating_add(job.followers));
+    if pods > arrivals::PODS_MAX {
+        let message = format!("{pods} pods are too many; at most {} are run", arrivals::PODS_MAX);
+        mistakes.add(script.origin(), "", message);
+    }
+    if nodes.is_empty() {
+        mistakes.add(script.origin(), "", "no nodes: give Node manifests, or pools".to_owned());
+    }
+    Scenario {
+        seed: script.seed,
+        span: script.span,
+        file: script.file,
+        config: script.config,
+        scheduler_name: script.scheduler_name,
+        faults: script.faults,
+        nodes,
+        jobs,
+        notes,
+    }
+}
+
+impl Scenario {
+    /// The configuration file it names, and the file in which it is named: the path is relative to
+    /// that one.
+    #[must_use]
+    pub fn config_file(&self) -> Option<(&str, &str)> {
+        match &self.config {
+            Some(Config::File(path)) => Some((path, &self.file)),
+            Some(Config::Inline(_)) | None => None,
+        }
+    }
+
+    /// Whether it ends when nothing moves any more, rather than at a given time.
+    #[must_use]
+    pub fn is_open_ended(&self) -> bool {
+        self.span.is_none()
+    }
+
+    /// The plan to run with a configuration; without one, with that of the scenario, or the
+    /// defaults. Beside it what its reader should know.
+    ///
+    /// # Errors
+    /// When the scenario names a scheduler that the configuration does not have.
+    pub fn plan(&self, settings: Option<Settings>) -> Result<(Plan, Vec<String>), Mistakes> {
+        let inline = match &self.config {
+            Some(Config::Inline(settings)) => Some((**settings).clone()),
+            Some(Config::File(_)) | None => None,
+        };
+        let settings = settings.or(inline);
+        let settings = settings.unwrap_or_else(|| k8s::config::defaults(plugins::known()));
+        let mut jobs = self.jobs.clone();
+        let mut notes = self.notes.clone();
+        notes.extend(self.assign(&mut jobs, &settings)?);
+        let plan = Plan {
+            seed: self.seed,
+            span: self.span.unwrap_or(OPEN_END),
+            nodes: self.nodes.clone(),
+            jobs,
+            settings,
+            faults: self.faults,
+        };
+        Ok((plan, notes))
+    }
+
+    /// Gives every pod a scheduler that there is.
+    fn assign(&self, jobs: &mut [Job], settings: &Settings) -> Result<Option<String>, Mistakes> {
+        let has = |name: &str| settings.profiles.iter().any(|profile| &*profile.scheduler == name);
+        let first = &settings.profiles.first().expect("there is a profile").scheduler;
+        if let Some((name, line)) = self.scheduler_name.as_ref().filter(|(name, _)| !has(name)) {
+            let names: Vec<&str> = settings.profiles.iter().map(|one| &*one.scheduler).collect();
+            let message = format!("expected one of {}, found {name:?}", names.join(", "));
+            let mut mistakes = Mistakes::default();
+            mistakes.add(Origin { file: &self.file, line: *line }, "schedulerName", message);
+            mistakes.check()?;
+        }
+        let mut adopted = 0;
+        for job in jobs.iter_mut() {
+            let scheduler = &mut job.spec.scheduler;
+            if scheduler.is_empty() {
+                *scheduler = DEFAULT_SCHEDULER.to_owned();
+            }
+            if let Some((name, _)) = &self.scheduler_name {
+                scheduler.clone_from(name);
+            } else if !has(scheduler) {
+                adopted += if job.node.is_none() { job.pods + job.followers } else { 0 };
+                *scheduler = first.to_string();
+            }
+        }
+        let note = || {
+            format!(
+                "{adopted} pods ask for a scheduler that the configuration does not \
+                               have; they run with its first profile, {first}"
+            )
+        };
+        Ok((adopted > 0).then(note))
+    }
+}
+
+/// The objects of all files, by what becomes of them.
+#[derive(Default)]
+struct Manifests<'a> {
+    scenarios: Vec<(&'a str, Manifest)>,
+    nodes: Vec<(&'a str, Manifest)>,
+    workload: Vec<(&'a str, Manifest)>,
+    priorities: Vec<(&'a str, Manifest)>,
+    /// How many of each kind make no difference.
+    ignored: std::collections::BTreeMap<String, u64>,
+    others: Vec<(&'a str, Manifest)>,
+}
+
+/// Kinds that make no difference to where a pod goes.
+const IGNORED: [&str; 28] = [
+    "Namespace",
+    "Service",
+    "Endpoints",
+    "EndpointSlice",
+    "ConfigMap",
+    "Secret",
+    "ServiceAccount",
+    "Role",
+    "RoleBinding",
+    "ClusterRole",
+    "ClusterRoleBinding",
+    "Ingress",
+    "IngressClass",
+    "NetworkPolicy",
+    "PodDisruptionBudget",
+    "HorizontalPodAutoscaler",
+    "Event",
+    "Lease",
+    "ControllerRevision",
+    "CustomResourceDefinition",
+    "APIService",
+    "MutatingWebhookConfiguration",
+    "ValidatingWebhookConfiguration",
+    "StorageClass",
+    "PersistentVolume",
+    "PersistentVolumeClaim",
+    "CSINode",
+    "CSIDriver",
+];
+
+impl<'a> Manifests<'a> {
+    fn add(&mut self, file: &'a str, manifest: Manifest) {
+        let to = match &*manifest.kind {
+            KIND => &mut self.scenarios,
+            "Node" => &mut self.nodes,
+            "PriorityClass" => &mut self.priorities,
+            kind if draft::KINDS.contains(&kind) => &mut self.workload,
+            kind if IGNORED.contains(&kind) => {
+                *self.ignored.entry(kind.to_owned()).or_default() += 1;
+                return;
+            }
+            _ => &mut self.others,
+        };
+        to.push((file, manifest));
+    }
+
+    fn check_kinds(&self, mistakes: &mut Mistakes) {
+        for (file, one) in &self.others {
+            let message = match &*one.kind {
+                "" => "required, but missing".to_owned(),
+                "DaemonSet" => "DaemonSets are not simulated; give the pods that it has".to_owned(),
+                "CronJob" => {
+                    "CronJobs are not simulated; put its Job under jobs of a Scenario, with every"
+                        .to_owned()
+                }
+                "KubeSchedulerConfiguration" => {
+                    "name this file under config of a Scenario, or with --config".to_owned()
+                }
+                kind => {
+                    let known = draft::KINDS.into_iter().chain([KIND, "Node", "PriorityClass"]);
+                    let hint = k8s::document::suggestion(kind, known);
+                    format!("{} is not simulated{hint}", k8s::document::quoted(kind))
+                }
+            };
+            mistakes.add(Origin { file, line: one.line_at("kind") }, "kind", message);
+        }
+    }
+
+    fn script(&self, mistakes: &mut Mistakes) -> Script {
+        if let Some((file, second)) = self.scenarios.get(1) {
+            let origin = Origin { file, line: second.line };
+            mistakes.add(origin, "", "expected one Scenario, found a second one".to_owned());
+        }
+        let first = self.scenarios.first();
+        first.map_or_else(Script::default, |(file, one)| Script::read(file, one, mistakes))
+    }
+
+    fn ignored_note(&self) -> Option<String> {
+        let kinds = self.ignored.iter().map(|(kind, count)| format!("{count} {kind}"));
+        let kinds: Vec<String> = kinds.collect();
+        let text = || format!("ignored, because it makes no difference: {}", kinds.join(", "));
+        (!kinds.is_empty()).then(text)
+    }
+}

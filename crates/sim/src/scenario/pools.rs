@@ -1,0 +1,232 @@
+//! Nodes: as manifests describe them, and pools of nodes that are alike; and what becomes of them.
+
+use std::collections::BTreeSet;
+
+use k8s::document::{Place, Problems, Spot, quoted, suggestion};
+use k8s::ingest;
+use k8s::manifest::Manifest;
+use model::{Amounts, Event, Millis, NodeFacts, Time};
+
+use super::Origin;
+use super::complete;
+use super::mistakes::Mistakes;
+use super::script::{Script, millis};
+use super::trouble::Whom;
+use crate::plan::NodePlan;
+
+/// More nodes than a cluster has.
+const NODES_MAX: i64 = 100_000;
+/// More of any resource than a node has; what is summed over all nodes must not overflow.
+const AMOUNT_MAX: i64 = 1 << 46;
+pub(super) const TOO_MUCH: &str = "expected at most 70368744177664 (64 Ti) of each resource";
+
+/// Labels by which the clusters of large providers name pools of nodes.
+const POOL_LABELS: [&str; 5] = [
+    "karpenter.sh/nodepool",
+    "cloud.google.com/gke-nodepool",
+    "eks.amazonaws.com/nodegroup",
+    "kubernetes.azure.com/agentpool",
+    "node.kubernetes.io/instance-type",
+];
+/// The pool of nodes that no label puts into one.
+const POOL: &str = "nodes";
+
+/// Nodes that are alike.
+#[derive(Clone, Debug)]
+pub(super) struct Pool {
+    place: Place,
+    pub(super) name: String,
+    count: u64,
+    joins: Time,
+    model: Model,
+}
+
+/// What a node of a pool is made after.
+#[derive(Clone, Debug)]
+enum Model {
+    Template(Manifest),
+    /// The node of that name.
+    Like(String),
+}
+
+impl Pool {
+    pub(super) fn read(spot: Spot<'_>, problems: &mut Problems) -> Option<Self> {
+        let known = ["name", "count", "template", "like", "joins"];
+        let fields = spot.fields(&known, problems)?;
+        let name = fields.required("name", problems).and_then(|spot| spot.text(problems));
+        let count = fields.required("count", problems);
+        let count = count.and_then(|spot| spot.integer(0..=NODES_MAX, problems));
+        let joins = fields.get("joins").map(|spot| millis(&spot, problems));
+        let like = fields.get("like").and_then(|spot| spot.text(problems));
+        let template = fields.get("template").map(|spot| Manifest::from_tree(spot.node()));
+        let model = match (template, like) {
+            (Some(template), None) => Model::Template(template),
+            (None, Some(like)) => Model::Like(like.to_owned()),
+            (None, None) | (Some(_), Some(_)) => {
+                problems.report(&fields.place, "expected either template or like");
+                return None;
+            }
+        };
+        let joins = joins.unwrap_or(Some(Millis(0)))?;
+        Some(Self {
+            place: fields.place,
+            name: name?.to_owned(),
+            count: count?.unsigned_abs(),
+            joins: Time(joins.0),
+            model,
+        })
+    }
+}
+
+/// All nodes.
+pub(super) fn nodes(
+    manifests: &[(&str, Manifest)],
+    script: &Script,
+    mistakes: &mut Mistakes,
+) -> Vec<NodePlan> {
+    let mut nodes = Vec::new();
+    for (file, manifest) in manifests {
+        match facts(manifest, None) {
+            Ok(facts) => nodes.push(NodePlan::new(&pool_of(&facts, script), facts)),
+            Err((path, message)) => {
+                mistakes.add(Origin { file, line: manifest.line_at(&path) }, &path, message);
+            }
+        }
+    }
+    for pool in &script.pools {
+        let model = match &pool.model {
+            Model::Template(template) => Some(template),
+            Model::Like(name) => {
+                let found = manifests.iter().find(|(_, one)| has_name(one, name));
+                let found = found.map(|(_, manifest)| manifest);
+                if found.is_none() {
+                    let message = format!("there is no Node {}", quoted(name));
+                    let path = format!("{}.like", pool.place.path);
+                    mistakes.add(script.at(&pool.place), &path, message);
+                }
+                found
+            }
+        };
+        nodes.extend(model.into_iter().flat_map(|model| pool_nodes(pool, model, script, mistakes)));
+    }
+    if let Some((file, line, name)) = repeated(manifests, &nodes) {
+        let message = format!("node {} is there twice", quoted(&name));
+        mistakes.add(Origin { file, line }, "metadata.name", message);
+    }
+    befall(&mut nodes, script, mistakes);
+    nodes
+}
+
+fn pool_nodes(
+    pool: &Pool,
+    model: &Manifest,
+    script: &Script,
+    mistakes: &mut Mistakes,
+) -> Vec<NodePlan> {
+    let width = pool.count.to_string().len().max(3);
+    let name = |number: u64| format!("{}-{number:0width$}", pool.name);
+    let first = match facts(model, Some(&name(1))) {
+        Ok(first) => first,
+        Err((path, message)) => {
+            let line = model.line_at(&path);
+            let path = format!("{}.template.{path}", pool.place.path);
+            let path = path.trim_end_matches('.');
+            mistakes.add(Origin { line, ..script.origin() }, path, message);
+            return Vec::new();
+        }
+    };
+    let node = |number: u64| {
+        let mut facts = first.clone();
+        facts.name = name(number);
+        for (key, value) in &mut facts.labels {
+            if key == "kubernetes.io/hostname" && *value == first.name {
+                value.clone_from(&facts.name);
+            }
+        }
+        NodePlan { joins: pool.joins, ..NodePlan::new(&pool.name, facts) }
+    };
+    (1..=pool.count).map(node).collect()
+}
+
+/// The facts of a node, under its own name or another.
+fn facts(manifest: &Manifest, name: Option<&str>) -> Result<NodeFacts, (String, String)> {
+    let mut object = manifest.json().into_owned();
+    complete::node(&mut object, name);
+    let event = ingest::node(&object);
+    let event = event.map_err(|error| (error.path().to_owned(), error.message().to_owned()))?;
+    let Event::NodeApplied(facts) = event else { unreachable!("a node is read as a node") };
+    if facts.name.is_empty() {
+        return Err(("metadata.name".to_owned(), "required, but missing".to_owned()));
+    }
+    if !is_bounded(&facts.allocatable) {
+        return Err(("status.allocatable".to_owned(), TOO_MUCH.to_owned()));
+    }
+    Ok(*facts)
+}
+
+/// Whether amounts can be added up over everything there is.
+pub(super) fn is_bounded(amounts: &Amounts<String>) -> bool {
+    let Amounts { cpu, memory, ephemeral, scalars } = amounts;
+    let scalars = scalars.iter().map(|(_, amount)| *amount);
+    [*cpu, *memory, *ephemeral].into_iter().chain(scalars).all(|amount| amount <= AMOUNT_MAX)
+}
+
+fn pool_of(facts: &NodeFacts, script: &Script) -> String {
+    let own = script.pool_label.iter().map(String::as_str);
+    let mut labels = own.chain(POOL_LABELS);
+    let value = |key: &str| facts.labels.iter().find(|(label, _)| label == key);
+    let found = labels.find_map(value).map(|(_, value)| value.clone());
+    found.unwrap_or_else(|| POOL.to_owned())
+}
+
+/// The first name that two nodes have, and where it stands if it stands in a manifest.
+fn repeated<'a>(
+    manifests: &[(&'a str, Manifest)],
+    nodes: &[NodePlan],
+) -> Option<(&'a str, usize, String)> {
+    let mut seen = BTreeSet::new();
+    let name = nodes.iter().map(|node| &node.facts.name).find(|name| !seen.insert(*name))?;
+    let place = manifests.iter().rfind(|(_, one)| has_name(one, name));
+    let (file, line) = place.map_or(("", 0), |(file, one)| (*file, one.line_at("metadata.name")));
+    Some((file, line, name.clone()))
+}
+
+fn has_name(manifest: &Manifest, name: &str) -> bool {
+    manifest.json().pointer("/metadata/name").and_then(|found| found.as_str()) == Some(name)
+}
+
+/// Lets happen to nodes what the scenario says, in the order of time.
+fn befall(nodes: &mut [NodePlan], script: &Script, mistakes: &mut Mistakes) {
+    let mut events: Vec<_> = script.events.iter().collect();
+    events.sort_by_key(|event| event.at);
+    for event in events {
+        let mut found = 0;
+        let meant = nodes.iter_mut().filter(|node| event.whom.means(node));
+        for node in meant.take(event.whom.count_max()) {
+            found += 1;
+            if let Err(message) = event.befall(node) {
+                mistakes.add(script.at(&event.place), &event.place.path, message);
+                break;
+            }
+        }
+        if found == 0 {
+            let (key, name, known) = match &event.whom {
+                Whom::Node(name) => ("node", name, suggestion(name, nodes.iter().map(node_name))),
+                Whom::Pool(name, _) => {
+                    ("pool", name, suggestion(name, nodes.iter().map(pool_name)))
+                }
+            };
+            let message = format!("there is no {key} {}{known}", quoted(name));
+            let path = format!("{}.{key}", event.place.path);
+            mistakes.add(script.at(&event.place), &path, message);
+        }
+    }
+}
+
+fn node_name(node: &NodePlan) -> &str {
+    &node.facts.name
+}
+
+fn pool_name(node: &NodePlan) -> &str {
+    &node.pool
+}

@@ -1,0 +1,180 @@
+//! What is said about bad files: file, line, key, what was found, what was expected.
+
+use super::{HEAD, NODE, read, source};
+
+fn refusal(text: &str) -> String {
+    match read(&[source("a.yaml", text)]).and_then(|scenario| scenario.plan(None)) {
+        Ok(_) => "nothing is wrong".to_owned(),
+        Err(mistakes) => mistakes.to_string(),
+    }
+}
+
+#[test]
+fn mistakes_in_manifests_by_table() {
+    // (text after a node of three lines and a separator, message)
+    let table = [
+        ("kind: Sevrice\n", "a.yaml:5: kind: \"Sevrice\" is not simulated"),
+        (
+            "kind: Deploymnt\n",
+            "a.yaml:5: kind: \"Deploymnt\" is not simulated; did you mean \"Deployment\"?",
+        ),
+        ("spec: {}\n", "a.yaml:5: kind: required, but missing"),
+        (
+            "kind: DaemonSet\n",
+            "a.yaml:5: kind: DaemonSets are not simulated; give the pods that it has",
+        ),
+        ("kind: Pod\n", "a.yaml:5: metadata.name: required, but missing"),
+        ("kind: Pod\nmetadata: {name: 5}\n", "a.yaml:6: metadata.name: expected text, found 5"),
+        (
+            "kind: Pod\nmetadata: {name: p}\nspec:\n  containers:\n  - resources:\n      \
+             requests:\n        cpu: lots\n",
+            "a.yaml:11: spec.containers[0].resources.requests.cpu: \"lots\" is not a quantity \
+             (expected a number such as 500m, 2, 1.5Gi or 1e3)",
+        ),
+        (
+            "kind: Job\nmetadata: {name: j}\nspec:\n  parallelism: -1\n  template: {}\n",
+            "a.yaml:8: spec.parallelism: expected an integer from 0 to 2147483647, found -1",
+        ),
+        (
+            "kind: Job\nmetadata: {name: j}\nspec:\n  parallelism: 99999999\n  template: {}\n",
+            "a.yaml:7: spec: more than 10000000 pods are too many",
+        ),
+        ("kind: Job\nmetadata: {name: j}\n", "a.yaml:5: spec.template: required, but missing"),
+        (
+            "kind: Job\nmetadata: {name: j}\nspec:\n  template:\n    spec:\n      priority: high\n",
+            "a.yaml:10: spec.template.spec.priority: expected an integer of 32 bits, \
+             found string \"high\"",
+        ),
+        (
+            "kind: Pod\nmetadata: {name: p}\nspec: {priorityClassName: hihg}\n---\n\
+             kind: PriorityClass\nmetadata: {name: high}\nvalue: 1\n",
+            "a.yaml:7: spec.priorityClassName: there is no PriorityClass \"hihg\"; \
+             did you mean \"high\"?",
+        ),
+        (
+            "kind: PriorityClass\nmetadata: {name: high}\nvalue: lots\n",
+            "a.yaml:7: value: expected an integer of 32 bits, found \"lots\"",
+        ),
+        (
+            "kind: Pod\nmetadata:\n  name: p\n  annotations:\n    \
+             simulate.kubenexus.io/duration: soon\n",
+            "a.yaml:9: metadata.annotations.simulate.kubenexus.io/duration: expected a duration \
+             such as 15s, 1m30s or 500ms, found \"soon\"",
+        ),
+        (
+            "kind: Node\nmetadata:\n  name: n1\n",
+            "a.yaml:7: metadata.name: node \"n1\" is there twice",
+        ),
+        (
+            "kind: Node\nmetadata: {name: n2}\nstatus:\n  allocatable: {memory: 1Ei}\n",
+            "a.yaml:8: status.allocatable: expected at most 70368744177664 (64 Ti) of each \
+             resource",
+        ),
+    ];
+    for (text, expected) in table {
+        assert_eq!(refusal(&format!("{NODE}---\n{text}")), expected, "{text}");
+    }
+    assert_eq!(
+        refusal("kind: Pod\nmetadata: {name: p}\n"),
+        "no nodes: give Node manifests, or pools"
+    );
+    assert!(refusal("a: [\n").starts_with("a.yaml:2: not valid YAML: "));
+}
+
+/// Scenarios after a node of three lines, a separator and a head of two.
+fn check_scenarios(table: &[(&str, &str)]) {
+    for (text, expected) in table {
+        assert_eq!(refusal(&format!("{NODE}---\n{HEAD}{text}")), *expected, "{text}");
+    }
+}
+
+#[test]
+fn mistakes_in_a_scenario_by_table() {
+    check_scenarios(&[
+        ("spam: 1h\n", "a.yaml:7: spam: unknown field \"spam\"; did you mean \"span\"?"),
+        (
+            "span: 8\n",
+            "a.yaml:7: span: expected a duration such as 15s or 500ms, found \"8\", which lacks a \
+             unit",
+        ),
+        ("seed: -1\n", "a.yaml:7: seed: expected an integer of at least 0, found -1"),
+        (
+            "schedulerName: x\n",
+            "a.yaml:7: schedulerName: expected one of default-scheduler, kubenexus-scheduler, \
+             found \"x\"",
+        ),
+        (
+            "config: {kind: X}\n",
+            "a.yaml:7: apiVersion: required, but missing\na.yaml:7: kind: expected \
+             \"KubeSchedulerConfiguration\", found \"X\"",
+        ),
+        (
+            "faults: {refusedPercent: 1}\n",
+            "a.yaml:7: faults: faults need a span: without one a run ends when nothing moves any \
+             more",
+        ),
+        (
+            "span: 1h\nfaults: {refusedPercent: 101}\n",
+            "a.yaml:8: faults.refusedPercent: expected an integer from 0 to 100, found 101",
+        ),
+        ("---\nkind: Scenario\n", "a.yaml:8: expected one Scenario, found a second one"),
+    ]);
+}
+
+#[test]
+fn mistakes_about_nodes_by_table() {
+    check_scenarios(&[
+        ("pools:\n- {name: a, count: 1}\n", "a.yaml:8: pools[0]: expected either template or like"),
+        (
+            "pools:\n- {name: a, count: 1, like: x}\n",
+            "a.yaml:8: pools[0].like: there is no Node \"x\"",
+        ),
+        (
+            "pools:\n- name: a\n  count: 1\n  template:\n    status: {allocatable: {cpu: x}}\n",
+            "a.yaml:11: pools[0].template.status.allocatable.cpu: \"x\" is not a quantity \
+             (expected a number such as 500m, 2, 1.5Gi or 1e3)",
+        ),
+        (
+            "nodes:\n- {at: 1h, do: dran, node: n1}\n",
+            "a.yaml:8: nodes[0].do: expected one of join, close, open, drain, leave, die, return, found \
+             \"dran\"; did you mean \"drain\"?",
+        ),
+        (
+            "nodes:\n- {at: 1h, do: drain, node: n2}\n",
+            "a.yaml:8: nodes[0].node: there is no node \"n2\"; did you mean \"n1\"?",
+        ),
+        (
+            "nodes:\n- {at: 1h, do: leave, node: n1}\n- {at: 2h, do: open, node: n1}\n",
+            "a.yaml:9: nodes[1]: node n1 has left by then",
+        ),
+    ]);
+}
+
+#[test]
+fn mistakes_about_arrivals_by_table() {
+    const POD: &str = "template: {kind: Pod, metadata: {name: p}}";
+    check_scenarios(&[
+        ("jobs:\n- {at: 1h}\n", "a.yaml:8: jobs[0]: expected either template or from"),
+        (
+            "jobs:\n- {from: Job/x}\n",
+            "a.yaml:8: jobs[0].from: there is no such manifest in the files",
+        ),
+        (
+            "jobs:\n- {template: {kind: Node}}\n",
+            "a.yaml:8: jobs[0].template.kind: expected one of Pod, Job, Deployment, ReplicaSet, \
+             ReplicationController, StatefulSet, found \"Node\"",
+        ),
+        (
+            &format!("jobs:\n- {{every: 1m, {POD}}}\n"),
+            "a.yaml:8: jobs[0]: arrives for ever: expected times, until, or a span of the scenario",
+        ),
+        (
+            &format!("jobs:\n- {{every: 1m, perHour: 2, {POD}}}\n"),
+            "a.yaml:8: jobs[0].perHour: expected only one of every, perHour and between",
+        ),
+        (
+            &format!("jobs:\n- {{count: 99999999999, {POD}}}\n"),
+            "a.yaml:8: jobs[0]: more than 10000000 pods are too many",
+        ),
+    ]);
+}

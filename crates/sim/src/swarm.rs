@@ -1,0 +1,177 @@
+//! Many seeds, each a world of its own: drawn, run with every fault there is, and checked.
+//!
+//! A [`Case`] is a seed, and optionally a part of what it draws. [`run`] lets it happen, with
+//! everything looked at after every step; when its time is over, faults are switched off and
+//! everything that fits must be placed, and the rest must say why (`liveness`). A case that fails
+//! is made smaller by [`shrink`].
+
+mod case;
+mod draw;
+mod liveness;
+#[cfg(test)]
+mod planted;
+mod shrink;
+
+use std::fmt;
+
+pub use case::{Case, Fault, Only};
+pub use shrink::shrink;
+
+use crate::checkers::Violation;
+use crate::happened::Happened;
+use crate::run::Run;
+
+/// What a case that kept all rules consisted of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Passed {
+    /// Decisions to bind.
+    pub bindings: u64,
+    /// Decisions that a pod has to wait.
+    pub waits: u64,
+    /// What happened.
+    pub happened: Happened,
+    /// The same for two runs that decided the same in the same order.
+    pub hash: u64,
+}
+
+/// How a case can fail.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum FailureKind {
+    /// The scheduler or the simulator panicked.
+    Crash,
+    /// A rule was broken.
+    Wrong,
+    /// Something that can be done is never done.
+    Stuck,
+}
+
+impl FailureKind {
+    /// What a process ends with when a case fails in this way.
+    #[must_use]
+    pub fn exit_code(self) -> u8 {
+        match self {
+            Self::Crash => 20,
+            Self::Wrong => 21,
+            Self::Stuck => 22,
+        }
+    }
+}
+
+impl fmt::Display for FailureKind {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(match self {
+            Self::Crash => "crash",
+            Self::Wrong => "wrong",
+            Self::Stuck => "stuck",
+        })
+    }
+}
+
+/// A case that failed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failure {
+    /// In which way.
+    pub kind: FailureKind,
+    /// What broke, and when.
+    pub text: String,
+}
+
+impl Failure {
+    fn stuck(run: &Run, text: String) -> Self {
+        let text = format!("after {}: {text}", clock(run));
+        Self { kind: FailureKind::Stuck, text }
+    }
+
+    fn wrong(run: &Run, violation: &Violation) -> Self {
+        let text = format!("after {}: {violation}", clock(run));
+        Self { kind: FailureKind::Wrong, text }
+    }
+}
+
+fn clock(run: &Run) -> String {
+    let now = run.progress().now.0;
+    format!("{}.{:03} s", now / 1000, now % 1000)
+}
+
+/// Lets a case happen.
+///
+/// # Errors
+/// When a rule is broken, or something is stuck.
+pub fn run(case: &Case) -> Result<Passed, Failure> {
+    finish(Run::inspected(case.plan()))
+}
+
+fn finish(mut run: Run) -> Result<Passed, Failure> {
+    go(&mut run)?;
+    liveness::check(&mut run)?;
+    let tally = run.tally();
+    Ok(Passed {
+        bindings: tally.bindings,
+        waits: tally.waits,
+        happened: *run.world().happened(),
+        hash: tally.fingerprint.value(),
+    })
+}
+
+/// Runs to the end as it is known so far.
+fn go(run: &mut Run) -> Result<(), Failure> {
+    let end = run.end();
+    run.run_until(end).map_err(|violation| Failure::wrong(run, &violation))
+}
+
+/// Lets a case happen twice, which must be the same.
+///
+/// # Errors
+/// As [`run`], and when both differ.
+pub fn run_twice(case: &Case) -> Result<Passed, Failure> {
+    let (one, other) = (run(case)?, run(case)?);
+    if one == other {
+        return Ok(one);
+    }
+    let text = format!("the same seed led to {one:?} and to {other:?}");
+    Err(Failure { kind: FailureKind::Wrong, text })
+}
+
+/// Stands between the world and the engine, and does what a bug would do. Checkers are shown the
+/// truth.
+#[cfg(test)]
+pub(crate) trait Saboteur {
+    /// What the engine sees of an event.
+    fn event(&mut self, event: &model::Event) -> Option<model::Event> {
+        Some(event.clone())
+    }
+
+    /// What is made of a decision to bind: pods by uid and nodes by name.
+    fn order(
+        &mut self,
+        uid: &str,
+        node: &str,
+        _: &crate::world::World,
+    ) -> Vec<(Box<str>, Box<str>)> {
+        vec![(uid.into(), node.into())]
+    }
+
+    /// Whether a binding is sent at all.
+    fn is_sent(&mut self) -> bool {
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn some_seeds_keep_all_rules_and_lead_to_the_same_twice() {
+        for seed in [4, 7, 11, 22, 25, 26] {
+            let ran = run_twice(&Case::whole(seed));
+            assert!(ran.is_ok(), "seed {seed}: {ran:?}");
+        }
+    }
+
+    #[test]
+    fn every_kind_of_failure_ends_with_a_code_of_its_own() {
+        let kinds = [FailureKind::Crash, FailureKind::Wrong, FailureKind::Stuck];
+        assert_eq!(kinds.map(FailureKind::exit_code), [20, 21, 22]);
+    }
+}

@@ -1,0 +1,280 @@
+//! A seed, and the part of what it draws that takes place.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+
+use model::Millis;
+
+use super::draw;
+use crate::plan::{Faults, Job, NodePlan, Plan};
+
+/// A world to be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Case {
+    /// Draws everything.
+    pub seed: u64,
+    /// Which part of it takes place.
+    pub only: Only,
+}
+
+/// A part of what a seed draws; everything where nothing is said.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Only {
+    /// Nodes, by number.
+    pub nodes: Option<BTreeSet<usize>>,
+    /// Jobs, by number.
+    pub jobs: Option<BTreeSet<usize>>,
+    /// What becomes of nodes: the number of the node, and of its fate.
+    pub fates: Option<BTreeSet<(usize, usize)>>,
+    /// Kinds of faults.
+    pub faults: Option<BTreeSet<Fault>>,
+    /// How many pods a job has at most.
+    pub pods: Option<u64>,
+    /// How many seconds pass at most before everything calms down.
+    pub seconds: Option<u64>,
+}
+
+/// A kind of fault that can be left out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Fault {
+    /// Requests and answers take long.
+    Slow,
+    /// Watches show changes late.
+    Lag,
+    /// Bindings are refused for no reason of the pod's.
+    Refused,
+    /// Requests do not arrive, or late.
+    Lost,
+    /// Answers do not arrive.
+    Unanswered,
+    /// Watches are cut.
+    Cut,
+    /// Leaders are lost.
+    Leader,
+    /// Another scheduler binds pods of its own.
+    Second,
+}
+
+impl Fault {
+    /// All of them, with the words for them.
+    pub const WORDS: [(&'static str, Self); 8] = [
+        ("slow", Self::Slow),
+        ("lag", Self::Lag),
+        ("refused", Self::Refused),
+        ("lost", Self::Lost),
+        ("unanswered", Self::Unanswered),
+        ("cut", Self::Cut),
+        ("leader", Self::Leader),
+        ("second", Self::Second),
+    ];
+
+    /// The word for it.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        let found = Self::WORDS.iter().find(|(_, fault)| *fault == self);
+        found.expect("every fault has a word").0
+    }
+
+    /// The faults without this one.
+    fn off(self, faults: &mut Faults) {
+        let none = Faults::NONE;
+        match self {
+            Self::Slow => faults.request = none.request,
+            Self::Lag => faults.watch = none.watch,
+            Self::Refused => faults.refused_percent = 0,
+            Self::Lost => faults.lost_percent = 0,
+            Self::Unanswered => faults.unanswered_percent = 0,
+            Self::Cut => faults.watch_cut_every = None,
+            Self::Leader => faults.leader_lost_every = None,
+            Self::Second => faults.second_scheduler = None,
+        }
+    }
+
+    fn is_on(self, faults: &Faults) -> bool {
+        let mut without = *faults;
+        self.off(&mut without);
+        without != *faults
+    }
+}
+
+impl Case {
+    /// Everything that a seed draws.
+    #[must_use]
+    pub fn whole(seed: u64) -> Self {
+        Self { seed, only: Only::default() }
+    }
+
+    /// What happens.
+    #[must_use]
+    pub fn plan(&self) -> Plan {
+        let mut plan = draw::plan(self.seed);
+        let only = &self.only;
+        for (number, node) in plan.nodes.iter_mut().enumerate() {
+            let mut fate = 0;
+            node.fates.retain(|_| {
+                fate += 1;
+                is_in(only.fates.as_ref(), &(number, fate - 1))
+            });
+        }
+        plan.nodes = part(plan.nodes, only.nodes.as_ref());
+        plan.jobs = part(plan.jobs, only.jobs.as_ref());
+        for job in &mut plan.jobs {
+            job.pods = job.pods.min(only.pods.unwrap_or(u64::MAX));
+        }
+        for (_, fault) in Fault::WORDS {
+            if !is_in(only.faults.as_ref(), &fault) {
+                fault.off(&mut plan.faults);
+            }
+        }
+        let span = only.seconds.map_or(plan.span, Millis::seconds);
+        plan.span = plan.span.min(span);
+        plan
+    }
+
+    /// The same, with everything that takes place named.
+    pub(super) fn spelled_out(&self) -> Self {
+        let drawn = draw::plan(self.seed);
+        let fates = drawn.nodes.iter().enumerate();
+        let fates = fates.flat_map(|(node, plan)| (0..plan.fates.len()).map(move |at| (node, at)));
+        let faults = Fault::WORDS.map(|(_, fault)| fault);
+        let faults = faults.into_iter().filter(|fault| fault.is_on(&drawn.faults));
+        let most = drawn.jobs.iter().map(|job| job.pods).max().unwrap_or(0);
+        let Only { nodes, jobs, fates: own, faults: wanted, pods, seconds } = self.only.clone();
+        Self {
+            seed: self.seed,
+            only: Only {
+                nodes: Some(nodes.unwrap_or_else(|| (0..drawn.nodes.len()).collect())),
+                jobs: Some(jobs.unwrap_or_else(|| (0..drawn.jobs.len()).collect())),
+                fates: Some(own.unwrap_or_else(|| fates.collect())),
+                faults: Some(wanted.unwrap_or_else(|| faults.collect())),
+                pods: Some(pods.unwrap_or(most)),
+                seconds: Some(seconds.unwrap_or(drawn.span.0.div_ceil(1000))),
+            },
+        }
+    }
+
+    /// The arguments of `kubenexus simulate` that lead to it.
+    #[must_use]
+    pub fn arguments(&self) -> String {
+        let mut text = format!("--swarm --seed {}", self.seed);
+        let only = &self.only;
+        let numbers = |set: &BTreeSet<usize>| joined(set.iter().map(usize::to_string));
+        let lists = [
+            ("nodes", only.nodes.as_ref().map(numbers)),
+            ("jobs", only.jobs.as_ref().map(numbers)),
+            ("fates", only.fates.as_ref().map(|set| joined(set.iter().map(fate_word)))),
+            (
+                "faults",
+                only.faults.as_ref().map(|set| joined(set.iter().map(|f| f.word().to_owned()))),
+            ),
+        ];
+        for (name, list) in lists {
+            if let Some(list) = list {
+                let list = if list.is_empty() { "none".to_owned() } else { list };
+                let _ = write!(text, " --only-{name} {list}");
+            }
+        }
+        if let Some(pods) = only.pods {
+            let _ = write!(text, " --pods-per-job {pods}");
+        }
+        if let Some(seconds) = only.seconds {
+            let _ = write!(text, " --seconds {seconds}");
+        }
+        text
+    }
+
+    /// What happens, in words.
+    #[must_use]
+    pub fn describe(&self) -> String {
+        let plan = self.plan();
+        let seconds = plan.span.0.div_ceil(1000);
+        let mut text = format!("{seconds} s of virtual time, then faults are off\n");
+        let words = Fault::WORDS.iter().filter(|(_, fault)| fault.is_on(&plan.faults));
+        let words: Vec<&str> = words.map(|(word, _)| *word).collect();
+        let faults = if words.is_empty() { "none".to_owned() } else { words.join(", ") };
+        let _ = writeln!(text, "faults: {faults}");
+        plan.nodes.iter().for_each(|node| describe_node(&mut text, node));
+        plan.jobs.iter().for_each(|job| describe_job(&mut text, job));
+        text
+    }
+}
+
+fn describe_node(text: &mut String, node: &NodePlan) {
+    let facts = &node.facts;
+    let _ = write!(text, "node {}: {}", facts.name, amounts(&facts.allocatable));
+    let _ = write!(text, ", {} pods", facts.pods_max);
+    for (key, value) in &facts.labels {
+        let _ = write!(text, ", {key}={value}");
+    }
+    for taint in &facts.taints {
+        let _ = write!(text, ", taint {}={}:{:?}", taint.key, taint.value, taint.effect);
+    }
+    if facts.is_closed {
+        text.push_str(", closed");
+    }
+    if node.joins.0 > 0 {
+        let _ = write!(text, ", joins at {} ms", node.joins.0);
+    }
+    for (at, fate) in &node.fates {
+        let _ = write!(text, "\n  at {} ms: {fate:?}", at.0);
+    }
+    text.push('\n');
+}
+
+fn describe_job(text: &mut String, job: &Job) {
+    let spec = &job.spec;
+    let _ = write!(text, "job {} at {} ms: {} pods of ", job.name, job.at.0, job.pods);
+    let _ = write!(text, "{}, scheduler {}", amounts(&spec.requests.fit), spec.scheduler);
+    let _ = write!(text, ", namespace {}, priority {}", spec.namespace, job.priority);
+    let said = [
+        job.node.as_ref().map(|node| format!("on {node}")),
+        (job.followers > 0).then(|| format!("{} follow", job.followers)),
+        job.runs.map(|(low, high)| format!("runs {} to {} ms", low.0, high.0)),
+        job.gates.as_ref().map(|gates| format!("gated, {:?}", gates.lifted_after)),
+        spec.target.as_ref().map(|name| format!("for node {name}")),
+        (!spec.node_selector.is_empty()).then(|| format!("selector {:?}", spec.node_selector)),
+        spec.required.as_ref().map(|terms| format!("required {terms:?}")),
+        (!spec.preferred.is_empty()).then(|| format!("preferred {:?}", spec.preferred)),
+        (!spec.tolerations.is_empty()).then(|| format!("tolerates {:?}", spec.tolerations)),
+        (!spec.ports.is_empty()).then(|| format!("ports {:?}", spec.ports)),
+        (!spec.needs.is_empty()).then(|| format!("needs {:?}", spec.needs)),
+        (!job.labels.is_empty()).then(|| format!("labels {:?}", job.labels)),
+        (!spec.spread.is_empty()).then(|| format!("spread {:?}", spec.spread)),
+        (!spec.near.is_empty()).then(|| format!("near {:?}", spec.near)),
+        (!spec.far.is_empty()).then(|| format!("far {:?}", spec.far)),
+        (!spec.prefers.is_empty()).then(|| format!("prefers {:?}", spec.prefers)),
+        (job.life != Default::default()).then(|| format!("{:?}", job.life)),
+    ];
+    for part in said.into_iter().flatten() {
+        let _ = write!(text, ", {part}");
+    }
+    text.push('\n');
+}
+
+fn amounts(amounts: &model::Amounts<String>) -> String {
+    let mut text = format!("cpu {}m, memory {} MiB", amounts.cpu, amounts.memory >> 20);
+    if amounts.ephemeral > 0 {
+        let _ = write!(text, ", ephemeral-storage {} MiB", amounts.ephemeral >> 20);
+    }
+    for (name, amount) in &amounts.scalars {
+        let _ = write!(text, ", {name} {amount}");
+    }
+    text
+}
+
+fn is_in<T: Ord>(set: Option<&BTreeSet<T>>, one: &T) -> bool {
+    set.is_none_or(|set| set.contains(one))
+}
+
+fn part<T>(all: Vec<T>, only: Option<&BTreeSet<usize>>) -> Vec<T> {
+    let all = all.into_iter().enumerate();
+    all.filter(|(number, _)| is_in(only, number)).map(|(_, one)| one).collect()
+}
+
+fn joined(words: impl Iterator<Item = String>) -> String {
+    words.collect::<Vec<_>>().join(",")
+}
+
+fn fate_word((node, fate): &(usize, usize)) -> String {
+    format!("{node}:{fate}")
+}

@@ -1,0 +1,86 @@
+//! What a seed draws: the cluster, what becomes of it, the workload, the faults.
+//!
+//! Small numbers of few values, so that conflicts, full nodes and ties are frequent.
+
+mod company;
+mod jobs;
+mod nodes;
+
+use model::Millis;
+
+use crate::dice::{Dice, Stream};
+use crate::plan::{Fate, Faults, Plan};
+
+/// The scheduler names of our profiles, and one that is not ours.
+const OURS: [&str; 2] = ["default-scheduler", "kubenexus-scheduler"];
+const OTHER: &str = "another-scheduler";
+
+const LABELS: [(&str, &[&str]); 4] = [
+    ("zone", &["a", "b", "c"]),
+    ("disk", &["ssd", "hdd"]),
+    ("cores", &["4", "16", "64", "many"]),
+    ("arch", &["amd64", "arm64"]),
+];
+const TAINTS: [&str; 3] = ["spot", "gpu", "old"];
+const IMAGES: [&str; 3] = ["web", "db", "model"];
+const SCALARS: [&str; 3] = ["nvidia.com/gpu", "example.com/nic", "hugepages-2Mi"];
+const MIB: i64 = 1 << 20;
+
+/// Everything that follows from a seed.
+pub(super) fn plan(seed: u64) -> Plan {
+    let mut dice = Dice::new(seed, Stream::Swarm);
+    let span = Millis::seconds(dice.between(20, 240));
+    let mut nodes = nodes::draw(&mut dice, span);
+    let mut faults = faults(&mut dice);
+    // In some worlds nobody but our scheduler can give a node more than it has.
+    let is_room_ours = dice.percent(35);
+    if is_room_ours {
+        faults.second_scheduler = None;
+        let is_resize = |fate: &Fate| matches!(fate, Fate::Resizes { .. });
+        nodes.iter_mut().for_each(|node| node.fates.retain(|(_, fate)| !is_resize(fate)));
+    }
+    let mut jobs = jobs::draw(&mut dice, span, nodes.len(), faults.second_scheduler.is_some());
+    if is_room_ours {
+        jobs.iter_mut().for_each(|job| (job.node, job.life.resized) = (None, None));
+    }
+    let mut settings = k8s::config::defaults(plugins::known());
+    if dice.percent(30) {
+        settings.initial_backoff = Millis(dice.between(100, 3_000));
+        settings.max_backoff = Millis(dice.between(3_000, 20_000));
+    }
+    Plan { seed, span, nodes, jobs, settings, faults }
+}
+
+fn faults(dice: &mut Dice) -> Faults {
+    let mut faults = Faults::NONE;
+    // A few worlds without any fault show what the others owe to theirs.
+    if dice.percent(5) {
+        return faults;
+    }
+    if dice.percent(50) {
+        let low = dice.between(1, 200);
+        faults.request = (Millis(low), Millis(low + dice.between(1, 3_000)));
+    }
+    if dice.percent(70) {
+        let most = dice.pick(&[20, 200, 2_000, 8_000]);
+        faults.watch = (Millis(0), Millis(dice.between(1, most)));
+    }
+    let mut some_percent = |most| if dice.percent(40) { dice.between(1, most) } else { 0 };
+    faults.refused_percent = some_percent(40);
+    faults.lost_percent = some_percent(25);
+    faults.unanswered_percent = some_percent(25);
+    let mut once_in_a_while =
+        |least, most| dice.percent(45).then(|| Millis(dice.between(least, most)));
+    faults.watch_cut_every = once_in_a_while(2_000, 60_000);
+    faults.leader_lost_every = once_in_a_while(8_000, 120_000);
+    if dice.percent(50) {
+        faults.second_scheduler = Some((Millis(0), Millis(dice.between(1, 5_000))));
+    }
+    faults
+}
+
+/// How many of something: mostly few.
+fn few(dice: &mut Dice, most: u64) -> u64 {
+    let limit = dice.between(1, most);
+    dice.between(1, limit)
+}

@@ -1,0 +1,95 @@
+//! When faults are off: everything that fits must be placed, and what waits must say why.
+//!
+//! First the world comes to rest; whoever waits then waits because no node takes him. Then five
+//! minutes pass in which nothing happens, after which everybody who waits has been tried again:
+//! that must not place anyone, and what they are told is held against the plain rules.
+
+use model::{Millis, PodFacts};
+
+use super::{Failure, go};
+use crate::checkers::{Spot, check_told, company, rules};
+use crate::run::{Replica, Run};
+use crate::world::{Phase, PodRecord};
+
+/// How long a world may take to come to rest, in steps.
+const RESTS: (u64, Millis) = (100, Millis::seconds(5));
+/// After this, everything parked was tried again.
+const EVERYBODY_TRIED: Millis = Millis::seconds(330);
+
+pub(super) fn check(run: &mut Run) -> Result<(), Failure> {
+    run.calm_down();
+    come_to_rest(run)?;
+    let leader = run.leader().expect("a world at rest has a leader");
+    for pod in waiting(run) {
+        check_waits_rightly(run, leader, pod)?;
+    }
+    let (rest, bindings) = (run.progress().now, run.tally().bindings);
+    run.prolong(EVERYBODY_TRIED);
+    go(run)?;
+    if run.tally().bindings != bindings {
+        let text = "a pod was placed only because five minutes had passed".to_owned();
+        return Err(Failure::stuck(run, text));
+    }
+    let leader = run.leader().expect("a world at rest has a leader");
+    for pod in waiting(run) {
+        let told = pod.condition.as_ref().filter(|_| pod.told >= Some(rest));
+        let Some(told) = told else {
+            let text = format!("pod {} waits, and was not told why", pod.key.name);
+            return Err(Failure::stuck(run, text));
+        };
+        let facts = known(run, leader, pod)?;
+        check_told(&leader.ledger, leader.scheduler.catalog(), facts, told)
+            .map_err(|violation| Failure::wrong(run, &violation))?;
+    }
+    Ok(())
+}
+
+fn come_to_rest(run: &mut Run) -> Result<(), Failure> {
+    let (steps, step) = RESTS;
+    for _ in 0..steps {
+        run.prolong(step);
+        go(run)?;
+        if run.is_quiet() {
+            return Ok(());
+        }
+    }
+    Err(Failure::stuck(run, "the world does not come to rest".to_owned()))
+}
+
+/// Pods that our scheduler has to place, or to explain, as the API has them.
+fn waiting(run: &Run) -> impl Iterator<Item = &PodRecord> {
+    let world = run.world();
+    let is_waiting = |pod: &PodRecord| match pod.phase {
+        Phase::Waiting | Phase::Ordered(_) => true,
+        Phase::Running(_) | Phase::Finished | Phase::Evicted | Phase::Deleted => false,
+    };
+    world.pods().map(|(_, pod)| pod).filter(move |pod| {
+        is_waiting(pod) && world.is_ours(pod.job) && !pod.is_gated && !pod.is_terminating
+    })
+}
+
+/// What the leader was told of a pod that waits.
+fn known<'a>(run: &Run, leader: &'a Replica, pod: &PodRecord) -> Result<&'a PodFacts, Failure> {
+    let known = leader.ledger.pod(&pod.key.uid);
+    let stuck = |what: &str| Failure::stuck(run, format!("pod {} waits, and {what}", pod.key.name));
+    match known.map(|known| (&known.spot, known.facts())) {
+        Some((Spot::Waiting, facts)) => Ok(facts),
+        Some((Spot::Assumed(node, _), _)) => {
+            Err(stuck(&format!("the leader has sent it to {node} and leaves it at that")))
+        }
+        Some((Spot::Bound(node), _)) => Err(stuck(&format!("the leader believes it on {node}"))),
+        None => Err(stuck("the leader was never shown it")),
+    }
+}
+
+fn check_waits_rightly(run: &Run, leader: &Replica, pod: &PodRecord) -> Result<(), Failure> {
+    let facts = known(run, leader, pod)?;
+    if !leader.ledger.may_be_placed(facts) || rules::cannot_be_ranked(&facts.spec) {
+        return Ok(());
+    }
+    let mut nodes = leader.ledger.nodes();
+    let takes = nodes.find(|(node, _)| company::objections(&leader.ledger, facts, node).is_empty());
+    let Some((node, _)) = takes else { return Ok(()) };
+    let text = format!("pod {} waits, but node {} takes it", pod.key.name, node.name);
+    Err(Failure::stuck(run, text))
+}

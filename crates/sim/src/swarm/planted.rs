@@ -1,0 +1,203 @@
+//! Bugs of every class, planted between the world and the engine: the right checker catches each.
+
+use model::{Effect, Event, Millis, NodeFacts, PodSpec, Taint, Time};
+
+use super::{Failure, FailureKind, Saboteur, finish};
+use crate::plan::{Fate, Faults, Gates, Job, Life, NodePlan, Plan};
+use crate::quantities::{amounts, requests};
+use crate::run::Run;
+use crate::world::World;
+
+/// Two nodes of two CPUs, and a job of three pods that take one CPU each.
+fn plan() -> Plan {
+    let node = |name: &str| {
+        let allocatable = amounts(2_000, 4_096, 0);
+        let facts =
+            NodeFacts { name: name.to_owned(), allocatable, pods_max: 10, ..NodeFacts::default() };
+        NodePlan::new("pool", facts)
+    };
+    let spec = PodSpec {
+        scheduler: "default-scheduler".to_owned(),
+        namespace: "team".to_owned(),
+        requests: requests(1_000, 64, 0),
+        ..PodSpec::default()
+    };
+    let job = Job {
+        name: "job".to_owned(),
+        at: Time(1_000),
+        pods: 3,
+        followers: 0,
+        labels: Box::default(),
+        spec,
+        priority: 0,
+        node: None,
+        runs: None,
+        gates: None,
+        life: Life::default(),
+    };
+    Plan {
+        seed: 1,
+        span: Millis::seconds(30),
+        nodes: vec![node("a"), node("b")],
+        jobs: vec![job],
+        settings: k8s::config::defaults(plugins::known()),
+        faults: Faults::NONE,
+    }
+}
+
+fn run(plan: Plan, saboteur: impl Saboteur + 'static) -> Result<(), Failure> {
+    let mut run = Run::inspected(plan);
+    run.sabotage(Box::new(saboteur));
+    finish(run).map(|_| ())
+}
+
+/// The failure that a planted bug leads to.
+fn caught(plan: Plan, saboteur: impl Saboteur + 'static) -> (FailureKind, String) {
+    let failure = run(plan, saboteur).expect_err("a planted bug is caught");
+    (failure.kind, failure.text)
+}
+
+fn check(caught: &(FailureKind, String), kind: FailureKind, words: &str) {
+    assert_eq!(caught.0, kind, "{}", caught.1);
+    assert!(caught.1.contains(words), "{}", caught.1);
+}
+
+/// Shows the engine something else in the place of events.
+struct Alters<F>(F);
+
+impl<F: FnMut(&mut Event) -> bool> Saboteur for Alters<F> {
+    fn event(&mut self, event: &Event) -> Option<Event> {
+        let mut event = event.clone();
+        (self.0)(&mut event).then_some(event)
+    }
+}
+
+#[test]
+fn nobody_is_accused_where_nothing_is_planted() {
+    assert_eq!(run(plan(), Alters(|_: &mut Event| true)), Ok(()));
+}
+
+#[test]
+fn an_over_commitment_is_caught() {
+    let mut plan = plan();
+    plan.jobs[0].pods = 5;
+    let bug = Alters(|event: &mut Event| {
+        if let Event::NodeApplied(facts) = event {
+            facts.allocatable.cpu *= 4;
+        }
+        true
+    });
+    check(&caught(plan, bug), FailureKind::Wrong, "which has not enough cpu left");
+}
+
+#[test]
+fn a_double_binding_is_caught() {
+    struct Twice;
+    impl Saboteur for Twice {
+        fn order(&mut self, uid: &str, _: &str, _: &World) -> Vec<(Box<str>, Box<str>)> {
+            vec![(uid.into(), "a".into()), (uid.into(), "b".into())]
+        }
+    }
+    check(&caught(plan(), Twice), FailureKind::Wrong, "but it was on its way to a node");
+}
+
+#[test]
+fn a_lost_wake_up_is_caught() {
+    let mut plan = plan();
+    plan.nodes.truncate(1);
+    plan.nodes[0].facts.is_closed = true;
+    plan.nodes[0].fates = vec![(Time(5_000), Fate::Opens)];
+    let bug =
+        Alters(|event: &mut Event| !matches!(event, Event::NodeApplied(facts) if !facts.is_closed));
+    check(&caught(plan, bug), FailureKind::Wrong, "is parked, but node a takes it");
+}
+
+#[test]
+fn a_wrong_node_is_caught() {
+    let mut plan = plan();
+    for node in &mut plan.nodes {
+        let (key, value) = ("spot".to_owned(), String::new());
+        node.facts.taints = vec![Taint { key, value, effect: Effect::NoSchedule }];
+    }
+    let bug = Alters(|event: &mut Event| {
+        if let Event::NodeApplied(facts) = event {
+            facts.taints.clear();
+        }
+        true
+    });
+    check(&caught(plan, bug), FailureKind::Wrong, "does not tolerate a taint");
+}
+
+#[test]
+fn a_stuck_unit_is_caught() {
+    struct NeverSent;
+    impl Saboteur for NeverSent {
+        fn is_sent(&mut self) -> bool {
+            false
+        }
+    }
+    check(&caught(plan(), NeverSent), FailureKind::Stuck, "and leaves it at that");
+}
+
+#[test]
+fn a_pod_that_is_not_told_of_is_caught() {
+    let bug = Alters(|event: &mut Event| !matches!(event, Event::PodApplied(_)));
+    check(&caught(plan(), bug), FailureKind::Wrong, "pods is lost");
+}
+
+#[test]
+fn a_gate_that_is_never_seen_to_be_lifted_is_caught() {
+    let mut plan = plan();
+    let lifted_after = Some(Millis(500));
+    plan.jobs[0].gates = Some(Gates { names: ["quota".into()].into(), lifted_after });
+    let bug = Alters(
+        |event: &mut Event| !matches!(event, Event::PodApplied(facts) if facts.gates.is_empty()),
+    );
+    check(&caught(plan, bug), FailureKind::Wrong, "its gates are lifted, and it is kept back");
+}
+
+#[test]
+fn usage_that_is_not_given_back_is_caught() {
+    let mut plan = plan();
+    plan.jobs[0].life.resized = Some((Millis(2_000), 50));
+    let mut seen = 0;
+    let bug = Alters(move |event: &mut Event| {
+        let is_bound = matches!(event, Event::PodApplied(facts) if facts.node.is_some());
+        seen += u32::from(is_bound);
+        // The confirmations of three pods, and nothing of what becomes of them.
+        !is_bound || seen <= 3
+    });
+    check(&caught(plan, bug), FailureKind::Wrong, "of cpu is counted on node");
+}
+
+#[test]
+fn an_untrue_reason_is_caught() {
+    let mut plan = plan();
+    plan.jobs[0].spec.requests = requests(64_000, 64, 0);
+    plan.nodes[0].facts.is_closed = true;
+    let bug = Alters(|event: &mut Event| {
+        if let Event::NodeApplied(facts) = event {
+            facts.is_closed = false;
+        }
+        true
+    });
+    check(&caught(plan, bug), FailureKind::Wrong, "was told of 2 nodes");
+}
+
+#[test]
+fn a_place_is_not_given_away_while_a_binding_to_it_may_yet_arrive() {
+    for seed in 0..40 {
+        let mut plan = plan();
+        plan.seed = seed;
+        plan.span = Millis::seconds(90);
+        plan.jobs[0].pods = 30;
+        plan.jobs[0].runs = Some((Millis::seconds(5), Millis::seconds(20)));
+        plan.faults = Faults {
+            refused_percent: 40,
+            lost_percent: 40,
+            unanswered_percent: 20,
+            ..Faults::NONE
+        };
+        assert_eq!(run(plan, Alters(|_: &mut Event| true)), Ok(()), "seed {seed}");
+    }
+}

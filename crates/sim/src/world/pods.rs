@@ -1,0 +1,246 @@
+//! The life of a pod: it starts, may change its size, ends, or is sent away.
+
+use model::{Amounts, Event, Millis, Operator, PodFacts, PodSpec, Requests, Toleration};
+
+use super::happenings::Happening;
+use super::records::{NodeAt, Phase, PodAt};
+use super::{Kind, World};
+use crate::checkers::rules::{self, Taken};
+use crate::plan::Job;
+use crate::quantities::{add, columns};
+
+/// How long a node takes to look at a pod that was bound to it, at least and at most.
+const REACHES_NODE: (Millis, Millis) = (Millis(5), Millis(500));
+
+impl World {
+    /// The API object of a pod that is there.
+    pub(super) fn facts(&self, pod: PodAt) -> PodFacts {
+        let record = &self.pods[pod.0];
+        let job = self.job(record.job);
+        let node = record.bound.map(|node| self.nodes[node.0].facts.name.clone());
+        PodFacts {
+            key: record.key.clone(),
+            spec: self.spec(pod),
+            labels: job.labels.clone(),
+            priority: job.priority,
+            gates: self.gates(pod).cloned().unwrap_or_default(),
+            is_preempting: true,
+            nominated: job.life.nominated.clone().filter(|_| record.is_nominated && node.is_none()),
+            node,
+            is_finished: record.phase.is_over(),
+            is_terminating: record.is_terminating,
+        }
+    }
+
+    fn spec(&self, pod: PodAt) -> PodSpec {
+        let record = &self.pods[pod.0];
+        let mut spec = self.job(record.job).spec.clone();
+        if record.size_percent != 100 {
+            spec.requests = scaled(&spec.requests, record.size_percent);
+        }
+        if record.is_tolerant {
+            let (key, value, effect) = (None, String::new(), None);
+            spec.tolerations.push(Toleration { key, value, operator: Operator::Exists, effect });
+        }
+        spec
+    }
+
+    /// What a pod takes of its node.
+    pub(super) fn charge(&self, pod: PodAt) -> Amounts<String> {
+        let record = &self.pods[pod.0];
+        let amounts = &self.jobs[record.job.0].spec.requests.charge.amounts;
+        if record.size_percent == 100 {
+            amounts.clone()
+        } else {
+            part(amounts, record.size_percent)
+        }
+    }
+
+    pub(super) fn publish_pod(&mut self, pod: PodAt) {
+        let facts = self.facts(pod);
+        self.publish(Kind::Pods, Event::PodApplied(Box::new(facts)));
+    }
+
+    /// Moves a pod to its next phase, and everything that counts pods with it.
+    pub(super) fn set_phase(&mut self, pod: PodAt, phase: Phase) {
+        let before = self.pods[pod.0].phase;
+        self.waiting -= u64::from(before == Phase::Waiting);
+        self.waiting += u64::from(phase == Phase::Waiting);
+        self.meter_pod(pod, -1);
+        if let Some(node) = before.place() {
+            self.nodes[node.0].pods.remove(&pod);
+        }
+        self.pods[pod.0].phase = phase;
+        if let Some(node) = phase.place() {
+            self.nodes[node.0].pods.insert(pod);
+        }
+        self.meter_pod(pod, 1);
+    }
+
+    fn meter_pod(&mut self, pod: PodAt, sign: i64) {
+        let Phase::Running(node) = self.pods[pod.0].phase else { return };
+        let requested = columns(&self.charge(pod));
+        let node = &mut self.nodes[node.0];
+        add(&mut node.taken, requested, sign);
+        if node.is_there {
+            self.meter.request(node.pool, requested, sign);
+        }
+    }
+
+    /// Lets a pod run on a node from now on.
+    pub(super) fn start(&mut self, pod: PodAt, node: NodeAt) {
+        assert!(self.pods[pod.0].bound.is_none(), "the API binds a pod once");
+        self.set_phase(pod, Phase::Running(node));
+        if self.is_room_ours && !self.has_room(node, pod) {
+            self.overfull.get_or_insert((pod, node));
+        }
+        let record = &mut self.pods[pod.0];
+        record.bound = Some(node);
+        record.placed = Some(self.now);
+        record.condition = None;
+        self.placed += 1;
+        let Job { runs, life, .. } = &self.jobs[record.job.0];
+        let (runs, resized) = (*runs, life.resized);
+        if let Some(range) = runs.filter(|_| !self.is_calm) {
+            let at = self.now + self.draw(range);
+            self.agenda.add(at, Happening::PodEnds(pod));
+        }
+        if let Some((after, _)) = resized.filter(|_| !self.is_calm) {
+            self.agenda.add(self.now + after, Happening::PodResizes(pod));
+        }
+        if self.can_overflow {
+            let at = self.now + self.draw(REACHES_NODE);
+            self.agenda.add(at, Happening::PodReachesNode(pod));
+        }
+        if !self.nodes[node.0].is_there {
+            self.collect_later(pod);
+        }
+        self.publish_pod(pod);
+    }
+
+    /// A node that has no room for a pod turns it away, whoever bound it.
+    pub(super) fn pod_reaches_node(&mut self, pod: PodAt) {
+        let Phase::Running(node) = self.pods[pod.0].phase else { return };
+        let is_there = self.node(node).is_there && !self.pods[pod.0].is_terminating;
+        if is_there && !self.has_room(node, pod) {
+            self.happened.rejected += 1;
+            self.fail(pod);
+        }
+    }
+
+    fn has_room(&self, node: NodeAt, pod: PodAt) -> bool {
+        let others = self.running_on(node).into_iter().filter(|other| *other != pod);
+        let specs: Vec<PodSpec> = others.map(|other| self.spec(other)).collect();
+        let facts = &self.node(node).facts;
+        rules::lacks(&self.spec(pod), facts, &Taken::by(specs.iter())).is_empty()
+    }
+
+    /// A pod ends on its node without success. Its owner makes another one, if it is ours: the
+    /// second scheduler would not know better the next time.
+    fn fail(&mut self, pod: PodAt) {
+        self.set_phase(pod, Phase::Evicted);
+        self.publish_pod(pod);
+        if self.is_ours(self.pods[pod.0].job) {
+            self.replace(pod);
+        }
+    }
+
+    pub(super) fn pod_resizes(&mut self, pod: PodAt) {
+        let Some((_, percent)) = self.jobs[self.pods[pod.0].job.0].life.resized else { return };
+        if !matches!(self.pods[pod.0].phase, Phase::Running(_)) {
+            return;
+        }
+        self.meter_pod(pod, -1);
+        self.pods[pod.0].size_percent = percent;
+        self.meter_pod(pod, 1);
+        self.happened.resized += 1;
+        self.publish_pod(pod);
+    }
+
+    pub(super) fn pod_tolerates(&mut self, pod: PodAt) {
+        if !self.pods[pod.0].phase.is_over() {
+            self.pods[pod.0].is_tolerant = true;
+            self.publish_pod(pod);
+        }
+    }
+
+    pub(super) fn pod_ends(&mut self, pod: PodAt) {
+        // An evicted pod does not run to its end.
+        if !matches!(self.pods[pod.0].phase, Phase::Running(_)) {
+            return;
+        }
+        let failed_percent = self.jobs[self.pods[pod.0].job.0].life.failed_percent;
+        if failed_percent > 0 && self.dice.percent(failed_percent) {
+            return self.fail(pod);
+        }
+        self.set_phase(pod, Phase::Finished);
+        self.publish_pod(pod);
+        let job = self.pods[pod.0].job;
+        if self.jobs[job.0].followers > 0 {
+            self.jobs[job.0].followers -= 1;
+            self.replace(pod);
+        }
+    }
+
+    pub(super) fn owner_deletes(&mut self, pod: PodAt) {
+        let record = &self.pods[pod.0];
+        if !record.is_gone && !record.is_terminating {
+            self.happened.deleted += 1;
+            self.terminate(pod);
+        }
+    }
+
+    /// Begins to delete a pod; it is gone when its grace is over.
+    pub(super) fn terminate(&mut self, pod: PodAt) {
+        let grace = self.jobs[self.pods[pod.0].job.0].life.grace;
+        let grace = self.draw(grace);
+        if grace == Millis(0) {
+            return self.remove(pod);
+        }
+        self.pods[pod.0].is_terminating = true;
+        self.publish_pod(pod);
+        self.agenda.add(self.now + grace, Happening::PodGone(pod));
+    }
+
+    /// Removes a pod from the API.
+    pub(super) fn remove(&mut self, pod: PodAt) {
+        if self.pods[pod.0].is_gone {
+            return;
+        }
+        let phase = match self.pods[pod.0].phase {
+            Phase::Waiting | Phase::Ordered(_) => Phase::Deleted,
+            Phase::Running(_) => Phase::Evicted,
+            over @ (Phase::Finished | Phase::Evicted | Phase::Deleted) => over,
+        };
+        self.set_phase(pod, phase);
+        self.pods[pod.0].is_gone = true;
+        let uid = self.pods[pod.0].key.uid.to_string();
+        self.publish(Kind::Pods, Event::PodDeleted(uid));
+    }
+
+    /// The owner of a pod makes another one in its place.
+    pub(super) fn replace(&mut self, pod: PodAt) {
+        let another = self.create(self.pods[pod.0].job, false);
+        self.welcome(another);
+    }
+}
+
+/// A part of a hundred of all requests.
+fn scaled(requests: &Requests<String>, percent: i64) -> Requests<String> {
+    let mut scaled = requests.clone();
+    scaled.fit = part(&requests.fit, percent);
+    scaled.fullness = part(&requests.fullness, percent);
+    scaled.charge.amounts = part(&requests.charge.amounts, percent);
+    scaled.charge.scored_cpu = requests.charge.scored_cpu * percent / 100;
+    scaled.charge.scored_memory = requests.charge.scored_memory * percent / 100;
+    scaled
+}
+
+/// A part of a hundred of cpu and memory; nothing else can be resized in place.
+fn part(amounts: &Amounts<String>, percent: i64) -> Amounts<String> {
+    Amounts {
+        cpu: amounts.cpu * percent / 100,
+        memory: amounts.memory * percent / 100,
+        ..amounts.clone()
+    }
+}
