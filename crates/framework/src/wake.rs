@@ -8,7 +8,7 @@ pub fn cures(reason: &Reason, change: Change) -> bool {
     let aspects = match change {
         Change::Added => return is_about_nodes(reason),
         Change::Freed => return is_about_load(reason),
-        Change::Removed => return *reason == Reason::SpreadSkew,
+        Change::Removed => return is_about_others(reason),
         Change::Changed(aspects) => aspects,
     };
     match reason {

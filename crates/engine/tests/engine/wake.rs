@@ -125,7 +125,7 @@ fn case(reason: &Reason) -> Case {
         Reason::NotNear => Case::new(
             "node a zone=x; pod p label=app:db near=zone,app:web",
             &["pod q on=a label=app:web", "pod p"],
-            &["pod q on=a label=app:db", "node a zone=x cpu=8", "gone node a"],
+            &["pod q on=a label=app:db", "node a zone=x cpu=8"],
         ),
         Reason::NotFar => Case::new(
             "node a zone=x; pod q on=a label=app:web; pod p far=zone,app:web",
