@@ -18,7 +18,7 @@
 
 use std::collections::BTreeMap;
 
-use engine::{NodeJudgement, Options, Scheduler};
+use engine::{Checkpoint, NodeJudgement, Options, ResumeError, Scheduler};
 use framework::ProfileSettings;
 use k8s::render::{code_word, message, reason_text};
 use model::{
@@ -76,6 +76,28 @@ impl Script {
         let profiles = profiles.iter().map(build).collect();
         let scheduler = Scheduler::new(catalog, profiles, options);
         Self { scheduler, now: Time::default(), pods: BTreeMap::new() }
+    }
+
+    /// Another run that goes on from a checkpoint of a run at this moment.
+    ///
+    /// # Panics
+    /// When a profile cannot be made.
+    ///
+    /// # Errors
+    /// When the checkpoint makes no sense.
+    pub fn resumed(
+        &self,
+        checkpoint: Checkpoint,
+        profiles: &[ProfileSettings],
+        options: Options,
+    ) -> Result<Self, ResumeError> {
+        let mut catalog = Catalog::default();
+        // Other numbers for resources than those of the first run.
+        catalog.resource("example.com/numbered-first");
+        let build = |settings| plugins::build(settings, &mut catalog).expect("a valid profile");
+        let profiles = profiles.iter().map(build).collect();
+        let scheduler = Scheduler::resume(catalog, profiles, options, checkpoint)?;
+        Ok(Self { scheduler, now: self.now, pods: self.pods.clone() })
     }
 
     /// Runs one command and tells what it answers.
