@@ -49,6 +49,8 @@ fn play(run: &mut Script, turn: &Turn) -> Vec<String> {
     run.now = run.now + Millis(turn.pause);
     let mut said = if turn.step == "next" { Vec::new() } else { run.command(turn.step) };
     said.extend(run.command("queue"));
+    let sent = run.pods.keys().filter_map(|uid| run.assumed(uid));
+    said.extend(sent.map(|(node, attempt)| format!("{node} {attempt:?}")));
     said
 }
 
@@ -120,6 +122,19 @@ fn a_refusal_of_a_binding_from_before_counts() {
     assert_eq!(other.command("queue"), ["1 backoff"]);
     other.command("after 1s");
     assert_eq!(other.command("step"), ["web -> a"]);
+}
+
+#[test]
+fn a_reason_is_about_the_same_resource_as_before() {
+    let mut run = Script::new(&[default_profile()], options());
+    run.command("node a gpu=1 memory=8Gi");
+    run.command("pod train gpu=2");
+    assert_eq!(run.command("step").len(), 1);
+    let mut other = resumed(&run);
+    other.command("node a gpu=1 memory=9Gi");
+    assert_eq!(other.command("queue"), ["1 parked"]);
+    other.command("node a gpu=2 memory=9Gi");
+    assert_eq!(other.command("queue"), ["1 backoff"]);
 }
 
 #[test]
