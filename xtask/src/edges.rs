@@ -100,6 +100,7 @@ const ALLOWED: &[(&str, &[(&str, &str)])] = &[
             ("rand", "drawing the world"),
             ("rand_chacha", "a stream that is the same for the same seed, for ever"),
             ("serde", "the report for machines"),
+            ("thiserror", "why a journal cannot be replayed"),
         ],
     ),
     (

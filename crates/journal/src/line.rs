@@ -6,7 +6,7 @@
 //! would replay something else.
 
 use engine::Checkpoint;
-use model::{Attempt, Event, PodSpec, Time};
+use model::{Attempt, Catalog, Event, NodeId, PodId, PodSpec, Time};
 use serde::{Deserialize, Serialize};
 
 /// The format that is written. It grows when a reader of before would misunderstand it.
@@ -117,6 +117,19 @@ pub enum Decided {
 }
 
 impl Decided {
+    /// That a pod goes to a node.
+    #[must_use]
+    pub fn bind(catalog: &Catalog, pod: PodId, node: NodeId, attempt: Attempt) -> Self {
+        let uid = catalog.pod(pod).key.uid.clone();
+        Self::Bind { uid, node: catalog.node_name(node).into(), attempt }
+    }
+
+    /// That a pod has to wait, and what its owner is told.
+    #[must_use]
+    pub fn wait(catalog: &Catalog, pod: PodId, message: &str) -> Self {
+        Self::Wait { uid: catalog.pod(pod).key.uid.clone(), message: message.into() }
+    }
+
     /// Whom it is about.
     #[must_use]
     pub fn uid(&self) -> &str {

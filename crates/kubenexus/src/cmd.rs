@@ -2,6 +2,7 @@
 
 pub(crate) mod check_config;
 pub(crate) mod demo;
+pub(crate) mod replay;
 pub(crate) mod scheduler;
 pub(crate) mod simulate;
 pub(crate) mod verdict;

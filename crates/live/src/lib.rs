@@ -27,5 +27,5 @@ mod testing;
 mod watch;
 mod writes;
 
-pub use run::{Options, run};
+pub use run::{JournalOptions, Options, run};
 pub use serve::{Options as ServeOptions, Source as CertificateSource};

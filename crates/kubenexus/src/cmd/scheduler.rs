@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
 use k8s::config::{self, Settings};
-use live::{CertificateSource, Options, ServeOptions};
+use live::{CertificateSource, JournalOptions, Options, ServeOptions};
 use model::Millis;
 
 pub(crate) use flags::SchedulerArgs;
@@ -35,6 +35,11 @@ pub(crate) fn run(args: &SchedulerArgs) -> Result<()> {
         master: args.master.clone(),
         serving: serving(args)?,
         flush: args.pod_max_in_unschedulable_pods_duration.unwrap_or(Millis::seconds(300)),
+        journal: args.journal.clone().map(|folder| JournalOptions {
+            folder,
+            bytes_max: args.journal_max_size,
+            segment_bytes: args.journal_segment_size,
+        }),
         settings,
     })
 }
