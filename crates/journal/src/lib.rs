@@ -23,6 +23,8 @@ mod frame;
 mod line;
 mod reader;
 mod segments;
+#[cfg(test)]
+mod tests;
 mod writer;
 
 pub use line::{Cause, Decided, End, FORMAT, Header};

@@ -106,7 +106,7 @@ impl Segment {
         Self::read(path, bytes)
     }
 
-    fn read(path: &Path, bytes: Vec<u8>) -> Result<Option<Self>, ReadError> {
+    pub(crate) fn read(path: &Path, bytes: Vec<u8>) -> Result<Option<Self>, ReadError> {
         let mut lines = Lines::new(path, bytes);
         let Some(first) = lines.next()? else { return Ok(None) };
         let Line::Header(header) = lines.parse_first(&first)? else {

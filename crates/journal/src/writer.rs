@@ -23,7 +23,7 @@ use crate::line::{Cause, Decided};
 use disk::Disk;
 
 /// Records that may wait for the disk. Beyond it they are lost.
-const WAITING_MAX: usize = 16_384;
+const WAITING_MAX: usize = if cfg!(test) { 512 } else { 16_384 };
 /// After a loss, writing begins again when so few wait.
 const WAITING_FEW: usize = WAITING_MAX / 4;
 
@@ -190,6 +190,12 @@ impl Journal {
         let Shared { bytes, records, gaps, .. } = &*self.shared;
         let [bytes, records, gaps] = [bytes, records, gaps].map(|it| it.load(Ordering::Relaxed));
         Totals { bytes, records, gaps }
+    }
+
+    /// How many records wait to be written.
+    #[cfg(test)]
+    pub(crate) fn waiting(&self) -> usize {
+        self.shared.waiting.load(Ordering::Relaxed)
     }
 
     fn hand_over(&mut self, entry: Entry) {

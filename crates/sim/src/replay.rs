@@ -2,6 +2,8 @@
 //! the journal. With another configuration beside it, tells what would have been decided instead.
 
 mod instead;
+#[cfg(test)]
+mod tests;
 
 use std::path::Path;
 

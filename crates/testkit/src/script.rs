@@ -62,6 +62,8 @@ pub struct Script {
     pub now: Time,
     /// Pods as they were last given, by uid.
     pub pods: BTreeMap<String, PodFacts>,
+    /// Everything that was applied, in order.
+    pub events: Vec<Event>,
 }
 
 impl Script {
@@ -75,7 +77,8 @@ impl Script {
         let build = |settings| plugins::build(settings, &mut catalog).expect("a valid profile");
         let profiles = profiles.iter().map(build).collect();
         let scheduler = Scheduler::new(catalog, profiles, options);
-        Self { scheduler, now: Time::default(), pods: BTreeMap::new() }
+        let (now, pods, events) = (Time::default(), BTreeMap::new(), Vec::new());
+        Self { scheduler, now, pods, events }
     }
 
     /// Another run that goes on from a checkpoint of a run at this moment.
@@ -97,7 +100,8 @@ impl Script {
         let build = |settings| plugins::build(settings, &mut catalog).expect("a valid profile");
         let profiles = profiles.iter().map(build).collect();
         let scheduler = Scheduler::resume(catalog, profiles, options, checkpoint)?;
-        Ok(Self { scheduler, now: self.now, pods: self.pods.clone() })
+        let (now, pods, events) = (self.now, self.pods.clone(), Vec::new());
+        Ok(Self { scheduler, now, pods, events })
     }
 
     /// Runs one command and tells what it answers.
@@ -155,6 +159,7 @@ impl Script {
 
     /// Takes in an event now.
     pub fn apply(&mut self, event: &Event) {
+        self.events.push(event.clone());
         self.scheduler.apply(event, self.now);
     }
 
