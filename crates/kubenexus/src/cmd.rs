@@ -5,4 +5,5 @@ pub(crate) mod demo;
 pub(crate) mod replay;
 pub(crate) mod scheduler;
 pub(crate) mod simulate;
+pub(crate) mod snapshot;
 pub(crate) mod verdict;

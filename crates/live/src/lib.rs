@@ -22,6 +22,7 @@ mod metrics;
 mod order;
 mod run;
 mod serve;
+mod snapshot;
 #[cfg(test)]
 mod testing;
 mod watch;
@@ -29,3 +30,4 @@ mod writes;
 
 pub use run::{JournalOptions, Options, run};
 pub use serve::{Options as ServeOptions, Source as CertificateSource};
+pub use snapshot::{SnapshotProgress, snapshot};
