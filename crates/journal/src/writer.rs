@@ -135,6 +135,7 @@ impl Journal {
             return Err(OpenError::Bounds { bytes_max, segment });
         }
         let lock = lock(&options)?;
+        let folder = options.folder.clone();
         let shared = Arc::new(Shared::default());
         let disk = Disk::new(options, shared.clone())?;
         let (entries, waiting) = sync_channel(WAITING_MAX);
@@ -145,8 +146,8 @@ impl Journal {
             let _alive: std::sync::mpsc::Sender<()> = alive;
             disk.run(&waiting);
         });
-        let failed =
-            |source| OpenError::Io { what: "starting a thread for", path: "".into(), source };
+        let what = "starting a thread for";
+        let failed = |source| OpenError::Io { what, path: folder, source };
         spawned.map_err(failed)?;
         let closer = Closer { entries: entries.clone(), ended, _lock: lock };
         Ok((Self { entries, shared, has_gap: false, is_begun: false }, closer))

@@ -276,3 +276,52 @@ impl Open {
         Ok(packed.len() as u64)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use model::Event;
+
+    use super::*;
+    use crate::{Segment, Tail, list};
+
+    #[test]
+    fn after_a_fault_of_the_disk_the_journal_goes_on_with_a_gap() {
+        let folder = std::env::temp_dir().join(format!("journal-{}-fault", std::process::id()));
+        let options = Options {
+            folder: folder.clone(),
+            bytes_max: 1 << 30,
+            segment_bytes: 1 << 20,
+            version: "test".into(),
+            started_unix_ms: 0,
+            engine: engine::Options::default(),
+            config: serde_json::Value::Null,
+        };
+        fs::create_dir_all(&folder).unwrap();
+        let shared = Arc::new(Shared::default());
+        let mut disk = Disk::new(options, shared.clone()).unwrap();
+        let begin = |cause| Entry::Begin(Time(1), cause, Box::default());
+        let gone = |name: &str| Entry::Applied(Time(2), Event::NodeDeleted(name.into()));
+        let wants = || shared.wants_checkpoint.swap(false, Ordering::Relaxed);
+        fs::remove_dir(&folder).unwrap();
+        disk.take(begin(Cause::Start));
+        disk.take(gone("lost"));
+        disk.attend();
+        assert_eq!((shared.gaps.load(Ordering::Relaxed), wants()), (1, false));
+        // The pause is over, and the disk is there again.
+        disk.try_again = Some(Instant::now());
+        disk.attend();
+        assert!(wants(), "a checkpoint is asked for");
+        fs::create_dir(&folder).unwrap();
+        disk.take(begin(Cause::Rotation));
+        disk.take(gone("kept"));
+        disk.end(End::Closed);
+        let files = list(&folder).unwrap();
+        assert_eq!(files.len(), 1);
+        let mut segment = Segment::open(&files[0].path).unwrap().unwrap();
+        assert_eq!(segment.header.cause, Cause::Gap);
+        assert!(segment.next_record().unwrap().is_some());
+        assert_eq!(segment.next_record().unwrap(), None);
+        assert_eq!(segment.tail(), Some(Tail::Ended(End::Closed)));
+        fs::remove_dir_all(&folder).unwrap();
+    }
+}

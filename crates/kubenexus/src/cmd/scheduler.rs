@@ -186,6 +186,17 @@ mod tests {
     }
 
     #[test]
+    fn sizes_of_the_journal_are_quantities() {
+        let args =
+            Cli::try_parse_from(["k", "--journal=a", "--journal-max-size=2Gi"]).unwrap().args;
+        assert_eq!((args.journal_max_size, args.journal_segment_size), (2 << 30, 64 << 20));
+        for size in ["0", "-1", "many"] {
+            let flag = format!("--journal-segment-size={size}");
+            assert!(Cli::try_parse_from(["k", &flag]).is_err(), "{size}");
+        }
+    }
+
+    #[test]
     fn half_a_certificate_is_refused() {
         let args = Cli::try_parse_from(["k", "--tls-cert-file=a"]).unwrap().args;
         let error = serving(&args).unwrap_err().to_string();

@@ -11,6 +11,8 @@ use indicatif::ProgressBar;
 use k8s::anonymise::Anonymiser;
 use live::SnapshotProgress;
 
+const HEAD: &str = r#"{"apiVersion":"v1","kind":"List","items":["#;
+
 /// What to write, and where.
 #[derive(clap::Args)]
 pub(crate) struct SnapshotArgs {
@@ -76,22 +78,23 @@ fn write(args: &SnapshotArgs, out: &mut impl Write) -> Result<SnapshotProgress> 
         true => ProgressBar::new_spinner(),
         false => ProgressBar::hidden(),
     };
-    let mut separator = "";
-    out.write_all(b"{\"apiVersion\":\"v1\",\"kind\":\"List\",\"items\":[")?;
-    let taken =
-        live::snapshot(kubeconfig.as_deref(), args.master.as_deref(), |object, progress| {
-            let object = match &anonymiser {
-                Some(anonymiser) => anonymiser.object(object),
-                None => object,
-            };
-            write!(out, "{separator}\n{object}").context("writing the snapshot")?;
-            separator = ",";
-            spinner.set_message(format!("{} nodes, {} pods", progress.nodes, progress.pods));
-            spinner.tick();
-            Ok(())
-        });
+    // The list begins with its first object: nothing is written if there is no answer.
+    let mut before = HEAD;
+    let take = |object, progress: SnapshotProgress| {
+        let object = match &anonymiser {
+            Some(anonymiser) => anonymiser.object(object),
+            None => object,
+        };
+        write!(out, "{before}\n{object}").context("writing the snapshot")?;
+        before = ",";
+        spinner.set_message(format!("{} nodes, {} pods", progress.nodes, progress.pods));
+        spinner.tick();
+        Ok(())
+    };
+    let taken = live::snapshot(kubeconfig.as_deref(), args.master.as_deref(), take);
     spinner.finish_and_clear();
     let progress = taken?;
-    out.write_all(b"\n]}\n").and_then(|()| out.flush()).context("writing the snapshot")?;
+    let head = if before == HEAD { HEAD } else { "" };
+    writeln!(out, "{head}\n]}}").and_then(|()| out.flush()).context("writing the snapshot")?;
     Ok(progress)
 }

@@ -4,5 +4,6 @@ mod check_config;
 mod demo;
 mod fuzz;
 mod help;
+mod replay;
 mod runner;
 mod verdict;
