@@ -143,8 +143,17 @@ pub fn replay(
 struct Run<'a> {
     result: Replayed,
     other: Option<Other<'a>>,
-    /// Start of the run and end of the segment before.
-    last: Option<(u64, Option<Tail>)>,
+    last: Option<Last>,
+}
+
+/// The segment before.
+#[derive(PartialEq, Eq)]
+struct Last {
+    /// When its scheduler started.
+    started: u64,
+    number: u64,
+    /// Whether another goes on where it ends.
+    is_rotated: bool,
 }
 
 impl Run<'_> {
@@ -169,8 +178,15 @@ impl Run<'_> {
             self.result.notes.push(format!("{name}: begins after a gap"));
         }
         let started = header.started_unix_ms;
-        let follows = self.last == Some((started, Some(Tail::Ended(End::Rotated))))
-            && header.cause == Cause::Rotation;
+        let was_rotated = self.last.as_ref().is_some_and(|last| last.is_rotated);
+        let follows = was_rotated
+            && header.cause == Cause::Rotation
+            && self.last
+                == Some(Last { started, number: file.number.wrapping_sub(1), is_rotated: true });
+        if was_rotated && !follows {
+            let note = format!("{name}: what followed the segment before it is not there");
+            self.result.notes.push(note);
+        }
         if let Some(other) = self.other.as_mut().filter(|other| !other.is_running() || !follows) {
             other.resume(&name, &header, checkpoint.clone())?;
         }
@@ -188,7 +204,8 @@ impl Run<'_> {
                 progress(segment.progress(), self.result.records);
             }
         }
-        self.last = Some((started, segment.tail()));
+        let is_rotated = segment.tail() == Some(Tail::Ended(End::Rotated));
+        self.last = Some(Last { started, number: file.number, is_rotated });
         match segment.tail() {
             Some(Tail::Ended(End::Rotated | End::Closed)) | None => {}
             Some(Tail::Ended(End::Gap)) => {

@@ -131,6 +131,7 @@ impl Disk {
             let is_due = !open.block.is_empty() && open.since.elapsed() >= FLUSH;
             if is_due || open.block.len() >= BLOCK {
                 self.flush();
+                self.ask_for_the_next();
             }
         }
         let is_over = |time: &Instant| *time <= Instant::now();
@@ -140,18 +141,23 @@ impl Disk {
         }
     }
 
-    /// Writes the block, and asks for a checkpoint if the segment is large enough.
+    /// Asks for a checkpoint if the segment is large enough. One that is mostly a checkpoint would
+    /// not be worth beginning another.
+    fn ask_for_the_next(&self) {
+        let Some(open) = &self.open else { return };
+        let own = open.bytes - open.checkpoint_bytes;
+        if open.bytes >= self.options.segment_bytes && own >= open.checkpoint_bytes {
+            self.shared.wants_checkpoint.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Writes the block.
     fn flush(&mut self) {
         let Some(open) = &mut self.open else { return };
         match open.flush() {
             Ok(bytes) => {
                 self.shared.bytes.fetch_add(bytes, Ordering::Relaxed);
                 self.shared.records.fetch_add(std::mem::take(&mut open.records), Ordering::Relaxed);
-                let own = open.bytes - open.checkpoint_bytes;
-                // A segment that is mostly a checkpoint would not be worth beginning another.
-                if open.bytes >= self.options.segment_bytes && own >= open.checkpoint_bytes {
-                    self.shared.wants_checkpoint.store(true, Ordering::Relaxed);
-                }
             }
             Err(error) => self.fail(&error),
         }
@@ -224,7 +230,6 @@ impl Disk {
             self.flush();
         }
         if let Some(open) = self.open.take() {
-            let _ = open.file.sync_data();
             let Open { number, path, bytes, .. } = open;
             self.complete.push(SegmentFile { number, path, bytes });
         }

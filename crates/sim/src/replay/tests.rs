@@ -148,6 +148,12 @@ fn every_segment_can_be_replayed_alone() {
     let all = recorded.replay(None);
     assert!(all.segments > 10 && all.difference.is_none(), "{all:?}");
     let files = journal::list(&recorded.folder).unwrap();
+    assert_eq!(all.notes, Vec::<String>::new());
+    fs::rename(&files[3].path, recorded.folder.join("aside")).unwrap();
+    let notes = recorded.replay(None).notes;
+    assert_eq!(notes.len(), 1, "{notes:?}");
+    assert!(notes[0].ends_with("what followed the segment before it is not there"), "{notes:?}");
+    fs::rename(recorded.folder.join("aside"), &files[3].path).unwrap();
     for file in &files[..files.len() - 1] {
         fs::remove_file(&file.path).unwrap();
     }

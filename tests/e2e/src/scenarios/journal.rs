@@ -28,7 +28,9 @@ pub(crate) fn journal(world: &mut World) -> Run<'_> {
         ensure!(replayed.status.code() == Some(0), "{}", text(&replayed));
         let said = text(&replayed);
         ensure!(said.contains("all decisions are the same"), "{said}");
-        ensure!(said.contains("not ended"), "nothing is said of the kill: {said}");
+        // Killed in the middle of a segment, or between two.
+        let is_told = said.contains(": not ended; ") || said.contains(" is not there");
+        ensure!(is_told, "nothing is said of the kill: {said}");
         check_counts(&said, 140)?;
 
         let other = world.plane.folder().join("packing.yaml");
@@ -105,7 +107,7 @@ fn check_counts(said: &str, binds_max: usize) -> Result<()> {
         .filter_map(|word| word.parse().ok())
         .collect();
     let [binds, waits] = counts[..] else { bail!("no counts in {line:?}") };
-    ensure!(binds >= 80 && binds <= binds_max && waits >= 20, "{binds} bindings, {waits} waits");
+    ensure!(binds >= 80 && binds <= binds_max && waits >= 10, "{binds} bindings, {waits} waits");
     Ok(())
 }
 
@@ -212,10 +214,13 @@ async fn taken(world: &World, name: &str, more: &[&str]) -> Result<Value> {
     let mut list: Value = serde_json::from_str(&fs::read_to_string(&path)?)?;
     ensure!(list["kind"] == "List", "{list}");
     let items = list["items"].take();
-    let of =
-        |kind: &str| items.as_array().into_iter().flatten().filter(move |it| it["kind"] == kind);
-    let bound = of("Pod").filter(|pod| pod["spec"]["nodeName"].is_string()).count();
-    let counts = (of("Node").count(), of("Pod").count(), bound);
+    let of = |kind: &str| -> Vec<&Value> {
+        let items = items.as_array().into_iter().flatten();
+        items.filter(|it| it["kind"] == kind).collect()
+    };
+    let pods = of("Pod");
+    let bound = pods.iter().filter(|pod| pod["spec"]["nodeName"].is_string()).count();
+    let counts = (of("Node").len(), pods.len(), bound);
     ensure!(counts == (3, 6, 5), "nodes, pods and bound pods are {counts:?}");
     Ok(items)
 }
