@@ -7,7 +7,7 @@
 mod resume;
 mod take;
 
-use model::{Attempt, Diagnosis, NodeFacts, PodFacts, PodSpec, Time};
+use model::{Attempt, Diagnosis, NodeFacts, PodKey, PodSpec, Time};
 use serde::{Deserialize, Serialize};
 
 pub use resume::ResumeError;
@@ -45,16 +45,28 @@ pub struct NodePlace {
     pub facts: Option<NodeFacts>,
 }
 
-/// A pod.
+/// A pod. Not its facts, which have room for a spec that is shared here.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PodEntry {
+    /// Which pod.
+    pub key: PodKey,
     /// Which of the specs is its own.
     pub spec: usize,
-    /// Its facts without the spec.
-    pub facts: PodFacts,
-    /// Where it was sent, if that is not confirmed yet.
-    pub assumed: Option<(String, Attempt)>,
+    /// Higher goes first.
+    pub priority: i32,
+    /// Gates that keep it from being looked at.
+    pub gates: Box<[Box<str>]>,
+    /// Whether less important pods may be evicted so that it finds room.
+    pub is_preempting: bool,
+    /// The node that is proposed for it.
+    pub nominated: Option<Box<str>>,
+    /// Whether it is being deleted.
+    pub is_terminating: bool,
+    /// The node it is on, or was sent to.
+    pub node: Option<Box<str>>,
+    /// The attempt that sent it there, if that is not confirmed yet.
+    pub attempt: Option<Attempt>,
 }
 
 /// A unit.

@@ -29,16 +29,16 @@ enum Command {
     Simulate(Box<cmd::simulate::SimulateArgs>),
     /// Run a journal of the scheduler again
     ///
-    /// Reads what `kubenexus scheduler --journal FOLDER` wrote, and decides anew. The decisions must
-    /// be the same: the first that is not is shown. With --config, shows what another configuration
-    /// would have decided instead. Ends with 0 if all is the same, 2 if not, 1 if the journal cannot
-    /// be read.
+    /// Reads what `kubenexus scheduler --journal FOLDER` wrote, and decides anew. The decisions
+    /// must be the same: the first that is not is shown. With --config, shows what another
+    /// configuration would have decided instead. Ends with 0 if all is the same, 2 if not, 1 if
+    /// the journal cannot be read.
     Replay(cmd::replay::ReplayArgs),
     /// Write what the scheduler sees in a live cluster into one file
     ///
-    /// Lists nodes and pods, keeps what scheduling reads, and writes a Kubernetes List as JSON, which
-    /// `kubenexus simulate` takes as its starting point. Pods that have run to their end are left
-    /// out. The rights of the scheduler suffice.
+    /// Lists nodes and pods, keeps what scheduling reads, and writes a Kubernetes List as JSON,
+    /// which `kubenexus simulate` takes as its starting point. Pods that have run to their end are
+    /// left out. The rights of the scheduler suffice.
     Snapshot(cmd::snapshot::SnapshotArgs),
     /// Say what the scheduler thinks of a pod on every node
     ///

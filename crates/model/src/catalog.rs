@@ -145,14 +145,6 @@ impl Catalog {
         self.pods.get(pod)
     }
 
-    /// The facts of a pod without its spec, which is that of its class, and without the node of a
-    /// pod that is not known to be on it.
-    #[must_use]
-    pub fn pod_facts(&self, pod: PodId) -> PodFacts {
-        let name = |node: NodeId| self.node_name(node).into();
-        self.pods.get(pod).facts(name)
-    }
-
     /// How many pods are known.
     #[must_use]
     pub fn pod_count(&self) -> usize {

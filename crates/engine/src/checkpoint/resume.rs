@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use framework::Profile;
-use model::{Attempt, Catalog, ClassId, Diagnosis, PodId, PodSpec, PodState, ResourceId, Txn};
+use model::{
+    Attempt, Catalog, ClassId, Diagnosis, PodFacts, PodId, PodSpec, PodState, ResourceId, Txn,
+};
 
 use super::{Checkpoint, NodePlace, PodEntry, UnitEntry, UnitPlace};
 use crate::queue::{Place, Unit};
@@ -89,26 +91,43 @@ impl Scheduler {
         entry: PodEntry,
         specs: &[PodSpec],
     ) -> Result<Option<PodId>, ResumeError> {
-        let PodEntry { spec, mut facts, assumed } = entry;
-        let uid = &facts.key.uid;
+        let PodEntry {
+            key,
+            spec,
+            priority,
+            gates,
+            is_preempting,
+            nominated,
+            is_terminating,
+            node,
+            attempt,
+        } = entry;
+        let uid = &key.uid;
         let Some(spec) = specs.get(spec) else {
             return fault(format!("pod {uid} has a spec that is not listed"));
         };
         if self.catalog.find_pod(uid).is_some() {
             return fault(format!("pod {uid} is there twice"));
         }
-        if facts.is_finished || (facts.node.is_some() && assumed.is_some()) {
-            return fault(format!("pod {uid} is in two states"));
+        if node.is_none() && attempt.is_some() {
+            return fault(format!("pod {uid} was sent nowhere"));
         }
-        if facts.node.is_none() && assumed.is_none() && !self.schedules(&spec.scheduler) {
+        if node.is_none() && !self.schedules(&spec.scheduler) {
             return Ok(None);
         }
-        facts.spec = spec.clone();
-        let pod = self.catalog.add_pod(&facts);
-        match (facts.node, assumed) {
-            (Some(name), _) => self.settle(pod, &name, None),
-            (None, Some((name, attempt))) => self.settle(pod, &name, Some(attempt)),
-            (None, None) => {}
+        let pod = self.catalog.add_pod(&PodFacts {
+            key,
+            spec: spec.clone(),
+            priority,
+            gates,
+            is_preempting,
+            node: None,
+            nominated: nominated.map(Into::into),
+            is_finished: false,
+            is_terminating,
+        });
+        if let Some(name) = node {
+            self.settle(pod, &name, attempt);
         }
         Ok(Some(pod))
     }

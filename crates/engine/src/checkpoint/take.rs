@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use model::{ClassId, Map, NodeId, PodId, PodState};
+use model::{Catalog, ClassId, Map, NodeId, Pod, PodId, PodState};
 
 use super::{Checkpoint, NodePlace, PodEntry, UnitEntry, UnitPlace};
 use crate::Scheduler;
@@ -27,18 +27,15 @@ impl Scheduler {
         }
         let mut specs: Map<ClassId, usize> = Map::default();
         let mut pods: Map<PodId, usize> = Map::default();
+        checkpoint.pods.reserve_exact(catalog.pod_count());
         for id in catalog.pods() {
             let pod = catalog.pod(id);
             let spec = *specs.entry(pod.class).or_insert_with(|| {
                 checkpoint.specs.push(catalog.class(pod.class).spec.clone());
                 checkpoint.specs.len() - 1
             });
-            let assumed = match pod.state {
-                PodState::Assumed(node, attempt) => Some((catalog.node_name(node).into(), attempt)),
-                PodState::Waiting | PodState::Bound(_) => None,
-            };
             pods.insert(id, checkpoint.pods.len());
-            checkpoint.pods.push(PodEntry { spec, facts: catalog.pod_facts(id), assumed });
+            checkpoint.pods.push(pod_entry(pod, spec, catalog));
         }
         let mut diagnoses = BTreeMap::new();
         for unit in self.queue.units() {
@@ -59,6 +56,26 @@ impl Scheduler {
             checkpoint.units.push(entry(unit, &pods, place));
         }
         checkpoint
+    }
+}
+
+fn pod_entry(pod: &Pod, spec: usize, catalog: &Catalog) -> PodEntry {
+    let Pod { key, class: _, priority, gates, is_preempting, nominated, is_terminating, state } =
+        pod;
+    let attempt = match state {
+        PodState::Assumed(_, attempt) => Some(*attempt),
+        PodState::Waiting | PodState::Bound(_) => None,
+    };
+    PodEntry {
+        key: key.clone(),
+        spec,
+        priority: *priority,
+        gates: gates.clone(),
+        is_preempting: *is_preempting,
+        nominated: nominated.clone(),
+        is_terminating: *is_terminating,
+        node: state.node().map(|node| catalog.node_name(node).into()),
+        attempt,
     }
 }
 

@@ -18,8 +18,8 @@ fn options() -> Options {
 fn written(run: &Script) -> Checkpoint {
     let (expected, mut read) = (run.scheduler.checkpoint(), Checkpoint::default());
     for part in expected.clone().parts(7) {
-        let text = serde_json::to_string(&part).unwrap();
-        read.extend(serde_json::from_str(&text).unwrap());
+        let text = serde_json::to_string(&part).expect("plain data");
+        read.extend(serde_json::from_str(&text).expect("what was written"));
     }
     assert_eq!(read, expected);
     read
@@ -63,7 +63,8 @@ fn check(profile: usize, nodes: &[u64], turns: &[Turn], cuts: &[usize]) {
     let mut others: Vec<Script> = Vec::new();
     for (at, turn) in turns.iter().enumerate() {
         if cuts.contains(&at) {
-            others.push(first.resumed(written(&first), &profiles, options()).unwrap());
+            let resumed = first.resumed(written(&first), &profiles, options());
+            others.push(resumed.expect("a checkpoint that makes sense"));
         }
         let expected = play(&mut first, turn);
         for other in &mut others {
@@ -89,7 +90,8 @@ proptest! {
 
 /// Ends a story where it is, and goes on with another scheduler.
 fn resumed(run: &Script) -> Script {
-    run.resumed(written(run), &[default_profile()], options()).unwrap()
+    let resumed = run.resumed(written(run), &[default_profile()], options());
+    resumed.expect("a checkpoint that makes sense")
 }
 
 #[test]
@@ -163,12 +165,13 @@ fn a_checkpoint_that_contradicts_itself_is_refused() {
     run.command("pod web cpu=64");
     run.command("pod db cpu=1 on=a");
     run.command("step");
-    let table: [(&str, fn(&mut Checkpoint)); 9] = [
+    type Spoil = fn(&mut Checkpoint);
+    let table: [(&str, Spoil); 9] = [
         ("has two places", |it| it.nodes.push(it.nodes[0].clone())),
-        ("holds", |it| it.nodes[0].as_mut().unwrap().name = "b".into()),
+        ("holds", |it| it.nodes[0].as_mut().expect("a node").name = "b".into()),
         ("spec that is not listed", |it| it.pods[0].spec = 9),
         ("is there twice", |it| it.pods.push(it.pods[0].clone())),
-        ("in two states", |it| it.pods[1].assumed = Some(("a".into(), it.attempt))),
+        ("was sent nowhere", |it| it.pods[0].attempt = Some(it.attempt)),
         ("pod that is not listed", |it| it.units[0].pods = vec![9]),
         ("in two units", |it| it.units.push(it.units[0].clone())),
         ("where its pods cannot be", |it| it.units[0].pods = vec![1]),

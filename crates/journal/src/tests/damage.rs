@@ -4,8 +4,11 @@ use super::*;
 use crate::frame::pack;
 use crate::line::End;
 
-/// What reading comes to: records and tail, nothing if it was cut before them, or an error.
-fn outcome(bytes: &[u8]) -> Result<Option<(Vec<Record>, Option<Tail>)>, String> {
+/// Records and tail; nothing if the segment was cut before them.
+type Found = Option<(Vec<Record>, Option<Tail>)>;
+
+/// What reading comes to.
+fn outcome(bytes: &[u8]) -> Result<Found, String> {
     let text = |error: crate::ReadError| error.to_string();
     let segment = Segment::read(Path::new("segment"), bytes.into());
     let Some(mut segment) = segment.map_err(text)? else { return Ok(None) };

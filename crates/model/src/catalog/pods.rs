@@ -17,7 +17,6 @@ use crate::decision::Attempt;
 use crate::event::{PodFacts, PodKey};
 use crate::ids::{ClassId, NodeId, PodId};
 use crate::map::{Table, hash_of};
-use crate::spec::PodSpec;
 
 /// Where a pod is on its way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,37 +59,6 @@ pub struct Pod {
     pub is_terminating: bool,
     /// Where it is on its way.
     pub state: PodState,
-}
-
-impl Pod {
-    /// The facts this was made of, without the spec.
-    pub(super) fn facts(&self, node_name: impl FnOnce(NodeId) -> String) -> PodFacts {
-        let Self {
-            key,
-            class: _,
-            priority,
-            gates,
-            is_preempting,
-            nominated,
-            is_terminating,
-            state,
-        } = self;
-        let node = match state {
-            PodState::Bound(node) => Some(node_name(*node)),
-            PodState::Waiting | PodState::Assumed(..) => None,
-        };
-        PodFacts {
-            key: key.clone(),
-            spec: PodSpec::default(),
-            priority: *priority,
-            gates: gates.clone(),
-            is_preempting: *is_preempting,
-            node,
-            nominated: nominated.as_deref().map(Into::into),
-            is_finished: false,
-            is_terminating: *is_terminating,
-        }
-    }
 }
 
 /// All pods that are not finished.

@@ -22,7 +22,7 @@ use crate::world::{Start, World};
 /// refused, segments that are full, a scheduler that is killed, and one that ends.
 pub(crate) fn journal(world: &mut World) -> Run<'_> {
     Box::pin(async move {
-        let folder = world.plane.folder().join("journal");
+        let folder = world.plane.folder().join(format!("{}-folder", world.namespace));
         record(world, &folder).await?;
         let replayed = replay(world, &folder, &[]).await?;
         ensure!(replayed.status.code() == Some(0), "{}", text(&replayed));
@@ -39,7 +39,7 @@ pub(crate) fn journal(world: &mut World) -> Run<'_> {
         ensure!(said.status.code() == Some(2), "{}", text(&said));
         ensure!(text(&said).contains("instead of node-"), "{}", text(&said));
 
-        let tampered = world.plane.folder().join("journal-tampered");
+        let tampered = folder.with_extension("tampered");
         let (uid, node) = tamper(&folder, &tampered)?;
         let said = replay(world, &tampered, &[]).await?;
         ensure!(said.status.code() == Some(2), "{}", text(&said));
