@@ -146,7 +146,7 @@ impl<H: Fn(&str) -> u64> Anonymiser<H> {
         let is_within = |known: &&str| {
             domain.strip_suffix(*known).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
         };
-        if !WELL_KNOWN.iter().any(|known| is_within(known)) {
+        if !WELL_KNOWN.iter().any(is_within) {
             return self.word(key);
         }
         if domain == "node-role.kubernetes.io" && !ROLES.contains(&name) {

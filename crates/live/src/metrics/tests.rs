@@ -35,7 +35,7 @@ const KUBE: [(&str, &str, &str, &str); 16] = [
 ];
 
 /// The same of those that kube-scheduler does not have.
-const OURS: [(&str, &str, &str, &str); 14] = [
+const OURS: [(&str, &str, &str, &str); 17] = [
     ("kubenexus_build_info", "gauge", "version", ""),
     ("kubenexus_binds_in_flight", "gauge", "", ""),
     ("kubenexus_bind_outcomes_total", "counter", "outcome", ""),

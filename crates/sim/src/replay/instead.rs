@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use engine::{Backoff, Checkpoint, Options, Scheduler};
 use journal::{Decided, Header};
 use k8s::config::Settings;
-use model::{Catalog, Event, PodFacts, PodState, Time};
+use model::{Attempt, Catalog, Event, PodFacts, PodState, Present, Time};
 
 use super::{ReplayError, parts, step};
 
@@ -50,6 +50,8 @@ pub(super) struct Other<'a> {
     started: u64,
     /// The last time at which anything happened.
     last: Time,
+    /// Where the journal's scheduler sent pods that are there, by uid.
+    sent: BTreeMap<Box<str>, (Box<str>, Attempt)>,
     /// Pods that the journal's scheduler or this one bound, by uid.
     pods: BTreeMap<Box<str>, Placements>,
 }
@@ -57,7 +59,8 @@ pub(super) struct Other<'a> {
 impl<'a> Other<'a> {
     pub(super) fn new(settings: &'a Settings) -> Self {
         let last = Time::default();
-        Self { settings, scheduler: None, started: 0, last, pods: BTreeMap::new() }
+        let (sent, pods) = (BTreeMap::new(), BTreeMap::new());
+        Self { settings, scheduler: None, started: 0, last, sent, pods }
     }
 
     pub(super) fn is_running(&self) -> bool {
@@ -72,6 +75,10 @@ impl<'a> Other<'a> {
         checkpoint: Checkpoint,
     ) -> Result<(), ReplayError> {
         let (catalog, profiles) = parts(segment, self.settings)?;
+        let on_their_way = checkpoint.pods.iter().filter(|pod| pod.attempt.is_some());
+        let sent = on_their_way
+            .filter_map(|pod| Some((pod.key.uid.clone(), (pod.node.clone()?, pod.attempt?))));
+        self.sent = sent.collect();
         let backoff = Backoff {
             initial: self.settings.initial_backoff,
             max: self.settings.max_backoff,
@@ -111,24 +118,36 @@ impl<'a> Other<'a> {
         let catalog = scheduler.catalog();
         match &mut event {
             Event::PodApplied(facts) => {
-                if let Some(pod) = self.pods.get_mut(&facts.key.uid) {
-                    pod.pod = format!("{}/{}", facts.key.namespace, facts.key.name);
-                    redirect(facts, pod, catalog);
+                let sent = self.sent.get(&facts.key.uid).map(|(node, _)| &**node);
+                let is_ours = facts.node.is_none() || facts.node.as_deref() == sent;
+                if facts.is_finished || !is_ours {
+                    // From here on it is where others put it.
+                    self.sent.remove(&facts.key.uid);
+                } else if facts.node.is_some() {
+                    redirect(facts, catalog);
                 }
             }
             Event::BindRefused { uid, attempt } => {
-                if let Some(pod) = self.pods.get_mut(uid.as_str()) {
-                    pod.then = None;
-                    if let Some(PodState::Assumed(_, own)) = state(catalog, uid) {
-                        *attempt = own;
-                        pod.now = None;
-                    }
+                // An answer to an older attempt was ignored.
+                if self.sent.get(uid.as_str()).is_none_or(|(_, last)| last != attempt) {
+                    return;
                 }
+                self.sent.remove(uid.as_str());
+                let pod = self.pods.get_mut(uid.as_str());
+                let own = match state(catalog, uid) {
+                    Some(PodState::Assumed(_, own)) => Some(own),
+                    Some(PodState::Waiting | PodState::Bound(_)) | None => None,
+                };
+                if let Some(pod) = pod {
+                    pod.then = None;
+                    pod.now = pod.now.take().filter(|_| own.is_none());
+                }
+                let Some(own) = own else { return };
+                *attempt = own;
             }
-            Event::NodeApplied(_)
-            | Event::NodeDeleted(_)
-            | Event::PodDeleted(_)
-            | Event::Reset(_) => {}
+            Event::PodDeleted(uid) => _ = self.sent.remove(uid.as_str()),
+            Event::Reset(Present::Pods(uids)) => self.sent.retain(|uid, _| uids.contains(uid)),
+            Event::Reset(Present::Nodes(_)) | Event::NodeApplied(_) | Event::NodeDeleted(_) => {}
         }
         scheduler.apply(&event, at);
     }
@@ -137,9 +156,10 @@ impl<'a> Other<'a> {
     pub(super) fn step(&mut self, at: Time, then: &[Decided], names: &Catalog) {
         let unix_ms = self.started.saturating_add(at.0);
         for decided in then {
-            if let Decided::Bind { uid, node, .. } = decided {
+            if let Decided::Bind { uid, node, attempt } = decided {
                 let pod = self.pods.entry(uid.clone()).or_insert_with(|| unnamed(uid, names));
                 pod.then = Some((unix_ms, node.clone()));
+                self.sent.insert(uid.clone(), (node.clone(), *attempt));
             }
         }
         let Some(scheduler) = &mut self.scheduler else { return };
@@ -186,11 +206,7 @@ impl<'a> Other<'a> {
 
 /// Where a pod is that the journal's scheduler bound: here it is where we put it, or nowhere yet.
 /// Where nobody decided about it here, it is where it was.
-fn redirect(facts: &mut PodFacts, pod: &Placements, catalog: &Catalog) {
-    let Some((_, bound)) = &pod.then else { return };
-    if facts.node.as_deref() != Some(bound) {
-        return;
-    }
+fn redirect(facts: &mut PodFacts, catalog: &Catalog) {
     match state(catalog, &facts.key.uid) {
         None => {}
         Some(PodState::Waiting) => facts.node = None,
