@@ -1,11 +1,14 @@
 //! The scheduling-relevant part of a pod, as it arrives. Pods with equal specs share a class.
 
+use serde::{Deserialize, Serialize};
+
 use crate::amounts::Requests;
 use crate::need::{Features, Need};
 use crate::taint::Toleration;
 
 /// Everything about a pod that decides where it may go. Nothing here names a single pod.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct PodSpec {
     /// The scheduler profile it asks for.
     pub scheduler: String,
@@ -35,8 +38,16 @@ pub struct PodSpec {
     pub repels: Option<Repels>,
 }
 
+impl PodSpec {
+    /// Whether it says nothing at all.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
 /// Whom a pod's required anti-affinity can keep away.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Repels {
     /// Pods of its own namespace.
     OwnNamespace,
@@ -45,7 +56,8 @@ pub enum Repels {
 }
 
 /// A term of a node selector: all of its requirements must hold.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct NodeTerm {
     /// About labels.
     pub expressions: Vec<RequirementSpec<LabelOperator>>,
@@ -54,7 +66,8 @@ pub struct NodeTerm {
 }
 
 /// A term with the weight it adds to a node that matches.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Preference {
     /// 1 to 100; a term of weight 0 says nothing.
     pub weight: i32,
@@ -63,7 +76,8 @@ pub struct Preference {
 }
 
 /// One requirement on a label or a field.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct RequirementSpec<O> {
     /// The label or field.
     pub key: String,
@@ -74,7 +88,7 @@ pub struct RequirementSpec<O> {
 }
 
 /// Comparisons of labels.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum LabelOperator {
     /// Has the label, with one of the values.
     In,
@@ -105,7 +119,7 @@ impl LabelOperator {
 }
 
 /// Comparisons of fields.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum FieldOperator {
     /// Is the value.
     In,
@@ -121,7 +135,7 @@ impl FieldOperator {
 }
 
 /// Protocols a host port can be taken for.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Protocol {
     /// The default.
     Tcp,
@@ -134,7 +148,8 @@ pub enum Protocol {
 }
 
 /// A port of the host. `S` is a string in facts, a symbol in the catalog.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct HostPort<S> {
     /// The address it is taken on; none means all addresses.
     pub address: Option<S>,
