@@ -6,6 +6,7 @@
 
 mod apply;
 mod board;
+mod checkpoint;
 mod cycle;
 mod explain;
 mod peaks;
@@ -14,17 +15,20 @@ mod rescue;
 mod screen;
 mod tally;
 
+pub use checkpoint::{Checkpoint, NodePlace, PodEntry, ResumeError, UnitEntry, UnitPlace};
 pub use explain::{Judgement, NodeJudgement};
 pub use queue::{Backoff, Place, QueueCounts};
 
 use framework::Profile;
 use model::{Attempt, Catalog, ClassId, Decision, PodId, Time, Usage};
+use serde::{Deserialize, Serialize};
 
 use board::Boards;
 use queue::Queue;
 
 /// Choices that hold for all profiles.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct Options {
     /// How long units wait after failures.
     pub backoff: Backoff,

@@ -118,15 +118,16 @@ impl Peaks {
     /// The place of the best total, if any node fits. Of several that are equally good, a hash of
     /// `seed` and the place decides: first between blocks, then inside the block.
     // Hot: once per pod.
-    pub(crate) fn best(&self, mut seed: u64) -> Option<usize> {
+    pub(crate) fn best(&self, seed: u64) -> Option<usize> {
         let best = best_of(&self.levels.last()?.first()?.0);
         if best == UNFIT {
             return None;
         }
         let mut at = 0;
-        for level in self.levels.iter().rev() {
-            seed = mix(seed);
-            at = at * FAN + draw(&level[at].0, best, seed);
+        // A level is known by its height above the leaves, so that empty places at the end, which
+        // can make the tree higher, change nothing.
+        for (height, level) in self.levels.iter().enumerate().rev() {
+            at = at * FAN + draw(&level[at].0, best, mix(seed ^ (height as u64 + 1)));
         }
         Some(at * LEAF + draw(&self.leaves[at].totals, best, mix(seed)))
     }
@@ -172,6 +173,21 @@ mod tests {
             let before = peaks.levels.clone();
             peaks.lift_all();
             assert_eq!(peaks.levels, before, "lifting one by one equals lifting all");
+        }
+    }
+
+    #[test]
+    fn empty_places_at_the_end_change_nothing() {
+        for (count, more) in [(8, 9), (100, 129), (128, 4000), (2000, 40_000)] {
+            let [few, many] = [count, more].map(|places| {
+                let mut peaks = Peaks::new(places);
+                (0..count).for_each(|at| *peaks.total_mut(at) = i32::from(at % 3 == 0));
+                peaks.lift_all();
+                peaks
+            });
+            for seed in 0..100 {
+                assert_eq!(few.best(seed), many.best(seed), "{count} of {more} places");
+            }
         }
     }
 

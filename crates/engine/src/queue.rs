@@ -17,9 +17,11 @@ use std::sync::Arc;
 
 use framework::OrderKey;
 use model::{ClassId, Diagnosis, Map, Millis, PodId, Reason, Time, UnitId};
+use serde::{Deserialize, Serialize};
 
 /// How long units wait after failures.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct Backoff {
     /// After the first failure.
     pub initial: Millis,
@@ -71,19 +73,20 @@ pub enum Place {
     Tried,
 }
 
-struct Unit {
-    pods: Box<[PodId]>,
-    rank: i64,
-    arrival: u64,
+/// What is scheduled as a whole.
+pub(crate) struct Unit {
+    pub(crate) pods: Box<[PodId]>,
+    pub(crate) rank: i64,
+    pub(crate) arrival: u64,
     /// When it could first be tried; none as long as it is gated.
-    arrived: Option<Time>,
+    pub(crate) arrived: Option<Time>,
     /// Since when it waits for its turn.
-    since: Time,
-    failures: u32,
-    last_failure: Time,
-    place: Place,
+    pub(crate) since: Time,
+    pub(crate) failures: u32,
+    pub(crate) last_failure: Time,
+    pub(crate) place: Place,
     /// Under which reasons and class a parked unit is listed.
-    parked: Option<(Arc<Diagnosis>, ClassId)>,
+    pub(crate) parked: Option<(Arc<Diagnosis>, ClassId)>,
 }
 
 /// Parked units by the class that found no node.
@@ -205,15 +208,7 @@ impl Queue {
         class: ClassId,
         diagnosis: Arc<Diagnosis>,
     ) {
-        for reason in diagnosis.reasons() {
-            // The map is small; most units that wait wait for the same few reasons.
-            if !self.parked_by_reason.contains_key(reason) {
-                self.parked_by_reason.insert(reason.clone(), ByClass::new());
-            }
-            let by_class = self.parked_by_reason.get_mut(reason).expect("it was just made");
-            by_class.entry(class).or_default().insert(id);
-        }
-        *self.parked_by_class.entry(class).or_default() += 1;
+        self.list(id, class, &diagnosis);
         self.parked.insert((now, id));
         self.counts.parked += 1;
         let unit = self.unit_mut(id);
@@ -290,6 +285,48 @@ impl Queue {
         self.counts
     }
 
+    /// All units.
+    pub(crate) fn units(&self) -> impl Iterator<Item = &Unit> {
+        self.units.iter().flatten()
+    }
+
+    /// How many units ever came.
+    pub(crate) fn arrivals(&self) -> u64 {
+        self.arrivals
+    }
+
+    /// Puts a unit back as it was.
+    pub(crate) fn restore(&mut self, unit: Unit) {
+        let id = UnitId::at(self.units.len());
+        unit.pods.iter().for_each(|pod| {
+            self.by_pod.insert(*pod, id);
+        });
+        match unit.place {
+            Place::Active => {
+                self.active.push(Reverse((unit.key(), id)));
+                self.counts.active += 1;
+            }
+            Place::Backoff => {
+                self.backing_off.push(Reverse((self.backoff_end(&unit), id)));
+                self.counts.backoff += 1;
+            }
+            Place::Parked(since) => {
+                let (diagnosis, class) = unit.parked.clone().expect("a parked unit says why");
+                self.list(id, class, &diagnosis);
+                self.parked.insert((since, id));
+                self.counts.parked += 1;
+            }
+            Place::Gated => self.counts.gated += 1,
+            Place::Tried => {}
+        }
+        self.units.push(Some(unit));
+    }
+
+    /// Goes on counting arrivals from here.
+    pub(crate) fn restore_arrivals(&mut self, arrivals: u64) {
+        self.arrivals = arrivals;
+    }
+
     fn unit(&self, id: UnitId) -> &Unit {
         self.units[id.index()].as_ref().expect("a unit that is named is there")
     }
@@ -357,6 +394,19 @@ impl Queue {
         *parked -= 1;
         if *parked == 0 {
             self.parked_by_class.remove(&class);
+        }
+    }
+
+    /// Lists a parked unit under its class and its reasons.
+    fn list(&mut self, id: UnitId, class: ClassId, diagnosis: &Diagnosis) {
+        *self.parked_by_class.entry(class).or_default() += 1;
+        for reason in diagnosis.reasons() {
+            // The map is small; most units that wait wait for the same few reasons.
+            if !self.parked_by_reason.contains_key(reason) {
+                self.parked_by_reason.insert(reason.clone(), ByClass::new());
+            }
+            let by_class = self.parked_by_reason.get_mut(reason).expect("it was just made");
+            by_class.entry(class).or_default().insert(id);
         }
     }
 

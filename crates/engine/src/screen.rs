@@ -48,7 +48,7 @@ pub(crate) fn screen(before: &[Named<dyn Narrow>], view: View<'_>) -> Screen {
 }
 
 /// The plugins that name nodes, sorted.
-pub(crate) fn plugins_of(only: &[(&'static str, BTreeSet<String>)]) -> Box<[&'static str]> {
+pub(crate) fn plugins_of(only: &[(&'static str, BTreeSet<String>)]) -> Box<[Box<str>]> {
     let names: BTreeSet<_> = only.iter().map(|(plugin, _)| *plugin).collect();
-    names.into_iter().collect()
+    names.into_iter().map(Into::into).collect()
 }

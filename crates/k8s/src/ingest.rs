@@ -7,13 +7,16 @@ mod pod;
 mod quantity;
 mod requests;
 mod seen;
+mod slim;
 mod terms;
 mod view;
 
 pub use company::namespace;
 pub use node::node;
+pub(crate) use pod::with_tag;
 pub use pod::{pod, pod_to_judge};
 pub use seen::{SeenNode, SeenPod, Standing, read_namespace, read_node, read_pod};
+pub use slim::{slim_node, slim_pod};
 
 use serde::de::DeserializeOwned;
 

@@ -6,8 +6,8 @@ use model::{
     ResourceId,
 };
 
-fn boxed(names: &[&'static str]) -> Box<[&'static str]> {
-    names.into()
+fn boxed(names: &[&str]) -> Box<[Box<str>]> {
+    names.iter().map(|name| (*name).into()).collect()
 }
 
 /// One of every reason, in the order of their declaration.

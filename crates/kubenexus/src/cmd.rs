@@ -2,8 +2,10 @@
 
 pub(crate) mod check_config;
 pub(crate) mod demo;
+pub(crate) mod replay;
 mod report;
 pub(crate) mod scheduler;
 pub(crate) mod simulate;
+pub(crate) mod snapshot;
 mod table;
 pub(crate) mod verdict;

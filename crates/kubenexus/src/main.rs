@@ -27,6 +27,19 @@ enum Command {
     Demo(cmd::demo::DemoArgs),
     /// Run the scheduler in a simulated cluster, in virtual time
     Simulate(Box<cmd::simulate::SimulateArgs>),
+    /// Run a journal of the scheduler again
+    ///
+    /// Reads what `kubenexus scheduler --journal FOLDER` wrote, and decides anew. The decisions
+    /// must be the same: the first that is not is shown. With --config, shows what another
+    /// configuration would have decided instead. Ends with 0 if all is the same, 2 if not, 1 if
+    /// the journal cannot be read.
+    Replay(cmd::replay::ReplayArgs),
+    /// Write what the scheduler sees in a live cluster into one file
+    ///
+    /// Lists nodes and pods, keeps what scheduling reads, and writes a Kubernetes List as JSON,
+    /// which `kubenexus simulate` takes as its starting point. Pods that have run to their end are
+    /// left out. The rights of the scheduler suffice.
+    Snapshot(cmd::snapshot::SnapshotArgs),
     /// Say what the scheduler thinks of a pod on every node
     ///
     /// Reads cases as JSON lines and prints one verdict as a JSON line for each, in the same order.
@@ -49,6 +62,8 @@ fn main() -> ExitCode {
         Command::Scheduler(args) => done(cmd::scheduler::run(&args)),
         Command::Demo(args) => done(cmd::demo::run(&args)),
         Command::Simulate(args) => cmd::simulate::run(&args),
+        Command::Replay(args) => cmd::replay::run(&args),
+        Command::Snapshot(args) => done(cmd::snapshot::run(&args)),
         Command::Verdict { file } => done(cmd::verdict::run(file.as_deref())),
         Command::CheckConfig { file } => done(cmd::check_config::run(&file)),
     };

@@ -11,6 +11,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
 use engine::Scheduler;
+use journal::{Decided, Journal};
 use k8s::render;
 use model::{Decision, Diagnosis, Event, PodId, Present, Time, Waiting};
 use tokio::sync::mpsc::UnboundedSender;
@@ -39,6 +40,8 @@ pub(crate) struct Core {
     pub(crate) orders: UnboundedSender<Order>,
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) health: Arc<Health>,
+    /// Where everything that goes in and comes out is written down, if anywhere.
+    pub(crate) journal: Option<Journal>,
     /// What all times of the engine count from.
     pub(crate) start: Instant,
     pub(crate) state: State,
@@ -72,6 +75,7 @@ impl Core {
     /// Runs until nobody feeds it any more.
     pub(crate) fn run(mut self) {
         let mut decisions = Vec::new();
+        self.begin_segment();
         loop {
             match self.inbox.recv_timeout(self.patience()) {
                 Ok(input) => self.take(input),
@@ -111,7 +115,7 @@ impl Core {
 
     fn take(&mut self, input: Input) {
         match input {
-            Input::Seen(seen) => self.see(&seen),
+            Input::Seen(seen) => self.see(seen),
             Input::Outcome(outcome) => self.settle(outcome),
             Input::NotTold { uid } => self.state.notes.forget_told(&uid),
             Input::Lead => self.state.is_leading = true,
@@ -122,13 +126,13 @@ impl Core {
         }
     }
 
-    fn see(&mut self, seen: &Seen) {
+    fn see(&mut self, seen: Seen) {
         let began = Instant::now();
         let handled = self.handled(&seen.event);
         match &seen.event {
             Event::PodApplied(facts) => {
                 let is_ours = self.profiles.iter().any(|name| **name == *facts.spec.scheduler);
-                self.state.notes.pod_applied(facts, is_ours, seen);
+                self.state.notes.pod_applied(facts, is_ours, &seen);
             }
             Event::PodDeleted(uid) => self.state.notes.pod_deleted(uid),
             Event::Reset(present) => self.reset(present),
@@ -138,10 +142,38 @@ impl Core {
             | Event::NamespaceDeleted(_)
             | Event::BindRefused { .. } => {}
         }
-        self.scheduler.apply(&seen.event, self.now());
+        let now = self.now();
+        self.scheduler.apply(&seen.event, now);
         if let Some(handled) = handled {
             self.metrics.handled(handled, began.elapsed().as_secs_f64());
         }
+        self.record_applied(now, seen.event);
+    }
+
+    fn record_applied(&mut self, now: Time, event: Event) {
+        if let Some(journal) = &mut self.journal {
+            journal.applied(now, event);
+            self.begin_segment();
+        }
+    }
+
+    fn record_stepped(&mut self, now: Time, decided: Vec<Decided>) {
+        if let Some(journal) = &mut self.journal {
+            journal.stepped(now, decided);
+            self.begin_segment();
+        }
+    }
+
+    /// Gives the journal a checkpoint if it is due.
+    fn begin_segment(&mut self) {
+        if !self.journal.as_ref().is_some_and(Journal::wants_checkpoint) {
+            return;
+        }
+        let (now, began) = (self.now(), Instant::now());
+        if let Some(journal) = &mut self.journal {
+            journal.begin(now, self.scheduler.checkpoint());
+        }
+        debug!(micros = began.elapsed().as_micros(), "a checkpoint for the journal");
     }
 
     /// What kube-scheduler calls an event.
@@ -200,7 +232,9 @@ impl Core {
         let now = self.now();
         self.state.notes.unplaced(&pod.uid);
         let uid = pod.uid.to_string();
-        self.scheduler.apply(&Event::BindRefused { uid, attempt }, now);
+        let event = Event::BindRefused { uid, attempt };
+        self.scheduler.apply(&event, now);
+        self.record_applied(now, event);
         let Some(message) = refusal.message else { return };
         let Some(id) = self.scheduler.catalog().find_pod(&pod.uid) else { return };
         self.tell(id, "SchedulerError", message.into(), true);
@@ -213,11 +247,14 @@ impl Core {
             }
             let began = Instant::now();
             decisions.clear();
-            self.scheduler.step(self.now(), 1, decisions);
+            let now = self.now();
+            self.scheduler.step(now, 1, decisions);
+            // A step that decides nothing leaves nothing behind that the next would not do.
             if decisions.is_empty() {
                 return;
             }
             self.metrics.algorithm(began.elapsed().as_secs_f64());
+            let mut decided = Vec::new();
             for decision in decisions.drain(..) {
                 match decision {
                     Decision::Bind { pod, node, attempt, tries, arrived } => {
@@ -225,6 +262,9 @@ impl Core {
                         let binding = render::binding(catalog, pod, node);
                         let body = serde_json::to_vec(&binding).expect("a binding is plain text");
                         let key = catalog.pod(pod).key.clone();
+                        if self.journal.is_some() {
+                            decided.push(Decided::bind(catalog, pod, node, attempt));
+                        }
                         let order = Bind {
                             node: catalog.node_name(node).into(),
                             scheduler: self.scheduler_of(pod),
@@ -240,14 +280,21 @@ impl Core {
                         self.state.in_flight += 1;
                         self.send(Order::Bind(order));
                     }
-                    Decision::Wait(waiting) => self.wait(&waiting, began),
+                    Decision::Wait(waiting) => {
+                        let message = self.wait(&waiting, began);
+                        if self.journal.is_some() {
+                            let catalog = self.scheduler.catalog();
+                            decided.push(Decided::wait(catalog, waiting.pod, &message));
+                        }
+                    }
                 }
             }
+            self.record_stepped(now, decided);
         }
     }
 
     /// Puts into words why a pod fits nowhere.
-    fn wait(&mut self, waiting: &Waiting, began: Instant) {
+    fn wait(&mut self, waiting: &Waiting, began: Instant) -> Arc<str> {
         let (reason, message) = match &self.state.worded {
             Some((of, reason, message)) if Arc::ptr_eq(of, &waiting.diagnosis) => {
                 (*reason, message.clone())
@@ -265,7 +312,8 @@ impl Core {
             if reason == "Unschedulable" { Attempt::Unschedulable } else { Attempt::Error };
         let seconds = began.elapsed().as_secs_f64();
         self.metrics.attempt(&self.scheduler_of(waiting.pod), result, seconds);
-        self.tell(waiting.pod, reason, message, waiting.diagnosis.ends_nomination());
+        self.tell(waiting.pod, reason, message.clone(), waiting.diagnosis.ends_nomination());
+        message
     }
 
     /// Tells the owner of a pod why it waits, as far as that was not told before.
@@ -313,5 +361,8 @@ impl Core {
         metrics.cached(Cached::Nodes, catalog.nodes().len());
         metrics.cached(Cached::Pods, catalog.pod_count() - on_no_node);
         metrics.cached(Cached::AssumedPods, self.state.notes.unconfirmed());
+        if let Some(journal) = &self.journal {
+            metrics.journal(journal.totals());
+        }
     }
 }

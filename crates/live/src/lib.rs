@@ -22,10 +22,12 @@ mod metrics;
 mod order;
 mod run;
 mod serve;
+mod snapshot;
 #[cfg(test)]
 mod testing;
 mod watch;
 mod writes;
 
-pub use run::{Options, run};
+pub use run::{JournalOptions, Options, run};
 pub use serve::{Options as ServeOptions, Source as CertificateSource};
+pub use snapshot::{SnapshotProgress, snapshot};

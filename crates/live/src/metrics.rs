@@ -52,6 +52,9 @@ pub(crate) struct Metrics {
     ingest_errors: Family<Labels<1>, Counter>,
     rejected_by_kubelet: Counter,
     optional_apis: Family<Labels<2>, Gauge>,
+    journal_bytes: Counter,
+    journal_records: Counter,
+    journal_gaps: Counter,
 }
 
 /// The attempts of one profile, at the positions of their results.
@@ -192,6 +195,19 @@ impl Metrics {
             let group = group.to_owned().into();
             let labels = [("group", group), ("version", version.to_owned().into())];
             self.optional_apis.get_or_create(&labels).set(is_served.into());
+        }
+    }
+
+    /// The journal has grown to this.
+    pub(crate) fn journal(&self, totals: journal::Totals) {
+        let series = [
+            (&self.journal_bytes, totals.bytes),
+            (&self.journal_records, totals.records),
+            (&self.journal_gaps, totals.gaps),
+        ];
+        for (counter, total) in series {
+            // Only the engine's thread counts here.
+            counter.inc_by(total.saturating_sub(counter.get()));
         }
     }
 

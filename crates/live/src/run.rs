@@ -3,10 +3,11 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context as _, Result, anyhow, bail};
 use engine::{Backoff, Scheduler};
+use journal::{Closer, Journal};
 use k8s::config::Settings;
 use model::{Catalog, Millis};
 use tokio::signal::unix::{SignalKind, signal};
@@ -29,6 +30,8 @@ use crate::{discovery, order};
 const DRAIN_MAX: Duration = Duration::from_secs(18);
 /// How long events may be written after that.
 const FLUSH_MAX: Duration = Duration::from_secs(8);
+/// How long the end of the journal may take after that.
+const CLOSE_MAX: Duration = Duration::from_secs(2);
 
 /// What a scheduler runs with.
 #[derive(Debug)]
@@ -43,6 +46,19 @@ pub struct Options {
     pub serving: Option<serve::Options>,
     /// A pod that waits for a change is tried again after this, whatever happened.
     pub flush: Millis,
+    /// Where everything that goes in and comes out is written down, if anywhere.
+    pub journal: Option<JournalOptions>,
+}
+
+/// A journal that is kept.
+#[derive(Clone, Debug)]
+pub struct JournalOptions {
+    /// Its folder.
+    pub folder: PathBuf,
+    /// How large it may be, in bytes.
+    pub bytes_max: u64,
+    /// How large a segment of it may be, in bytes.
+    pub segment_bytes: u64,
 }
 
 /// Runs until a signal or until the lease is lost.
@@ -80,6 +96,7 @@ async fn start(options: Options) -> Result<()> {
         (None, Leadership::always())
     };
     let health = Arc::new(Health::new(watchdog(&leadership, settings)));
+    let (journal, closer) = open_journal(&options)?.unzip();
     let (feed, inbox) = feed();
     let (orders, taken) = mpsc::unbounded_channel();
     let core = Core {
@@ -89,6 +106,7 @@ async fn start(options: Options) -> Result<()> {
         orders,
         metrics: metrics.clone(),
         health: health.clone(),
+        journal,
         start: Instant::now(),
         state: Default::default(),
     };
@@ -106,7 +124,11 @@ async fn start(options: Options) -> Result<()> {
     }
     tokio::spawn(live.clone().take_the_lead(progress, settings.delay_cache_until_active));
     info!(version = env!("CARGO_PKG_VERSION"), server = %config.cluster_url, "started");
-    live.until_the_end(candidate, ended, &writes).await
+    let result = live.until_the_end(candidate, ended, &writes).await;
+    if closer.is_some_and(|closer| !closer.close(CLOSE_MAX)) {
+        warn!("the end of the journal is left unwritten");
+    }
+    result
 }
 
 /// Fails when we claim to lead but have not renewed for much longer than the lease lasts.
@@ -128,12 +150,34 @@ fn scheduler(options: &Options) -> Result<Scheduler> {
     let mut catalog = Catalog::default();
     let profiles = settings.profiles.iter().map(|profile| plugins::build(profile, &mut catalog));
     let profiles = profiles.collect::<Result<Vec<_>, _>>().context("making the profiles")?;
+    Ok(Scheduler::new(catalog, profiles, engine_options(options)))
+}
+
+fn engine_options(options: &Options) -> engine::Options {
+    let settings = &options.settings;
     let backoff = Backoff {
         initial: settings.initial_backoff,
         max: settings.max_backoff,
         flush: options.flush,
     };
-    Ok(Scheduler::new(catalog, profiles, engine::Options { backoff, ..Default::default() }))
+    engine::Options { backoff, ..Default::default() }
+}
+
+fn open_journal(options: &Options) -> Result<Option<(Journal, Closer)>> {
+    let Some(JournalOptions { folder, bytes_max, segment_bytes }) = options.journal.clone() else {
+        return Ok(None);
+    };
+    let started = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let opened = Journal::open(journal::Options {
+        folder,
+        bytes_max,
+        segment_bytes,
+        version: env!("CARGO_PKG_VERSION").into(),
+        started_unix_ms: u64::try_from(started.as_millis()).unwrap_or(u64::MAX),
+        engine: engine_options(options),
+        config: k8s::config::write(&options.settings, plugins::known()),
+    });
+    opened.map(Some).context("opening the journal")
 }
 
 /// Starts the engine's thread; what is returned speaks up if it ends.

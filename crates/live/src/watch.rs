@@ -15,7 +15,7 @@
 
 mod kind;
 mod lines;
-mod page;
+pub(crate) mod page;
 mod progress;
 #[cfg(test)]
 mod tests;

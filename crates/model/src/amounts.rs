@@ -1,7 +1,10 @@
 //! Amounts of resources: what a pod asks for, what it is charged with, what a node offers.
 
+use serde::{Deserialize, Serialize};
+
 /// Amounts per resource. `R` names the counted resources: a string in facts, an id in the catalog.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct Amounts<R> {
     /// Thousandths of a CPU.
     pub cpu: i64,
@@ -43,7 +46,8 @@ impl<R: PartialEq> Amounts<R> {
 }
 
 /// What a pod takes of the node it is on.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct Charge<R> {
     /// What is taken of each resource, a resize under way included.
     pub amounts: Amounts<R>,
@@ -61,7 +65,8 @@ impl<R> Default for Charge<R> {
 
 /// All amounts of a pod. They differ only for pods that are being resized, that set resources for
 /// the pod as a whole, or that leave requests out.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct Requests<R> {
     /// What a node must have free.
     pub fit: Amounts<R>,

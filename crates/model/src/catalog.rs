@@ -88,6 +88,18 @@ impl Catalog {
         self.symbols.text(self.nodes.name(node))
     }
 
+    /// The name of a place and the facts of its node, if it is there; nothing if the place is free.
+    #[must_use]
+    pub fn node_facts(&self, node: NodeId) -> Option<(&str, Option<NodeFacts>)> {
+        let (symbols, resources) = (&self.symbols, &self.resources);
+        let name = symbols.text(self.nodes.name_of(node)?);
+        let facts = |node_facts: &Node| {
+            let offer = self.nodes.offer(node);
+            node_facts.facts(symbols, |resource| resources.name(*resource).into(), offer)
+        };
+        Some((name, self.nodes.get(node).map(facts)))
+    }
+
     /// How many nodes have an image, and what it was last changed at.
     #[must_use]
     pub fn image(&self, image: Symbol) -> ImageSpread {
@@ -228,6 +240,11 @@ impl Catalog {
     #[must_use]
     pub fn resource_name(&self, resource: ResourceId) -> &str {
         self.resources.name(resource)
+    }
+
+    /// The names of all resources, by number.
+    pub fn resource_names(&self) -> impl Iterator<Item = &str> {
+        self.resources.all()
     }
 
     /// The number of a resource name.

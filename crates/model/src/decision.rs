@@ -2,12 +2,16 @@
 
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use crate::ids::{NodeId, PodId};
 use crate::reason::Reason;
 use crate::time::Time;
 
 /// Numbers the attempts of a scheduler, so that late answers are recognised.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
 pub struct Attempt(pub u64);
 
 /// Something the shell has to carry out.
@@ -40,7 +44,8 @@ pub struct Waiting {
 }
 
 /// Why no node would take a pod.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct Diagnosis {
     /// How many nodes there are.
     pub nodes: usize,
@@ -53,7 +58,7 @@ pub struct Diagnosis {
 }
 
 /// What came of asking who could help a pod that fits nowhere.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Rescue {
     /// Nobody is asked in such a case.
     #[default]

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use serde::{Deserialize, Serialize};
+
 use crate::amounts::Amounts;
 use crate::decision::Attempt;
 use crate::need::Features;
@@ -9,7 +11,8 @@ use crate::spec::{Labels, PodSpec};
 use crate::taint::Taint;
 
 /// Something that happened outside.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub enum Event {
     /// A node is there, or is different now.
     NodeApplied(Box<NodeFacts>),
@@ -35,7 +38,7 @@ pub enum Event {
 }
 
 /// Everything of a kind that the API has.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Present {
     /// Nodes, by name.
     Nodes(BTreeSet<Box<str>>),
@@ -46,7 +49,8 @@ pub enum Present {
 }
 
 /// A namespace as the API has it.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct NamespaceFacts {
     /// Its name.
     pub name: Box<str>,
@@ -55,7 +59,8 @@ pub struct NamespaceFacts {
 }
 
 /// A node as the API has it.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct NodeFacts {
     /// Its name.
     pub name: String,
@@ -76,13 +81,16 @@ pub struct NodeFacts {
 }
 
 /// A pod as the API has it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct PodFacts {
     /// Which pod.
     pub key: PodKey,
-    /// What decides where it may go.
+    /// What decides where it may go. Written down, it may stand apart, once for many pods.
+    #[serde(default, skip_serializing_if = "PodSpec::is_empty")]
     pub spec: PodSpec,
     /// What rules of other pods know it by.
+    #[serde(default)]
     pub labels: Labels,
     /// Higher goes first.
     pub priority: i32,
@@ -101,7 +109,8 @@ pub struct PodFacts {
 }
 
 /// Names of a pod.
-#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct PodKey {
     /// The identity of this very pod.
     pub uid: Box<str>,

@@ -1,8 +1,10 @@
 //! What a pod needs beyond a node with room for it.
 
+use serde::{Deserialize, Serialize};
+
 /// Something a pod asks for that is not supported yet. Such a pod waits with that reason: it must
 /// never be placed as if it had not asked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Need {
     /// Volumes that tie a pod to nodes: claims, ephemeral claims and in-tree disks.
     Volumes,
@@ -11,7 +13,8 @@ pub enum Need {
 }
 
 /// A set of node features that a pod can require and a node can declare.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(into = "Vec<String>", try_from = "Vec<String>")]
 pub struct Features(u8);
 
 impl Features {
@@ -35,6 +38,12 @@ impl Features {
         bits.fold(Self::default(), |set, bit| Self(set.0 | 1 << bit))
     }
 
+    /// The names of the features in the set.
+    pub fn names(self) -> impl Iterator<Item = &'static str> {
+        let is_in = move |(bit, _): &(usize, &&str)| self.0 & (1 << bit) != 0;
+        Self::NAMES.iter().enumerate().filter(is_in).map(|(_, name)| *name)
+    }
+
     /// Both sets together.
     #[must_use]
     pub fn with(self, other: Self) -> Self {
@@ -54,6 +63,23 @@ impl Features {
     }
 }
 
+impl From<Features> for Vec<String> {
+    fn from(features: Features) -> Self {
+        features.names().map(Into::into).collect()
+    }
+}
+
+impl TryFrom<Vec<String>> for Features {
+    type Error = String;
+
+    fn try_from(names: Vec<String>) -> Result<Self, String> {
+        match names.iter().find(|name| !Self::NAMES.contains(&name.as_str())) {
+            Some(name) => Err(format!("unknown feature {name:?}")),
+            None => Ok(Self::named(names.iter().map(String::as_str))),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -67,5 +93,6 @@ mod tests {
         let both = Features::RESTART_ALL.with(Features::USER_NAMESPACE_HOST_NETWORK);
         let names = ["RestartAllContainersOnContainerExits", "UserNamespacesHostNetworkSupport"];
         assert_eq!(Features::named(names), both);
+        assert_eq!(both.names().collect::<Vec<_>>(), names);
     }
 }

@@ -1,5 +1,7 @@
 //! Every way to say no, as data. Texts are made at the edge, from this, and so are wake-up rules.
 
+use serde::{Deserialize, Serialize};
+
 use crate::ids::ResourceId;
 use crate::need::Need;
 
@@ -15,7 +17,8 @@ pub enum Code {
 }
 
 /// Why a pod cannot go to a node, or cannot go anywhere.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub enum Reason {
     /// There is no node at all.
     NoNodes,
@@ -34,9 +37,9 @@ pub enum Reason {
     /// The pod's terms exclude each other, so that no node can match.
     AffinityConflict,
     /// Plugins name the nodes that may be looked at, and this one is not among them.
-    NotNamed(Box<[&'static str]>),
+    NotNamed(Box<[Box<str>]>),
     /// Plugins name nodes, and no node is named by all of them.
-    NoneNamed(Box<[&'static str]>),
+    NoneNamed(Box<[Box<str>]>),
     /// A host port of the pod is taken.
     HostPort,
     /// The node holds as many pods as it may.
@@ -71,6 +74,39 @@ pub enum Reason {
 }
 
 impl Reason {
+    /// The same reason in a catalog that gives resources other numbers; nothing if it has none for
+    /// the resource.
+    #[must_use]
+    pub fn renumbered(self, number: impl Fn(ResourceId) -> Option<ResourceId>) -> Option<Self> {
+        Some(match self {
+            Self::Insufficient { resource, is_beyond_node } => {
+                Self::Insufficient { resource: number(resource)?, is_beyond_node }
+            }
+            Self::NoNodes
+            | Self::Gated(_)
+            | Self::OtherNode
+            | Self::Closed
+            | Self::UntoleratedTaint
+            | Self::NodeAffinity
+            | Self::AddedAffinity
+            | Self::AffinityConflict
+            | Self::NotNamed(_)
+            | Self::NoneNamed(_)
+            | Self::HostPort
+            | Self::TooManyPods
+            | Self::MissingFeature
+            | Self::SpreadLabel
+            | Self::SpreadSkew
+            | Self::NotNear
+            | Self::NotFar
+            | Self::Unwelcome
+            | Self::BrokenSpread
+            | Self::BrokenTerm
+            | Self::NotSupported(_)
+            | Self::BrokenPreference => self,
+        })
+    }
+
     /// Whether evicting pods could help.
     #[must_use]
     pub fn code(&self) -> Code {

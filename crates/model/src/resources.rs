@@ -41,6 +41,11 @@ impl Resources {
         self.names.find(name).map(|symbol| ResourceId::at(symbol.index()))
     }
 
+    /// All names, by number.
+    pub fn all(&self) -> impl Iterator<Item = &str> {
+        (0..self.count).map(|at| self.name(ResourceId::at(at)))
+    }
+
     /// The name behind a number.
     #[must_use]
     pub fn name(&self, id: ResourceId) -> &str {

@@ -1,12 +1,15 @@
 //! The scheduling-relevant part of a pod, as it arrives. Pods with equal specs share a class.
 
+use serde::{Deserialize, Serialize};
+
 use crate::amounts::Requests;
 use crate::names::{is_label_value, is_qualified_name};
 use crate::need::{Features, Need};
 use crate::taint::Toleration;
 
 /// Everything about a pod that decides where it may go. Nothing here names a single pod.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct PodSpec {
     /// The scheduler profile it asks for.
     pub scheduler: String,
@@ -42,8 +45,17 @@ pub struct PodSpec {
     pub prefers: Vec<(i32, PodTerm)>,
 }
 
+impl PodSpec {
+    /// Whether it says nothing at all.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
 /// How evenly pods are spread over the domains of a topology key.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct SpreadSpec {
     /// The label of nodes that makes the domains.
     pub key: String,
@@ -62,7 +74,8 @@ pub struct SpreadSpec {
 }
 
 /// Pods somewhere in the domain of a node.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct PodTerm {
     /// The label of nodes that makes the domains.
     pub key: String,
@@ -71,7 +84,8 @@ pub struct PodTerm {
 }
 
 /// Pods that a rule is about.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct Target {
     /// Namespaces by name.
     pub namespaces: Vec<String>,
@@ -82,7 +96,8 @@ pub struct Target {
 }
 
 /// Requirements on labels, all of which must hold; none of them means that anything will do.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct LabelSelector {
     /// The requirements.
     pub requirements: Vec<RequirementSpec<LabelOperator>>,
@@ -132,7 +147,8 @@ impl LabelSelector {
 }
 
 /// A term of a node selector: all of its requirements must hold.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct NodeTerm {
     /// About labels.
     pub expressions: Vec<RequirementSpec<LabelOperator>>,
@@ -141,7 +157,8 @@ pub struct NodeTerm {
 }
 
 /// A term with the weight it adds to a node that matches.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Preference {
     /// 1 to 100; a term of weight 0 says nothing.
     pub weight: i32,
@@ -150,7 +167,8 @@ pub struct Preference {
 }
 
 /// One requirement on a label or a field.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct RequirementSpec<O> {
     /// The label or field.
     pub key: String,
@@ -161,7 +179,7 @@ pub struct RequirementSpec<O> {
 }
 
 /// Comparisons of labels.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum LabelOperator {
     /// Has the label, with one of the values.
     In,
@@ -192,7 +210,7 @@ impl LabelOperator {
 }
 
 /// Comparisons of fields.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum FieldOperator {
     /// Is the value.
     In,
@@ -208,7 +226,7 @@ impl FieldOperator {
 }
 
 /// Protocols a host port can be taken for.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Protocol {
     /// The default.
     Tcp,
@@ -221,7 +239,8 @@ pub enum Protocol {
 }
 
 /// A port of the host. `S` is a string in facts, a symbol in the catalog.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct HostPort<S> {
     /// The address it is taken on; none means all addresses.
     pub address: Option<S>,

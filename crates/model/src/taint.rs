@@ -1,7 +1,9 @@
 //! Taints of nodes and tolerations of pods.
 
+use serde::{Deserialize, Serialize};
+
 /// What a taint does to pods that do not tolerate it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Effect {
     /// Keeps new pods away.
     NoSchedule,
@@ -14,7 +16,7 @@ pub enum Effect {
 }
 
 /// How a toleration compares values.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Operator {
     /// The values must be equal.
     Equal,
@@ -26,7 +28,8 @@ pub enum Operator {
 }
 
 /// A mark on a node. `S` is a string in facts, a symbol in the catalog.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Taint<S> {
     /// Its name.
     pub key: S,
@@ -37,7 +40,8 @@ pub struct Taint<S> {
 }
 
 /// A pod's statement that a taint does not keep it away.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Toleration<S> {
     /// The key it is about; none means every key.
     pub key: Option<S>,

@@ -21,6 +21,7 @@ mod meter;
 pub mod page;
 mod plan;
 mod quantities;
+mod replay;
 mod report;
 mod run;
 pub mod scenario;
@@ -36,6 +37,7 @@ pub use happened::Happened;
 pub use history::{Level, Levels, Sample};
 pub use map::{ClusterMap, GpuHolder, NodeOnMap};
 pub use plan::{Fate, Faults, Gates, Job, Life, NodePlan, Plan};
+pub use replay::{Difference, Instead, Placements, Replay, ReplayError, Replayed, replay};
 pub use report::{
     Fragmentation, Placement, PodCounts, PoolReport, Report, Share, TenantReport, WaitBucket,
     WaitingJob, WaitingReport,

@@ -18,7 +18,7 @@
 
 use std::collections::BTreeMap;
 
-use engine::{NodeJudgement, Options, Scheduler};
+use engine::{Checkpoint, NodeJudgement, Options, ResumeError, Scheduler};
 use framework::ProfileSettings;
 use k8s::render::{code_word, message, reason_text};
 use model::{
@@ -62,6 +62,8 @@ pub struct Script {
     pub now: Time,
     /// Pods as they were last given, by uid.
     pub pods: BTreeMap<String, PodFacts>,
+    /// Everything that was applied, in order.
+    pub events: Vec<Event>,
 }
 
 impl Script {
@@ -75,7 +77,31 @@ impl Script {
         let build = |settings| plugins::build(settings, &mut catalog).expect("a valid profile");
         let profiles = profiles.iter().map(build).collect();
         let scheduler = Scheduler::new(catalog, profiles, options);
-        Self { scheduler, now: Time::default(), pods: BTreeMap::new() }
+        let (now, pods, events) = (Time::default(), BTreeMap::new(), Vec::new());
+        Self { scheduler, now, pods, events }
+    }
+
+    /// Another run that goes on from a checkpoint of a run at this moment.
+    ///
+    /// # Panics
+    /// When a profile cannot be made.
+    ///
+    /// # Errors
+    /// When the checkpoint makes no sense.
+    pub fn resumed(
+        &self,
+        checkpoint: Checkpoint,
+        profiles: &[ProfileSettings],
+        options: Options,
+    ) -> Result<Self, ResumeError> {
+        let mut catalog = Catalog::default();
+        // Other numbers for resources than those of the first run.
+        catalog.resource("example.com/numbered-first");
+        let build = |settings| plugins::build(settings, &mut catalog).expect("a valid profile");
+        let profiles = profiles.iter().map(build).collect();
+        let scheduler = Scheduler::resume(catalog, profiles, options, checkpoint)?;
+        let (now, pods, events) = (self.now, self.pods.clone(), Vec::new());
+        Ok(Self { scheduler, now, pods, events })
     }
 
     /// Runs one command and tells what it answers.
@@ -133,6 +159,7 @@ impl Script {
 
     /// Takes in an event now.
     pub fn apply(&mut self, event: &Event) {
+        self.events.push(event.clone());
         self.scheduler.apply(event, self.now);
     }
 

@@ -2,6 +2,7 @@
 
 mod binds;
 mod faults;
+mod journal;
 mod others;
 mod plain;
 mod replicas;
@@ -50,6 +51,8 @@ pub(crate) const ALL: &[Scenario] = &[
     standard("leader-killed", replicas::leader_killed),
     standard("leader-frozen", replicas::leader_frozen),
     ours("leader-ends", replicas::leader_ends, STANDARD),
+    ours("journal", journal::journal, STANDARD),
+    ours("snapshot", journal::snapshot, STANDARD),
     standard("apiserver-restart", faults::apiserver_restart),
     standard("compaction", faults::compaction),
     ours("apis-off-deployment", plain::deployment, APIS_OFF),
@@ -70,7 +73,7 @@ const fn standard(name: &'static str, run: Function) -> Scenario {
 
 /// Not for kube-scheduler: it waits for ever for DRA and for answers to binds, gives the room of a
 /// pod away when the answer to its bind is lost, does not page what it lists first, loses
-/// events when it ends or is cut off, and has rights of its own.
+/// events when it ends or is cut off, has rights of its own, and neither journal nor snapshot.
 const fn ours(name: &'static str, run: Function, flags: &'static [&'static str]) -> Scenario {
     Scenario { name, run, apiserver_flags: flags, suits_reference: false }
 }

@@ -1,6 +1,7 @@
 //! What a scenario lives in: a control plane, a namespace of its own, and its schedulers.
 
 use std::path::PathBuf;
+use std::process::{Command, Output};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
@@ -35,17 +36,19 @@ pub(crate) struct Start<'a> {
     pub(crate) proxy: Option<&'a Proxy>,
     /// Its configuration.
     pub(crate) config: Value,
+    /// More flags.
+    pub(crate) flags: Vec<String>,
 }
 
 impl<'a> Start<'a> {
     /// Straight at the API server.
     pub(crate) fn plain(election: Election) -> Self {
-        Self { proxy: None, config: objects::config(election) }
+        Self { proxy: None, config: objects::config(election), flags: Vec::new() }
     }
 
     /// Through a proxy.
     pub(crate) fn through(proxy: &'a Proxy, election: Election) -> Self {
-        Self { proxy: Some(proxy), config: objects::config(election) }
+        Self { proxy: Some(proxy), config: objects::config(election), flags: Vec::new() }
     }
 }
 
@@ -199,7 +202,7 @@ impl World {
             folder: self.plane.folder(),
             kubeconfig: &kubeconfig,
             config: start.config,
-            flags: Vec::new(),
+            flags: start.flags,
         })?;
         self.replicas.push(Replica { scheduler, kind, is_gone: false });
         Ok(self.replicas.len() - 1)
@@ -222,6 +225,16 @@ impl World {
         scheduler.ready(READY_WITHIN).await?;
         self.replicas.push(Replica { scheduler, kind: Kind::KubeScheduler, is_gone: false });
         Ok(self.replicas.len() - 1)
+    }
+
+    /// Runs a command of the program under test to its end, with the scheduler's rights where it
+    /// needs any.
+    pub(crate) async fn command(&self, arguments: &[&str]) -> Result<Output> {
+        let kubeconfig = self.plane.kubeconfig_for("command", &self.token, None)?;
+        let mut command = Command::new(&self.program);
+        command.args(arguments).env("KUBECONFIG", kubeconfig);
+        let output = tokio::task::spawn_blocking(move || command.output()).await?;
+        output.with_context(|| format!("running kubenexus {}", arguments.join(" ")))
     }
 
     /// Kills a scheduler without warning.

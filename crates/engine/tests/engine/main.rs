@@ -2,6 +2,7 @@
 //! the cold path.
 
 mod bindings;
+mod checkpoint;
 mod cold_path;
 mod kept_results;
 mod nodes;

@@ -142,7 +142,7 @@ fn images(spec: &PodSpecView) -> Vec<String> {
 }
 
 /// A name without a tag means the tag `latest`.
-fn with_tag(name: &str) -> String {
+pub(crate) fn with_tag(name: &str) -> String {
     let last = name.rsplit('/').next().unwrap_or(name);
     if last.contains(':') { name.into() } else { format!("{name}:latest") }
 }

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use serde::de::{Deserialize, Deserializer, IgnoredAny, Visitor};
 
 use super::quantity::List;
+use super::slim::{Slim, is_field};
 
 /// Null reads as the default.
 fn lenient<'de, D: Deserializer<'de>, T: Deserialize<'de> + Default>(d: D) -> Result<T, D::Error> {
@@ -28,6 +29,21 @@ macro_rules! views {
         impl<'de> Deserialize<'de> for $name {
             fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
                 Self::deserialize(ObjectOnly(deserializer))
+            }
+        }
+
+        impl Slim for $name {
+            fn slim(value: &mut serde_json::Value) {
+                let serde_json::Value::Object(fields) = value else { return };
+                fields.retain(|key, value| {
+                    $(
+                        if is_field(key, stringify!($field)) {
+                            <$type as Slim>::slim(value);
+                            return true;
+                        }
+                    )*
+                    false
+                });
             }
         }
     )*};

@@ -5,6 +5,7 @@ mod node;
 mod pod;
 mod requests;
 mod seen;
+mod slim;
 
 use kubenexus_k8s::ingest;
 use model::{Event, NodeFacts, PodFacts};

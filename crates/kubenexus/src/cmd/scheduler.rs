@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
 use k8s::config::{self, Settings};
-use live::{CertificateSource, Options, ServeOptions};
+use live::{CertificateSource, JournalOptions, Options, ServeOptions};
 use model::Millis;
 
 pub(crate) use flags::SchedulerArgs;
@@ -35,6 +35,11 @@ pub(crate) fn run(args: &SchedulerArgs) -> Result<()> {
         master: args.master.clone(),
         serving: serving(args)?,
         flush: args.pod_max_in_unschedulable_pods_duration.unwrap_or(Millis::seconds(300)),
+        journal: args.journal.clone().map(|folder| JournalOptions {
+            folder,
+            bytes_max: args.journal_max_size,
+            segment_bytes: args.journal_segment_size,
+        }),
         settings,
     })
 }
@@ -178,6 +183,17 @@ mod tests {
     fn a_lease_that_ends_before_its_renewal_is_refused() {
         let error = parsed(&["--leader-elect-renew-deadline=20s"]).unwrap_err().to_string();
         assert!(error.contains("found 15000 ms, 20000 ms and 2000 ms"), "{error}");
+    }
+
+    #[test]
+    fn sizes_of_the_journal_are_quantities() {
+        let args =
+            Cli::try_parse_from(["k", "--journal=a", "--journal-max-size=2Gi"]).unwrap().args;
+        assert_eq!((args.journal_max_size, args.journal_segment_size), (2 << 30, 64 << 20));
+        for size in ["0", "-1", "many"] {
+            let flag = format!("--journal-segment-size={size}");
+            assert!(Cli::try_parse_from(["k", &flag]).is_err(), "{size}");
+        }
     }
 
     #[test]

@@ -5,7 +5,7 @@ use crate::runner::run;
 #[test]
 fn help_names_what_people_look_for() {
     // (arguments, words)
-    let table: [(&[&str], &[&str]); 4] = [
+    let table: [(&[&str], &[&str]); 6] = [
         (&["--help"], &["demo", "verdict", "check-config", "--version"]),
         (
             &["verdict", "--help"],
@@ -16,6 +16,8 @@ fn help_names_what_people_look_for() {
             &["--seed", "--nodes", "--minutes", "--json", "--no-pace", "[default: 42]"],
         ),
         (&["check-config", "--help"], &["<FILE>", "KubeSchedulerConfiguration"]),
+        (&["replay", "--help"], &["<FOLDER>", "--config", "--list", "2 if not"]),
+        (&["snapshot", "--help"], &["--kubeconfig", "--output", "--anonymise", "simulate"]),
     ];
     for (args, words) in table {
         let ran = run(args);

@@ -84,6 +84,13 @@ pub(super) fn all<'a>(
             "optional_api",
             "Whether an API that not every cluster has is served, 1 if it is",
         ),
+        journal_bytes: ours(registry, "journal_bytes", "Bytes written to the journal"),
+        journal_records: ours(registry, "journal_records", "Records written to the journal"),
+        journal_gaps: ours(
+            registry,
+            "journal_gaps",
+            "How often the journal lost records: the disk failed or could not keep up",
+        ),
         registry: std::mem::take(registry),
     }
 }

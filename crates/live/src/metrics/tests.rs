@@ -35,7 +35,7 @@ const KUBE: [(&str, &str, &str, &str); 16] = [
 ];
 
 /// The same of those that kube-scheduler does not have.
-const OURS: [(&str, &str, &str, &str); 14] = [
+const OURS: [(&str, &str, &str, &str); 17] = [
     ("kubenexus_build_info", "gauge", "version", ""),
     ("kubenexus_binds_in_flight", "gauge", "", ""),
     ("kubenexus_bind_outcomes_total", "counter", "outcome", ""),
@@ -49,6 +49,9 @@ const OURS: [(&str, &str, &str, &str); 14] = [
     ("kubenexus_ingest_errors_total", "counter", "kind", ""),
     ("kubenexus_rejected_by_kubelet_total", "counter", "", ""),
     ("kubenexus_optional_api", "gauge", "group version", ""),
+    ("kubenexus_journal_bytes_total", "counter", "", ""),
+    ("kubenexus_journal_records_total", "counter", "", ""),
+    ("kubenexus_journal_gaps_total", "counter", "", ""),
     ("process_threads", "gauge", "", ""),
 ];
 
@@ -76,6 +79,8 @@ fn used() -> Metrics {
     metrics.not_read("nodes");
     metrics.rejected_by_kubelet();
     metrics.optional_apis([("scheduling.k8s.io", "v1beta1", true), ("a.b", "v1", false)]);
+    metrics.journal(journal::Totals { bytes: 300, records: 2, gaps: 0 });
+    metrics.journal(journal::Totals { bytes: 700, records: 5, gaps: 1 });
     metrics
 }
 
@@ -167,6 +172,8 @@ fn what_was_counted_is_written() {
         "kubenexus_bind_outcomes_total{outcome=\"bound\"} 0",
         "kubenexus_watch_restarts_total{kind=\"pods\",cause=\"expired\"} 1",
         "kubenexus_optional_api{group=\"a.b\",version=\"v1\"} 0",
+        "kubenexus_journal_bytes_total 700",
+        "kubenexus_journal_gaps_total 1",
         "kubenexus_optional_api{group=\"scheduling.k8s.io\",version=\"v1beta1\"} 1",
     ];
     for line in lines {

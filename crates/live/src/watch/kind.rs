@@ -39,7 +39,7 @@ impl Kind {
     }
 
     /// Path and the start of the query. Pods that ran to their end take nothing and are left out.
-    pub(super) fn path(self) -> &'static str {
+    pub(crate) fn path(self) -> &'static str {
         match self {
             Self::Nodes => "/api/v1/nodes?",
             Self::Namespaces => "/api/v1/namespaces?",

@@ -9,14 +9,14 @@ pub(super) const SIZE: usize = 250;
 pub(super) const BYTES_MAX: usize = SIZE * (3 << 19);
 
 /// Objects that are still text, and where the list goes on.
-pub(super) struct Page<'a> {
-    pub(super) items: Vec<&'a RawValue>,
+pub(crate) struct Page<'a> {
+    pub(crate) items: Vec<&'a RawValue>,
     pub(super) version: String,
     /// What to ask the next page with; nothing on the last.
-    pub(super) next: Option<String>,
+    pub(crate) next: Option<String>,
 }
 
-pub(super) fn read(body: &[u8]) -> Result<Page<'_>, String> {
+pub(crate) fn read(body: &[u8]) -> Result<Page<'_>, String> {
     #[derive(Deserialize)]
     struct List<'a> {
         metadata: Meta,

@@ -5,6 +5,7 @@ use super::Catalog;
 use super::classes::{Company, Spread};
 use super::crowds::{Crowd, Held, Rule, Tags, Wish};
 use super::pods::Occupant;
+use crate::event::NamespaceFacts;
 use crate::ids::{CrowdId, DomainId, KeyId, NodeId, TagsId};
 use crate::spec::{LabelSelector, Labels, PodSpec, PodTerm, SpreadSpec, Target};
 use crate::symbol::Symbol;
@@ -67,6 +68,11 @@ impl Catalog {
     /// Takes in the labels of a namespace, or that it is gone; tells whether that is different.
     pub fn set_namespace(&mut self, name: &str, labels: Option<&Labels>) -> bool {
         self.crowds.set_namespace(name, labels)
+    }
+
+    /// Namespaces with their labels.
+    pub fn namespace_facts(&self) -> impl Iterator<Item = NamespaceFacts> {
+        self.crowds.namespace_facts()
     }
 
     /// Namespaces that are there.

@@ -4,6 +4,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::event::NamespaceFacts;
 use crate::ids::{CrowdId, KeyId, TagsId};
 use crate::map::{Table, hash_of};
 use crate::spec::{Labels, Target};
@@ -232,6 +233,14 @@ impl Crowds {
             }
         }
         true
+    }
+
+    pub(super) fn namespace_facts(&self) -> impl Iterator<Item = NamespaceFacts> {
+        let facts = |(name, labels): (&Box<str>, &Labels)| NamespaceFacts {
+            name: name.clone(),
+            labels: labels.clone(),
+        };
+        self.namespaces.iter().map(facts)
     }
 
     pub(super) fn namespaces(&self) -> impl Iterator<Item = &str> {

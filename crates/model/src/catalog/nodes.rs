@@ -101,6 +101,32 @@ impl Node {
         }
     }
 
+    /// The facts this was made of, in an order of its own where the order says nothing.
+    pub(super) fn facts(
+        &self,
+        symbols: &Symbols,
+        resource: impl FnMut(&ResourceId) -> String,
+        offer: &Offer,
+    ) -> NodeFacts {
+        let Self { name, labels, taints, is_closed, images, features } = self;
+        let text = |symbol: Symbol| symbols.text(symbol).to_owned();
+        let taint = |taint: &Taint<Symbol>| Taint {
+            key: text(taint.key),
+            value: text(taint.value),
+            effect: taint.effect,
+        };
+        NodeFacts {
+            name: text(*name),
+            labels: labels.iter().map(|(key, value)| (text(*key), text(*value))).collect(),
+            taints: taints.iter().map(taint).collect(),
+            is_closed: *is_closed,
+            allocatable: offer.amounts.renamed(resource),
+            pods_max: offer.pods_max,
+            images: images.iter().map(|(name, size)| (text(*name), *size)).collect(),
+            features: *features,
+        }
+    }
+
     /// The value of a label.
     #[must_use]
     pub fn label(&self, key: Symbol) -> Option<Symbol> {
@@ -171,6 +197,11 @@ impl Nodes {
 
     pub(super) fn name(&self, id: NodeId) -> Symbol {
         self.places[id.index()].as_ref().expect("a place in use has a name").name
+    }
+
+    /// The name of a place, if it is in use.
+    pub(super) fn name_of(&self, id: NodeId) -> Option<Symbol> {
+        self.places[id.index()].as_ref().map(|place| place.name)
     }
 
     pub(super) fn find(&self, name: Symbol) -> Option<NodeId> {

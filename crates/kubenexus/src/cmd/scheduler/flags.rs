@@ -4,7 +4,7 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use model::Millis;
+use model::{Millis, Quantity};
 
 /// Runs the scheduler.
 #[derive(Args)]
@@ -68,6 +68,30 @@ pub(crate) struct SchedulerArgs {
         help_heading = "Leader election"
     )]
     pub(crate) leader_elect_resource_lock: String,
+
+    /// Write all that goes into the engine and all it decides to this folder, for replay
+    ///
+    /// A journal has the names of nodes and workloads in it. See docs/journal.md.
+    #[arg(long, value_name = "FOLDER", help_heading = "Journal")]
+    pub(crate) journal: Option<PathBuf>,
+    /// How large the journal may be; the oldest segments are deleted
+    #[arg(
+        long,
+        value_name = "SIZE",
+        value_parser = size,
+        default_value = "1Gi",
+        help_heading = "Journal"
+    )]
+    pub(crate) journal_max_size: u64,
+    /// How large a segment may be before the next is begun, at most a quarter of all
+    #[arg(
+        long,
+        value_name = "SIZE",
+        value_parser = size,
+        default_value = "64Mi",
+        help_heading = "Journal"
+    )]
+    pub(crate) journal_segment_size: u64,
 
     /// Port for health and metrics over HTTPS; 0: none
     #[arg(long, value_name = "PORT", default_value_t = 10259, help_heading = "Serving")]
@@ -159,4 +183,11 @@ pub(crate) enum LogFormat {
 /// A span of time as kube-scheduler's flags have it.
 fn span(text: &str) -> Result<Millis, String> {
     k8s::config::parse_span(text).map_err(|error| error.to_string())
+}
+
+/// A size in bytes, such as 64Mi.
+fn size(text: &str) -> Result<u64, String> {
+    let quantity = Quantity::parse(text).map_err(|error| error.to_string())?;
+    let bytes = u64::try_from(quantity.units()).ok().filter(|bytes| *bytes > 0);
+    bytes.ok_or_else(|| "expected more than 0".into())
 }

@@ -1,0 +1,170 @@
+//! Everything a scheduler knows, as facts: to go on from in another process, or another version.
+//!
+//! Nothing in it depends on how the engine keeps what it knows. Results that are kept are left out,
+//! for they follow from the rest. Places of nodes are part of it, free ones as well, because nodes
+//! that are equally good are told apart by their places.
+
+mod resume;
+mod take;
+
+use model::{Attempt, Diagnosis, Labels, NamespaceFacts, NodeFacts, PodKey, PodSpec, Time};
+use serde::{Deserialize, Serialize};
+
+pub use resume::ResumeError;
+
+/// All facts about nodes, pods and waiting units at one moment. Lists refer to each other by
+/// position.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Checkpoint {
+    /// The last attempt that was made.
+    pub attempt: Attempt,
+    /// How many units ever came.
+    pub arrivals: u64,
+    /// Names of resources, by the numbers that reasons have for them.
+    pub resources: Vec<String>,
+    /// Namespaces with their labels.
+    pub namespaces: Vec<NamespaceFacts>,
+    /// Nodes by their places; nothing for a free place.
+    pub nodes: Vec<Option<NodePlace>>,
+    /// The specs of all pods, each once.
+    pub specs: Vec<PodSpec>,
+    /// All pods.
+    pub pods: Vec<PodEntry>,
+    /// Why units wait; many share theirs.
+    pub diagnoses: Vec<Diagnosis>,
+    /// Units that wait for a node, or for the answer to a binding.
+    pub units: Vec<UnitEntry>,
+}
+
+/// A place of a node.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NodePlace {
+    /// The node's name.
+    pub name: String,
+    /// The node, unless it is not there and only pods name it.
+    pub facts: Option<NodeFacts>,
+}
+
+/// A pod. Not its facts, which have room for a spec that is shared here.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PodEntry {
+    /// Which pod.
+    pub key: PodKey,
+    /// Which of the specs is its own.
+    pub spec: usize,
+    /// What rules of other pods know it by.
+    #[serde(default)]
+    pub labels: Labels,
+    /// Higher goes first.
+    pub priority: i32,
+    /// Gates that keep it from being looked at.
+    pub gates: Box<[Box<str>]>,
+    /// Whether less important pods may be evicted so that it finds room.
+    pub is_preempting: bool,
+    /// The node that is proposed for it.
+    pub nominated: Option<Box<str>>,
+    /// Whether it is being deleted.
+    pub is_terminating: bool,
+    /// The node it is on, or was sent to.
+    pub node: Option<Box<str>>,
+    /// The attempt that sent it there, if that is not confirmed yet.
+    pub attempt: Option<Attempt>,
+}
+
+/// A unit.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct UnitEntry {
+    /// Which of the pods are its own.
+    pub pods: Vec<usize>,
+    /// Its rank by importance.
+    pub rank: i64,
+    /// The order of arrival.
+    pub arrival: u64,
+    /// When it could first be tried.
+    pub arrived: Option<Time>,
+    /// Since when it waits for its turn.
+    pub since: Time,
+    /// How often it failed.
+    pub failures: u32,
+    /// When it last failed.
+    pub last_failure: Time,
+    /// Where it is.
+    pub place: UnitPlace,
+}
+
+/// Where a unit is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub enum UnitPlace {
+    /// Its turn comes in order.
+    Active,
+    /// It waits for a time.
+    Backoff,
+    /// It waits for a change.
+    Parked {
+        /// Since when.
+        since: Time,
+        /// Why.
+        diagnosis: usize,
+        /// The spec that found no node.
+        spec: usize,
+    },
+    /// It waits for its gates to be removed.
+    Gated,
+    /// It was sent to a node, and the answer is not known.
+    Tried,
+}
+
+impl Checkpoint {
+    /// Adds the lists of the part that follows, for a checkpoint that is kept in parts.
+    pub fn extend(&mut self, part: Self) {
+        let Self { attempt, arrivals, resources, namespaces, nodes, specs, pods, diagnoses, units } =
+            part;
+        self.attempt = self.attempt.max(attempt);
+        self.arrivals = self.arrivals.max(arrivals);
+        self.resources.extend(resources);
+        self.namespaces.extend(namespaces);
+        self.nodes.extend(nodes);
+        self.specs.extend(specs);
+        self.pods.extend(pods);
+        self.diagnoses.extend(diagnoses);
+        self.units.extend(units);
+    }
+
+    /// The same in parts of at most `max` items, of which there is at least one, to be put together
+    /// with [`Checkpoint::extend`].
+    pub fn parts(self, max: usize) -> impl Iterator<Item = Self> {
+        fn take<T>(list: &mut impl Iterator<Item = T>, room: &mut usize) -> Vec<T> {
+            let taken: Vec<T> = list.take(*room).collect();
+            *room -= taken.len();
+            taken
+        }
+        let Self { attempt, arrivals, resources, namespaces, nodes, specs, pods, diagnoses, units } =
+            self;
+        let mut namespaces = namespaces.into_iter();
+        let (mut resources, mut nodes) = (resources.into_iter(), nodes.into_iter());
+        let (mut specs, mut pods) = (specs.into_iter(), pods.into_iter());
+        let (mut diagnoses, mut units) = (diagnoses.into_iter(), units.into_iter());
+        let mut is_first = true;
+        std::iter::from_fn(move || {
+            let mut room = max;
+            let part = Self {
+                attempt,
+                arrivals,
+                resources: take(&mut resources, &mut room),
+                namespaces: take(&mut namespaces, &mut room),
+                nodes: take(&mut nodes, &mut room),
+                specs: take(&mut specs, &mut room),
+                pods: take(&mut pods, &mut room),
+                diagnoses: take(&mut diagnoses, &mut room),
+                units: take(&mut units, &mut room),
+            };
+            let is_needed = std::mem::take(&mut is_first) || room < max;
+            is_needed.then_some(part)
+        })
+    }
+}

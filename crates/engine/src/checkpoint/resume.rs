@@ -1,0 +1,238 @@
+//! A scheduler that goes on from a checkpoint.
+
+use std::sync::Arc;
+
+use framework::Profile;
+use model::{
+    Attempt, Catalog, ClassId, Diagnosis, NamespaceFacts, PodFacts, PodId, PodSpec, PodState,
+    ResourceId, Txn,
+};
+
+use super::{Checkpoint, NodePlace, PodEntry, UnitEntry, UnitPlace};
+use crate::queue::{Place, Unit};
+use crate::{Options, Scheduler};
+
+/// A checkpoint that no scheduler can have written.
+#[derive(Debug, thiserror::Error)]
+#[error("the checkpoint makes no sense: {0}")]
+pub struct ResumeError(String);
+
+fn fault<T>(text: impl Into<String>) -> Result<T, ResumeError> {
+    Err(ResumeError(text.into()))
+}
+
+impl Scheduler {
+    /// A scheduler that goes on from a checkpoint. `catalog` is the one the profiles were made
+    /// with, and knows nothing else. With profiles of the same names the decisions are the ones the
+    /// checkpoint's scheduler goes on to make; pods that wait for a profile that is not there are
+    /// left alone.
+    ///
+    /// # Errors
+    /// When parts of the checkpoint contradict each other.
+    pub fn resume(
+        catalog: Catalog,
+        profiles: Vec<Profile>,
+        options: Options,
+        checkpoint: Checkpoint,
+    ) -> Result<Self, ResumeError> {
+        let mut scheduler = Self::new(catalog, profiles, options);
+        let Checkpoint {
+            attempt,
+            arrivals,
+            resources,
+            namespaces,
+            nodes,
+            specs,
+            pods,
+            diagnoses,
+            units,
+        } = checkpoint;
+        scheduler.attempt = attempt;
+        scheduler.queue.restore_arrivals(arrivals);
+        let resources: Vec<_> =
+            resources.iter().map(|name| scheduler.catalog.resource(name)).collect();
+        for NamespaceFacts { name, labels } in &namespaces {
+            scheduler.catalog.set_namespace(name, Some(labels));
+        }
+        scheduler.resume_nodes(nodes)?;
+        // Held until all pods are there.
+        let classes: Vec<_> = specs.iter().map(|spec| scheduler.catalog.class_of(spec)).collect();
+        scheduler.usage.count_crowds(&mut scheduler.catalog);
+        let mut resumed = Vec::with_capacity(pods.len());
+        for entry in pods {
+            resumed.push(scheduler.resume_pod(entry, &specs)?);
+        }
+        let diagnoses: Option<Vec<_>> =
+            diagnoses.into_iter().map(|diagnosis| renumbered(diagnosis, &resources)).collect();
+        let Some(diagnoses) = diagnoses else {
+            return fault("a reason is about a resource that is not listed");
+        };
+        for entry in units {
+            scheduler.resume_unit(entry, &resumed, &classes, &diagnoses)?;
+        }
+        classes.into_iter().for_each(|class| scheduler.catalog.release_class(class));
+        Ok(scheduler)
+    }
+
+    fn resume_nodes(&mut self, nodes: Vec<Option<NodePlace>>) -> Result<(), ResumeError> {
+        let mut free = Vec::new();
+        for (at, place) in nodes.into_iter().enumerate() {
+            // No node's name has a slash, so these stand for free places until all are taken.
+            let name = place.as_ref().map_or_else(|| format!("/{at}"), |place| place.name.clone());
+            let id = self.catalog.node_place(&name);
+            if id.index() != at {
+                return fault(format!("node {name:?} has two places"));
+            }
+            match place {
+                None => free.push(id),
+                Some(NodePlace { facts: None, .. }) => {}
+                Some(NodePlace { facts: Some(facts), name }) => {
+                    if facts.name != name {
+                        return fault(format!("the place of {name:?} holds {:?}", facts.name));
+                    }
+                    self.catalog.apply_node(&facts);
+                }
+            }
+        }
+        self.usage.grow(self.catalog.node_places());
+        free.into_iter().for_each(|id| self.catalog.release_node_place(id));
+        Ok(())
+    }
+
+    /// Puts a pod where it was; nothing if nobody schedules it.
+    fn resume_pod(
+        &mut self,
+        entry: PodEntry,
+        specs: &[PodSpec],
+    ) -> Result<Option<PodId>, ResumeError> {
+        let PodEntry {
+            key,
+            spec,
+            labels,
+            priority,
+            gates,
+            is_preempting,
+            nominated,
+            is_terminating,
+            node,
+            attempt,
+        } = entry;
+        let uid = &key.uid;
+        let Some(spec) = specs.get(spec) else {
+            return fault(format!("pod {uid} has a spec that is not listed"));
+        };
+        if self.catalog.find_pod(uid).is_some() {
+            return fault(format!("pod {uid} is there twice"));
+        }
+        if node.is_none() && attempt.is_some() {
+            return fault(format!("pod {uid} was sent nowhere"));
+        }
+        if node.is_none() && !self.schedules(&spec.scheduler) {
+            return Ok(None);
+        }
+        let pod = self.catalog.add_pod(&PodFacts {
+            key,
+            spec: spec.clone(),
+            labels,
+            priority,
+            gates,
+            is_preempting,
+            node: None,
+            nominated: nominated.map(Into::into),
+            is_finished: false,
+            is_terminating,
+        });
+        if let Some(name) = node {
+            self.settle(pod, &name, attempt);
+        }
+        Ok(Some(pod))
+    }
+
+    /// Charges a pod to the node it is on, or was sent to.
+    fn settle(&mut self, pod: PodId, name: &str, attempt: Option<Attempt>) {
+        let node = self.catalog.node_place(name);
+        self.usage.grow(self.catalog.node_places());
+        let mut txn = Txn::begin(&self.catalog, &mut self.usage);
+        txn.place(self.catalog.pod(pod).occupant(), node);
+        txn.commit();
+        let state = attempt.map_or(PodState::Bound(node), |of| PodState::Assumed(node, of));
+        self.catalog.set_pod_state(pod, state);
+    }
+
+    fn resume_unit(
+        &mut self,
+        entry: UnitEntry,
+        pods: &[Option<PodId>],
+        classes: &[ClassId],
+        diagnoses: &[Arc<Diagnosis>],
+    ) -> Result<(), ResumeError> {
+        let UnitEntry { pods: own, rank, arrival, arrived, since, failures, last_failure, place } =
+            entry;
+        let own: Option<Vec<_>> = own.iter().map(|at| pods.get(*at).copied()).collect();
+        let Some(own) = own else { return fault("a unit has a pod that is not listed") };
+        let Some(own) = own.into_iter().collect::<Option<Box<[_]>>>() else { return Ok(()) };
+        // Nobody would try the pods of a profile that is not there again.
+        let is_ours = |pod: &PodId| {
+            let class = self.catalog.class(self.catalog.pod(*pod).class);
+            self.schedules(&class.spec.scheduler)
+        };
+        if !own.iter().all(is_ours) {
+            return Ok(());
+        }
+        if own.is_empty() || own.iter().any(|pod| self.queue.unit_of(*pod).is_some()) {
+            return fault("a pod is in two units, or a unit in none");
+        }
+        let is_sent = |pod: &PodId| matches!(self.catalog.pod(*pod).state, PodState::Assumed(..));
+        let is_placed = |pod: &PodId| self.catalog.pod(*pod).state.node().is_some();
+        let is_right = match place {
+            UnitPlace::Tried => own.iter().all(is_sent),
+            UnitPlace::Active
+            | UnitPlace::Backoff
+            | UnitPlace::Parked { .. }
+            | UnitPlace::Gated => !own.iter().any(is_placed),
+        };
+        if !is_right || (arrived.is_none() && place != UnitPlace::Gated) {
+            return fault("a unit is where its pods cannot be");
+        }
+        let is_own = |class: &&ClassId| own.iter().any(|p| self.catalog.pod(*p).class == **class);
+        let (place, parked) = match place {
+            UnitPlace::Active => (Place::Active, None),
+            UnitPlace::Backoff => (Place::Backoff, None),
+            UnitPlace::Gated => (Place::Gated, None),
+            UnitPlace::Tried => (Place::Tried, None),
+            UnitPlace::Parked { since, diagnosis, spec } => {
+                let class = classes.get(spec).filter(is_own);
+                let Some((why, class)) = diagnoses.get(diagnosis).zip(class) else {
+                    return fault("a unit waits for what is not listed");
+                };
+                (Place::Parked(since), Some((why.clone(), *class)))
+            }
+        };
+        let unit = Unit {
+            pods: own,
+            rank,
+            arrival,
+            arrived,
+            since,
+            failures,
+            last_failure,
+            place,
+            parked,
+        };
+        self.queue.restore(unit);
+        Ok(())
+    }
+}
+
+/// A diagnosis with the numbers that resources have here.
+fn renumbered(diagnosis: Diagnosis, resources: &[ResourceId]) -> Option<Arc<Diagnosis>> {
+    let number = |id: ResourceId| resources.get(id.index()).copied();
+    let Diagnosis { nodes, rejection, counts, rescue } = diagnosis;
+    let rejection = match rejection {
+        Some(reason) => Some(reason.renumbered(number)?),
+        None => None,
+    };
+    let counts = counts.into_iter().map(|(reason, n)| Some((reason.renumbered(number)?, n)));
+    let counts = counts.collect::<Option<_>>()?;
+    Some(Arc::new(Diagnosis { nodes, rejection, counts, rescue }))
+}

@@ -1,0 +1,105 @@
+//! Writes down what a scheduler knows.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use model::{Catalog, ClassId, Map, NodeId, Pod, PodId, PodState};
+
+use super::{Checkpoint, NodePlace, PodEntry, UnitEntry, UnitPlace};
+use crate::Scheduler;
+use crate::queue::{Place, Unit};
+
+impl Scheduler {
+    /// Everything that is known. Costs a copy of all facts.
+    #[must_use]
+    pub fn checkpoint(&self) -> Checkpoint {
+        let catalog = &self.catalog;
+        let mut checkpoint = Checkpoint {
+            attempt: self.attempt,
+            arrivals: self.queue.arrivals(),
+            resources: catalog.resource_names().map(Into::into).collect(),
+            namespaces: catalog.namespace_facts().collect(),
+            ..Checkpoint::default()
+        };
+        for place in (0..catalog.node_places()).map(NodeId::at) {
+            let place = catalog.node_facts(place);
+            let place = place.map(|(name, facts)| NodePlace { name: name.into(), facts });
+            checkpoint.nodes.push(place);
+        }
+        let mut specs: Map<ClassId, usize> = Map::default();
+        let mut pods: Map<PodId, usize> = Map::default();
+        checkpoint.pods.reserve_exact(catalog.pod_count());
+        for id in catalog.pods() {
+            let pod = catalog.pod(id);
+            let spec = *specs.entry(pod.class).or_insert_with(|| {
+                checkpoint.specs.push(catalog.class(pod.class).spec.clone());
+                checkpoint.specs.len() - 1
+            });
+            pods.insert(id, checkpoint.pods.len());
+            checkpoint.pods.push(pod_entry(pod, spec, catalog));
+        }
+        let mut diagnoses = BTreeMap::new();
+        for unit in self.queue.units() {
+            let place = match (unit.place, &unit.parked) {
+                (Place::Parked(since), Some((diagnosis, class))) => {
+                    let known = diagnoses.entry(Arc::as_ptr(diagnosis)).or_insert_with(|| {
+                        checkpoint.diagnoses.push((**diagnosis).clone());
+                        checkpoint.diagnoses.len() - 1
+                    });
+                    UnitPlace::Parked { since, diagnosis: *known, spec: specs[class] }
+                }
+                (Place::Parked(_), None) => unreachable!("a parked unit says why"),
+                (Place::Active, _) => UnitPlace::Active,
+                (Place::Backoff, _) => UnitPlace::Backoff,
+                (Place::Gated, _) => UnitPlace::Gated,
+                (Place::Tried, _) => UnitPlace::Tried,
+            };
+            checkpoint.units.push(entry(unit, &pods, place));
+        }
+        checkpoint
+    }
+}
+
+fn pod_entry(pod: &Pod, spec: usize, catalog: &Catalog) -> PodEntry {
+    let Pod {
+        key,
+        class: _,
+        tags,
+        priority,
+        gates,
+        is_preempting,
+        nominated,
+        is_terminating,
+        state,
+    } = pod;
+    let attempt = match state {
+        PodState::Assumed(_, attempt) => Some(*attempt),
+        PodState::Waiting | PodState::Bound(_) => None,
+    };
+    PodEntry {
+        key: key.clone(),
+        spec,
+        labels: catalog.tags(*tags).labels.clone(),
+        priority: *priority,
+        gates: gates.clone(),
+        is_preempting: *is_preempting,
+        nominated: nominated.clone(),
+        is_terminating: *is_terminating,
+        node: state.node().map(|node| catalog.node_name(node).into()),
+        attempt,
+    }
+}
+
+fn entry(unit: &Unit, pods: &Map<PodId, usize>, place: UnitPlace) -> UnitEntry {
+    let Unit { pods: own, rank, arrival, arrived, since, failures, last_failure, .. } = unit;
+    UnitEntry {
+        pods: own.iter().map(|pod| pods[pod]).collect(),
+        rank: *rank,
+        arrival: *arrival,
+        arrived: *arrived,
+        since: *since,
+        failures: *failures,
+        last_failure: *last_failure,
+        place,
+    }
+}
