@@ -136,7 +136,8 @@ fn mistakes_about_nodes_by_table() {
         ),
         (
             "nodes:\n- {at: 1h, do: dran, node: n1}\n",
-            "a.yaml:8: nodes[0].do: expected one of join, close, open, drain, leave, die, return, found \
+            "a.yaml:8: nodes[0].do: expected one of join, close, open, drain, \
+             leave, die, return, found \
              \"dran\"; did you mean \"drain\"?",
         ),
         (
