@@ -218,7 +218,13 @@ impl Segment {
                 };
                 self.last.retain(|of, _| is_there(of));
             }
-            (Event::Reset(Present::Nodes(_)) | Event::BindRefused { .. }, None) => {}
+            (
+                Event::NamespaceApplied(_)
+                | Event::NamespaceDeleted(_)
+                | Event::Reset(Present::Nodes(_) | Present::Namespaces(_))
+                | Event::BindRefused { .. },
+                None,
+            ) => {}
             (Event::PodApplied(_), None) => {
                 return Err(self.lines.fault("a pod without a spec"));
             }

@@ -9,7 +9,7 @@ use k8s::ingest::{slim_node, slim_pod};
 use kube::client::Body;
 use serde_json::Value;
 
-use crate::client::{Answer, ask, configuration, connect, status_message};
+use crate::client::{Answer, ask_for_up_to, configuration, connect, status_message};
 use crate::watch::{Kind, page};
 
 /// Objects per page: large ones must fit into one answer.
@@ -78,6 +78,7 @@ async fn list(
                     progress.pods += 1;
                     slim_pod(object)
                 }
+                Kind::Namespaces => continue,
             };
             take(object, *progress)?;
         }
@@ -95,7 +96,7 @@ async fn page_of(client: &kube::Client, kind: Kind, next: &str) -> Result<Answer
             .header(header::ACCEPT, "application/json")
             .body(Body::empty())
             .context("the next page")?;
-        let answer = ask(client, request, PATIENCE).await?;
+        let answer = ask_for_up_to(page::BYTES_MAX, client, request, PATIENCE).await?;
         match answer.status {
             StatusCode::OK => return Ok(answer),
             StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE if tries < TRIES => {

@@ -44,7 +44,10 @@ impl Said {
                 let there: std::collections::BTreeSet<_> = uids.iter().map(hash_of).collect();
                 self.pods.retain(|uid, _| there.contains(uid));
             }
-            Event::Reset(Present::Nodes(_)) | Event::BindRefused { .. } => {}
+            Event::NamespaceApplied(_)
+            | Event::NamespaceDeleted(_)
+            | Event::Reset(Present::Nodes(_) | Present::Namespaces(_))
+            | Event::BindRefused { .. } => {}
         }
         Line::Applied { at, spec, event }.write(block);
     }

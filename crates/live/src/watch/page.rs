@@ -6,7 +6,7 @@ use serde_json::value::RawValue;
 /// Objects per page. Smaller than what servers offer: a page is in memory as a whole.
 pub(super) const SIZE: usize = 250;
 /// The most that is read of a page: every object may be as large as etcd takes them, 1.5 MiB.
-pub(super) const BYTES_MAX: usize = SIZE * (3 << 19);
+pub(crate) const BYTES_MAX: usize = SIZE * (3 << 19);
 
 /// Objects that are still text, and where the list goes on.
 pub(crate) struct Page<'a> {

@@ -147,7 +147,11 @@ impl<'a> Other<'a> {
             }
             Event::PodDeleted(uid) => _ = self.sent.remove(uid.as_str()),
             Event::Reset(Present::Pods(uids)) => self.sent.retain(|uid, _| uids.contains(uid)),
-            Event::Reset(Present::Nodes(_)) | Event::NodeApplied(_) | Event::NodeDeleted(_) => {}
+            Event::Reset(Present::Nodes(_) | Present::Namespaces(_))
+            | Event::NodeApplied(_)
+            | Event::NodeDeleted(_)
+            | Event::NamespaceApplied(_)
+            | Event::NamespaceDeleted(_) => {}
         }
         scheduler.apply(&event, at);
     }
