@@ -122,8 +122,17 @@ pub enum UnitPlace {
 impl Checkpoint {
     /// Adds the lists of the part that follows, for a checkpoint that is kept in parts.
     pub fn extend(&mut self, part: Self) {
-        let Self { attempt, arrivals, resources, namespaces, nodes, specs, pods, diagnoses, units } =
-            part;
+        let Checkpoint {
+            attempt,
+            arrivals,
+            resources,
+            namespaces,
+            nodes,
+            specs,
+            pods,
+            diagnoses,
+            units,
+        } = part;
         self.attempt = self.attempt.max(attempt);
         self.arrivals = self.arrivals.max(arrivals);
         self.resources.extend(resources);
@@ -143,8 +152,17 @@ impl Checkpoint {
             *room -= taken.len();
             taken
         }
-        let Self { attempt, arrivals, resources, namespaces, nodes, specs, pods, diagnoses, units } =
-            self;
+        let Checkpoint {
+            attempt,
+            arrivals,
+            resources,
+            namespaces,
+            nodes,
+            specs,
+            pods,
+            diagnoses,
+            units,
+        } = self;
         let mut namespaces = namespaces.into_iter();
         let (mut resources, mut nodes) = (resources.into_iter(), nodes.into_iter());
         let (mut specs, mut pods) = (specs.into_iter(), pods.into_iter());

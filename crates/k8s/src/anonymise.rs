@@ -15,13 +15,15 @@ const WELL_KNOWN: [&str; 6] =
 const ROLES: [&str; 3] = ["control-plane", "master", "worker"];
 
 /// Words that Kubernetes gives, not people.
-const KEPT: [&str; 16] = [
+const KEPT: [&str; 19] = [
     "action",
     "apiVersion",
     "bindMountOptions",
     "declaredFeatures",
     "effect",
     "kind",
+    "nodeAffinityPolicy",
+    "nodeTaintsPolicy",
     "operator",
     "phase",
     "preemptionPolicy",
@@ -32,10 +34,11 @@ const KEPT: [&str; 16] = [
     "status",
     "type",
     "weight",
+    "whenUnsatisfiable",
 ];
 
 /// Objects that are gone into.
-const ENTERED: [&str; 30] = [
+const ENTERED: [&str; 34] = [
     // The object itself.
     "",
     "affinity",
@@ -47,12 +50,15 @@ const ENTERED: [&str; 30] = [
     "images",
     "initContainerStatuses",
     "initContainers",
+    "labelSelector",
     "matchExpressions",
     "matchFields",
     "metadata",
+    "namespaceSelector",
     "nodeAffinity",
     "nodeSelectorTerms",
     "podAffinity",
+    "podAffinityTerm",
     "podAntiAffinity",
     "ports",
     "preference",
@@ -65,6 +71,7 @@ const ENTERED: [&str; 30] = [
     "status",
     "taints",
     "tolerations",
+    "topologySpreadConstraints",
     "volumeMounts",
     "volumes",
 ];
@@ -97,7 +104,7 @@ impl<H: Fn(&str) -> u64> Anonymiser<H> {
             Value::String(text) => *text = self.text(text, key, parent),
             Value::Array(items) => items.iter_mut().for_each(|it| self.walk(it, key, parent)),
             Value::Object(fields) => match key {
-                "labels" | "nodeSelector" => self.labels(fields),
+                "labels" | "matchLabels" | "nodeSelector" => self.labels(fields),
                 _ if AMOUNTS.contains(&key) => {}
                 _ if ENTERED.contains(&key) => {
                     // What a kubelet or a scheduler says is full of names.
@@ -118,7 +125,7 @@ impl<H: Fn(&str) -> u64> Anonymiser<H> {
             ("metadata", "deletionTimestamp") => "1970-01-01T00:00:00Z".into(),
             ("matchFields", "key") if text == "metadata.name" => text.into(),
             ("matchFields", "values") => self.word(text),
-            (_, "key" | "topologyKey") => self.key(text),
+            (_, "key" | "topologyKey" | "matchLabelKeys") => self.key(text),
             (_, "value" | "values") => self.value(text),
             (_, "image" | "reference") => self.image(text),
             ("images", "names") => format!("{}:x", self.word(text)),

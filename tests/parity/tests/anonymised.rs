@@ -24,8 +24,8 @@ fn judged(objects: &[Value], pod: &Value) -> Option<Judgement> {
         };
         scheduler.apply(&event, Time::default());
     }
-    let spec = ingest::pod_to_judge(pod).ok()?;
-    scheduler.judge(&model::PodSpec { scheduler: name, ..spec })
+    let (spec, labels) = ingest::pod_to_judge(pod).ok()?;
+    scheduler.judge(&model::PodSpec { scheduler: name, ..spec }, &labels)
 }
 
 fn slim(object: &Value) -> Value {

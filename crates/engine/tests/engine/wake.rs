@@ -103,40 +103,11 @@ fn case(reason: &Reason) -> Case {
             &["gone pod q", "pod q on=b", "node a pods=2", "node b"],
             &["node a pods=1 zone=x", "node b pods=0", "pod q on=a cpu=1", "node a pods=0"],
         ),
-        Reason::SpreadLabel => Case::new(
-            "node a; pod p label=app:web spread=zone,1,app:web",
-            &["node a zone=x", "node b zone=x", "pod p"],
-            &["node a cpu=8", "pod s on=a label=app:web", "gone node a"],
-        ),
-        Reason::SpreadSkew => Case::new(
-            "node a zone=x host=1; node b zone=y host=2; pod q on=a label=app:web; \
-             pod r on=b label=app:db; pod s on=b label=app:db; \
-             pod p label=app:web spread=zone,1,app:web spread=host,1,app:db",
-            &[
-                "gone pod q",
-                "gone pod r",
-                "pod t on=b label=app:web",
-                "gone node b",
-                "pod q on=a",
-                "node a zone=y host=1",
-            ],
-            &["pod t on=a", "node a zone=x host=1 cpu=8"],
-        ),
-        Reason::NotNear => Case::new(
-            "node a zone=x; pod p label=app:db near=zone,app:web",
-            &["pod q on=a label=app:web", "pod p"],
-            &["pod q on=a label=app:db", "node a zone=x cpu=8"],
-        ),
-        Reason::NotFar => Case::new(
-            "node a zone=x; pod q on=a label=app:web; pod p far=zone,app:web",
-            &["gone pod q", "pod q on=a", "node b", "node a", "pod q on=a label=app:db"],
-            &["pod s on=a label=app:db", "node a zone=x cpu=8"],
-        ),
-        Reason::Unwelcome => Case::new(
-            "node a zone=x; pod q on=a far=zone,app:web; pod p label=app:web",
-            &["gone pod q", "pod q on=a", "node b", "node a", "pod p"],
-            &["pod s on=a label=app:web", "node a zone=x cpu=8"],
-        ),
+        Reason::SpreadLabel => unlabelled(),
+        Reason::SpreadSkew => skewed(),
+        Reason::NotNear => not_near(),
+        Reason::NotFar => not_far(),
+        Reason::Unwelcome => unwelcome(),
         Reason::BrokenSpread => stuck("node a; pod r on=a; pod p spread=zone,1,app:a/b"),
         Reason::BrokenTerm => stuck("node a; pod r on=a; pod p far=zone,app:a/b"),
         Reason::Insufficient { is_beyond_node, .. } => short(*is_beyond_node),
@@ -146,6 +117,55 @@ fn case(reason: &Reason) -> Case {
             &["node a cpu=8", "node a feature=Other", "node b", "gone pod r"],
         ),
     }
+}
+
+fn unlabelled() -> Case {
+    Case::new(
+        "node a; pod p label=app:web spread=zone,1,app:web",
+        &["node a zone=x", "node b zone=x", "pod p"],
+        &["node a cpu=8", "pod s on=a label=app:web", "gone node a"],
+    )
+}
+
+fn skewed() -> Case {
+    Case::new(
+        "node a zone=x host=1; node b zone=y host=2; pod q on=a label=app:web; \
+         pod r on=b label=app:db; pod s on=b label=app:db; \
+         pod p label=app:web spread=zone,1,app:web spread=host,1,app:db",
+        &[
+            "gone pod q",
+            "gone pod r",
+            "pod t on=b label=app:web",
+            "gone node b",
+            "pod q on=a",
+            "node a zone=y host=1",
+        ],
+        &["pod t on=a", "node a zone=x host=1 cpu=8"],
+    )
+}
+
+fn not_near() -> Case {
+    Case::new(
+        "node a zone=x; pod p label=app:db near=zone,app:web",
+        &["pod q on=a label=app:web", "pod p"],
+        &["pod q on=a label=app:db", "node a zone=x cpu=8"],
+    )
+}
+
+fn not_far() -> Case {
+    Case::new(
+        "node a zone=x; pod q on=a label=app:web; pod p far=zone,app:web",
+        &["gone pod q", "pod q on=a", "node b", "node a", "pod q on=a label=app:db"],
+        &["pod s on=a label=app:db", "node a zone=x cpu=8"],
+    )
+}
+
+fn unwelcome() -> Case {
+    Case::new(
+        "node a zone=x; pod q on=a far=zone,app:web; pod p label=app:web",
+        &["gone pod q", "pod q on=a", "node b", "node a", "pod p"],
+        &["pod s on=a label=app:web", "node a zone=x cpu=8"],
+    )
 }
 
 /// Reasons that only another spec ends.

@@ -82,7 +82,7 @@ mod tests {
             "profile default-scheduler",
             "  queueSort           PrioritySort",
             "  score               NodeResourcesFit:5, TaintToleration:3, NodeAffinity:2,",
-            "                      VolumeBinding*:1, PodTopologySpread*:2,",
+            "                      VolumeBinding*:1, PodTopologySpread:2,",
             "  bind                DefaultBinder",
             "  NodeResourcesFit    MostAllocated by nvidia.com/gpu:10, cpu:1, memory:1",
             "leader election",

@@ -1,5 +1,5 @@
-//! What pods are to each other: the rules of a class as crowds and keys, and what can be asked about
-//! tags, crowds and domains.
+//! What pods are to each other: the rules of a class as crowds and keys, and what can be asked
+//! about tags, crowds and domains.
 
 use super::Catalog;
 use super::classes::{Company, Spread};

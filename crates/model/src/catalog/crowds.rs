@@ -236,11 +236,8 @@ impl Crowds {
     }
 
     pub(super) fn namespace_facts(&self) -> impl Iterator<Item = NamespaceFacts> {
-        let facts = |(name, labels): (&Box<str>, &Labels)| NamespaceFacts {
-            name: name.clone(),
-            labels: labels.clone(),
-        };
-        self.namespaces.iter().map(facts)
+        let all = self.namespaces.iter();
+        all.map(|(name, labels)| NamespaceFacts { name: name.clone(), labels: labels.clone() })
     }
 
     pub(super) fn namespaces(&self) -> impl Iterator<Item = &str> {

@@ -42,7 +42,8 @@ fn a_plugin_that_is_disabled_has_no_guard() {
         pod q need=claims need=volumes
         step
         > p -> a
-        > q waits: 0/1 nodes are available: volumes that tie a pod to nodes (claims and disks) are not supported yet.
+        > q waits: 0/1 nodes are available: volumes that tie a pod to nodes (claims and disks) are \
+         not supported yet.
         ",
     );
 }

@@ -53,7 +53,7 @@ fn constraint(draw: &mut Draw, world: &World) -> Value {
         "whenUnsatisfiable": draw.pick(&["DoNotSchedule", "ScheduleAnyway"]),
     });
     let optional = [
-        ("labelSelector", 95, selector(draw, world)),
+        ("labelSelector", 95, selector(draw, world.theme.invalid_selectors)),
         ("minDomains", 25, json!(draw.pick(&[1, 2, 3, 4]))),
         ("matchLabelKeys", 20, json!(draw.subset(&["hash", "tier", "absent"], 50))),
         ("nodeAffinityPolicy", 30, json!(draw.pick(&["Honor", "Ignore"]))),
@@ -72,21 +72,22 @@ fn topology(draw: &mut Draw) -> &'static str {
     draw.pick::<&str>(&TOPOLOGIES[..known])
 }
 
-/// Adds terms about other pods to an affinity. A pod that is there already holds them against the
-/// pod to judge.
-pub(super) fn affinity(draw: &mut Draw, world: &World, percent: u64, affinity: &mut Value) {
+/// Adds terms about other pods to an affinity, each sort with a chance of `percent`. Only pods that
+/// are there already may have invalid ones: of the pod to judge, kube-scheduler repeats the words
+/// of its parser.
+pub(super) fn affinity(draw: &mut Draw, percent: u64, has_invalid: bool, affinity: &mut Value) {
     for kind in ["podAffinity", "podAntiAffinity"] {
         let mut terms = json!({});
         if draw.chance(percent) {
             let count = *draw.pick(&[1, 1, 1, 2]);
             terms["requiredDuringSchedulingIgnoredDuringExecution"] =
-                (0..count).map(|_| term(draw, world)).collect();
+                (0..count).map(|_| term(draw, has_invalid)).collect();
         }
         if draw.chance(percent) {
             let count = *draw.pick(&[1, 1, 2]);
             let weighted = |draw: &mut Draw| {
                 let weight = *draw.pick(&[1, 5, 50, 100]);
-                json!({"weight": weight, "podAffinityTerm": term(draw, world)})
+                json!({"weight": weight, "podAffinityTerm": term(draw, has_invalid)})
             };
             terms["preferredDuringSchedulingIgnoredDuringExecution"] =
                 (0..count).map(|_| weighted(draw)).collect();
@@ -97,24 +98,24 @@ pub(super) fn affinity(draw: &mut Draw, world: &World, percent: u64, affinity: &
     }
 }
 
-fn term(draw: &mut Draw, world: &World) -> Value {
+fn term(draw: &mut Draw, has_invalid: bool) -> Value {
     let mut term = json!({"topologyKey": topology(draw)});
     if draw.chance(95) {
-        term["labelSelector"] = selector(draw, world);
+        term["labelSelector"] = selector(draw, has_invalid);
     }
     if draw.chance(25) {
         term["namespaces"] = json!(draw.subset(&["default", "team", "empty", "absent"], 50));
     }
     if draw.chance(30) {
         let everything = json!({});
-        let some = selector(draw, world);
+        let some = selector(draw, has_invalid);
         term["namespaceSelector"] = if draw.chance(40) { everything } else { some };
     }
     term
 }
 
-fn selector(draw: &mut Draw, world: &World) -> Value {
-    if world.theme.invalid_selectors && draw.chance(8) {
+fn selector(draw: &mut Draw, has_invalid: bool) -> Value {
+    if has_invalid && draw.chance(8) {
         return json!({"matchExpressions": [invalid(draw)]});
     }
     let mut selector = json!({});

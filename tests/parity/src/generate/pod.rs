@@ -24,7 +24,7 @@ fn one_existing(draw: &mut Draw, world: &World, index: u64) -> Value {
     extras(draw, world, Size::Running, &mut spec);
     if world.theme.pod_affinity && draw.chance(40) {
         spec["affinity"] = json!({});
-        company::affinity(draw, world, 25, &mut spec["affinity"]);
+        company::affinity(draw, 25, world.theme.invalid_selectors, &mut spec["affinity"]);
     }
     match draw.between(0, 19) {
         0 => spec["nodeName"] = json!("n-absent"),
@@ -99,7 +99,7 @@ fn affinity(draw: &mut Draw, world: &World, spec: &mut Value) {
         all["nodeAffinity"] = affinity;
     }
     if theme.pod_affinity && draw.chance(75) {
-        company::affinity(draw, world, 40, &mut all);
+        company::affinity(draw, 40, false, &mut all);
     }
     if all != json!({}) {
         spec["affinity"] = all;

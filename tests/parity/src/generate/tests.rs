@@ -97,14 +97,44 @@ fn nothing_is_drawn_that_is_out_of_scope() {
         "pod.spec.volumes.persistentVolumeClaim",
         "pod.spec.volumes.ephemeral",
         "pod.spec.resourceClaims",
-        "pod.spec.affinity.podAffinity",
-        "pod.spec.affinity.podAntiAffinity",
-        "pod.spec.topologySpreadConstraints",
         "config.profiles.plugins.preFilter",
         "config.profiles.plugins.preScore",
     ] {
         assert!(!FACTS.contains(path), "{path} occurs");
     }
+}
+
+#[test]
+fn every_field_about_other_pods_is_drawn() {
+    let spread = |field: &str| format!("pod.spec.topologySpreadConstraints.{field}");
+    check(&spread("whenUnsatisfiable"), &["DoNotSchedule", "ScheduleAnyway"]);
+    check(&spread("minDomains"), &["1", "2", "3", "4"]);
+    check(&spread("maxSkew"), &["1", "2", "3", "5"]);
+    check(&spread("matchLabelKeys"), &["hash", "tier", "absent"]);
+    check(&spread("topologyKey"), &["zone", "kubernetes.io/hostname", "nowhere"]);
+    for policy in ["nodeAffinityPolicy", "nodeTaintsPolicy"] {
+        check(&spread(policy), &["Honor", "Ignore"]);
+    }
+    let operators = ["In", "NotIn", "Exists", "DoesNotExist"];
+    check(&spread("labelSelector.matchExpressions.operator"), &operators);
+    for owner in ["pod", "Pod"] {
+        for kind in ["podAffinity", "podAntiAffinity"] {
+            let required = "requiredDuringSchedulingIgnoredDuringExecution";
+            let preferred = "preferredDuringSchedulingIgnoredDuringExecution";
+            let term = format!("{owner}.spec.affinity.{kind}.{required}");
+            check(&format!("{term}.topologyKey"), &["zone", "kubernetes.io/hostname"]);
+            check(&format!("{term}.namespaces"), &["default", "team", "absent"]);
+            check(&format!("{term}.namespaceSelector.matchLabels.app"), &["web"]);
+            check(&format!("{term}.labelSelector.matchExpressions.operator"), &operators);
+            let weighted = format!("{owner}.spec.affinity.{kind}.{preferred}");
+            check(&format!("{weighted}.weight"), &["1", "5", "50", "100"]);
+            check(&format!("{weighted}.podAffinityTerm.namespaceSelector"), &[]);
+        }
+    }
+    check("Namespace.metadata.labels.app", &["web", "db"]);
+    let args = "config.profiles.pluginConfig.InterPodAffinity";
+    check(&format!("{args}.hardPodAffinityWeight"), &["0", "1", "10", "100"]);
+    check(&format!("{args}.ignorePreferredTermsOfExistingPods"), &["true", "false"]);
 }
 
 #[test]
