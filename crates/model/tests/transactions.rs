@@ -28,7 +28,7 @@ impl Case {
             let pod = testkit::pod(line.trim_start_matches("pod "));
             let class = catalog.class_of(&pod.spec);
             let tags = catalog.tags_of(&pod.key.namespace, &pod.labels);
-            Occupant { class, tags, is_leaving: dice % 7 == 0 }
+            Occupant { class, tags, is_leaving: dice.is_multiple_of(7) }
         };
         let kinds = dice.iter().map(kind).collect();
         (0..NODES).for_each(|at| _ = catalog.apply_node(&testkit::node(&format!("n{at}"))));
