@@ -84,8 +84,10 @@ fn name(event: &Event) -> Option<Box<str>> {
     match event {
         Event::NodeApplied(facts) => Some(facts.name.as_str().into()),
         Event::PodApplied(facts) => Some(facts.key.uid.clone()),
+        Event::NamespaceApplied(facts) => Some(facts.name.clone()),
         Event::NodeDeleted(_)
         | Event::PodDeleted(_)
+        | Event::NamespaceDeleted(_)
         | Event::Reset(_)
         | Event::BindRefused { .. } => None,
     }
