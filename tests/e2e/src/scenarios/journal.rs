@@ -217,8 +217,30 @@ pub(crate) fn snapshot(world: &mut World) -> Run<'_> {
         }
         let (own, other) = (feasible(world, &plain).await?, feasible(world, &nameless).await?);
         ensure!(own == other && own.contains(&2), "fit on {own:?} nodes, without names {other:?}");
-        Ok(())
+        would_fit(world, "plain").await?;
+        would_fit(world, "nameless").await
     })
+}
+
+/// Simulates a job on the cluster of a snapshot: its pods fit, and who waits goes on waiting.
+async fn would_fit(world: &World, name: &str) -> Result<()> {
+    let job = world.plane.folder().join("job.json");
+    let container = json!({"name": "c", "resources": {"requests": {"cpu": "100m"}}});
+    let manifest = json!({
+        "apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "tonight"},
+        "spec": {"parallelism": 2, "completions": 2, "template": {
+            "metadata": {"annotations": {"simulate.kubenexus.io/duration": "1h"}},
+            "spec": {"restartPolicy": "Never", "containers": [container]}}},
+    });
+    fs::write(&job, manifest.to_string())?;
+    let snapshot = world.plane.folder().join(format!("{name}.json"));
+    let [snapshot, job] = [snapshot, job].map(|path| path.display().to_string());
+    let output = world.command(&["simulate", &snapshot, &job, "--json"]).await?;
+    ensure!(output.status.success(), "{}", self::text(&output));
+    let report: Value = serde_json::from_slice(&output.stdout)?;
+    let counts = ["created", "given", "placed", "waiting"].map(|key| &report["pods"][key]);
+    ensure!(counts == [8, 5, 2, 1], "created, bound, placed and waiting are {counts:?}");
+    Ok(())
 }
 
 /// The objects of a snapshot that is written to a file only its owner may read.
