@@ -94,7 +94,7 @@ pub struct Company {
     pub prefers: Box<[(i32, CrowdId, KeyId)]>,
     /// The crowds a pod of the class belongs to because of its rules.
     pub holds: Box<[CrowdId]>,
-    /// Whether a selector of a term about other pods makes no sense; then no term counts.
+    /// Whether a selector of a term about other pods makes no sense. The list it is in is left out.
     pub is_term_broken: bool,
 }
 

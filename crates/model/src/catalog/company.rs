@@ -105,9 +105,9 @@ impl Catalog {
         };
         let spread = spec.spread.iter().map(|spread| self.spread(spread, &spec.namespace));
         let spread = spread.collect();
-        if has_broken_term(spec) {
-            return Company { spread, is_term_broken: true, ..Company::default() };
-        }
+        let is_term_broken = has_broken_term(spec);
+        let sound = is_term_broken.then(|| without_broken_lists(spec));
+        let spec = sound.as_ref().unwrap_or(spec);
         let near = (!spec.near.is_empty()).then(|| {
             let targets = targets(&spec.near).into();
             let crowd = self.crowds.hold(Rule::Meant { targets, counts_leaving: true });
@@ -128,7 +128,7 @@ impl Catalog {
             self.crowds.hold(Rule::Holds(Held { wish, key, target }))
         });
         let holds = holds.collect();
-        Company { spread, near, far, prefers, holds, is_term_broken: false }
+        Company { spread, near, far, prefers, holds, is_term_broken }
     }
 
     fn spread(&mut self, spec: &SpreadSpec, namespace: &str) -> Spread {
@@ -169,11 +169,30 @@ impl Catalog {
 
 fn has_broken_term(spec: &PodSpec) -> bool {
     let preferred = spec.prefers.iter().map(|(_, term)| term);
-    let mut terms = spec.near.iter().chain(&spec.far).chain(preferred);
-    let is_broken = |selector: &Option<LabelSelector>| {
+    spec.near.iter().chain(&spec.far).chain(preferred).any(is_broken)
+}
+
+fn is_broken(term: &PodTerm) -> bool {
+    let is_unsound = |selector: &Option<LabelSelector>| {
         selector.as_ref().is_some_and(|selector| !selector.is_sound())
     };
-    terms.any(|PodTerm { target, .. }| {
-        is_broken(&target.selector) || is_broken(&target.namespace_selector)
-    })
+    is_unsound(&term.target.selector) || is_unsound(&term.target.namespace_selector)
+}
+
+/// A spec without the lists of terms in which one is broken: the others still hold.
+fn without_broken_lists(spec: &PodSpec) -> PodSpec {
+    let mut spec = spec.clone();
+    for list in [&mut spec.near, &mut spec.far] {
+        if list.iter().any(is_broken) {
+            list.clear();
+        }
+    }
+    for is_liking in [true, false] {
+        let is_in_list = |(weight, _): &(i32, PodTerm)| (*weight >= 0) == is_liking;
+        let mut list = spec.prefers.iter().filter(|one| is_in_list(one));
+        if list.any(|(_, term)| is_broken(term)) {
+            spec.prefers.retain(|one| !is_in_list(one));
+        }
+    }
+    spec
 }
