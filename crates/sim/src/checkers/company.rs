@@ -25,11 +25,10 @@ pub(crate) fn objections(ledger: &Ledger, pod: &PodFacts, node: &NodeFacts) -> V
 /// Whether where other pods are matters to a pod.
 pub(crate) fn matters(ledger: &Ledger, pod: &PodFacts) -> bool {
     let spec = &pod.spec;
-    let mut others = ledger.nodes().flat_map(|(_, place)| place.pods());
     !spec.spread.is_empty()
         || !spec.near.is_empty()
         || !spec.far.is_empty()
-        || others.any(|other| !other.spec.far.is_empty())
+        || ledger.unwelcoming().next().is_some()
 }
 
 fn label<'a>(node: &'a NodeFacts, key: &str) -> Option<&'a str> {
@@ -102,8 +101,8 @@ fn affinity(ledger: &Ledger, pod: &PodFacts, node: &NodeFacts) -> Option<Objecti
     if pod.spec.far.iter().any(is_hated) {
         return Some(Objection::NotFar);
     }
-    for (other_node, place) in ledger.nodes() {
-        for term in place.pods().flat_map(|other| &other.spec.far) {
+    for (other_node, other) in ledger.unwelcoming() {
+        for term in &other.spec.far {
             let own = label(node, &term.key);
             let is_shared = own.is_some() && own == label(other_node, &term.key);
             if is_shared && means(&term.target, pod) {

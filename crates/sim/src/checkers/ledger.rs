@@ -102,6 +102,8 @@ pub(crate) struct Ledger {
     nodes: Map<Box<str>, Place>,
     pods: Map<Box<str>, Known>,
     waiting: Objects,
+    /// Pods on nodes that want others to be far, and their nodes: there are few.
+    unwelcoming: BTreeMap<u64, (Box<str>, Arc<Event>)>,
     numbers: u64,
     versions: u64,
 }
@@ -185,9 +187,14 @@ impl Ledger {
         let number = before.as_ref().map_or(self.numbers, |known| known.number);
         match spot.node() {
             None => {
+                self.unwelcoming.remove(&number);
                 self.waiting.insert(number, object.clone());
             }
             Some(node) => {
+                match facts_of(&object).spec.far.is_empty() {
+                    true => _ = self.unwelcoming.remove(&number),
+                    false => _ = self.unwelcoming.insert(number, (node.into(), object.clone())),
+                }
                 self.place(node).pods.insert(number, object.clone());
             }
         }
@@ -201,6 +208,7 @@ impl Ledger {
 
     fn forget(&mut self, uid: &str) {
         let Some(known) = self.pods.remove(uid) else { return };
+        self.unwelcoming.remove(&known.number);
         self.leave(known.number, &known.spot);
     }
 
@@ -261,6 +269,12 @@ impl Ledger {
     pub(crate) fn node(&self, name: &str) -> Option<(&NodeFacts, &Place)> {
         let place = self.nodes.get(name)?;
         Some((place.facts()?, place))
+    }
+
+    /// Pods that want others to be far, with their nodes as far as these are there.
+    pub(crate) fn unwelcoming(&self) -> impl Iterator<Item = (&NodeFacts, &PodFacts)> {
+        let all = self.unwelcoming.values();
+        all.filter_map(|(node, object)| Some((self.node(node)?.0, facts_of(object))))
     }
 
     /// The pods that wait for us, gated or not, by uid.
