@@ -53,18 +53,6 @@ pub(crate) struct Prepared {
     pub(crate) scores: Box<dyn Scores>,
 }
 
-impl Prepared {
-    /// Whether it has anything to say of a pod.
-    pub(crate) fn applies(&self, view: View<'_>) -> bool {
-        self.scores.reach() != Reach::Around || self.scores.applies(view)
-    }
-}
-
-/// Whether a filter has anything to say of a pod.
-pub(crate) fn applies(filter: &dyn Narrow, view: View<'_>) -> bool {
-    filter.reach() != Reach::Around || filter.applies(view)
-}
-
 /// Raw scores from facts that are normalised by the highest among the nodes that fit.
 struct Column {
     weight: i32,

@@ -4,7 +4,7 @@
 use framework::View;
 use model::{Labels, NodeId, PodSpec, Reason};
 
-use crate::board::{Board, applies};
+use crate::board::Board;
 use crate::screen::{Screen, plugins_of, screen};
 use crate::{Scheduler, profile_of};
 
@@ -81,7 +81,7 @@ fn score(board: &Board, view: View<'_>, nodes: &mut [(NodeId, NodeJudgement)]) {
         matches!(verdict, NodeJudgement::Fits(_)).then_some(*node)
     };
     let fit: Vec<NodeId> = nodes.iter().filter_map(is_fit).collect();
-    for prepared in board.rankings.iter().filter(|prepared| prepared.applies(view)) {
+    for prepared in board.rankings.iter().filter(|prepared| prepared.scores.applies(view)) {
         let mut raws = vec![0; fit.len()];
         prepared.scores.scores(view, &fit, &mut raws);
         let highest = raws.iter().copied().max().unwrap_or(0);
@@ -110,7 +110,7 @@ pub(crate) fn why_not(
             return Some((plugin, vec![Reason::NotNamed(plugins_of(only))]));
         }
     }
-    let filters = board.filters.iter().filter(|(_, filter)| applies(&**filter, view));
+    let filters = board.filters.iter().filter(|(_, filter)| filter.applies(view));
     let mut answers = filters.map(|(plugin, filter)| (*plugin, filter.why_not(view, node)));
     answers.find(|(_, reasons)| !reasons.is_empty())
 }

@@ -54,7 +54,7 @@ pub trait Scores: Send + Sync {
     /// What the answers depend on.
     fn reach(&self) -> Reach;
 
-    /// Whether there is anything to say of this pod as things are. Only asked where answers reach
+    /// Whether there is anything to say of this pod as things are. Always, unless answers reach
     /// around.
     fn applies(&self, _view: View<'_>) -> bool {
         true

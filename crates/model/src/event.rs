@@ -37,6 +37,23 @@ pub enum Event {
     },
 }
 
+impl Event {
+    /// What an object that is there is listed by in a [`Present`].
+    #[must_use]
+    pub fn listed_by(&self) -> Option<Box<str>> {
+        match self {
+            Self::NodeApplied(facts) => Some(facts.name.as_str().into()),
+            Self::PodApplied(facts) => Some(facts.key.uid.clone()),
+            Self::NamespaceApplied(facts) => Some(facts.name.clone()),
+            Self::NodeDeleted(_)
+            | Self::PodDeleted(_)
+            | Self::NamespaceDeleted(_)
+            | Self::Reset(_)
+            | Self::BindRefused { .. } => None,
+        }
+    }
+}
+
 /// Everything of a kind that the API has.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Present {

@@ -65,7 +65,7 @@ impl Run<'_> {
         let stopwatch = Stopwatch::start();
         for text in &texts {
             let event = read(text)?;
-            listed.extend(name(&event));
+            listed.extend(event.listed_by());
             self.scheduler.apply(&event, self.now);
         }
         sample.taken += stopwatch.taken();
@@ -76,19 +76,5 @@ impl Run<'_> {
         let stopwatch = Stopwatch::start();
         self.scheduler.apply(&Event::Reset(present), self.now);
         stopwatch.taken()
-    }
-}
-
-/// What an object is listed by.
-fn name(event: &Event) -> Option<Box<str>> {
-    match event {
-        Event::NodeApplied(facts) => Some(facts.name.as_str().into()),
-        Event::PodApplied(facts) => Some(facts.key.uid.clone()),
-        Event::NamespaceApplied(facts) => Some(facts.name.clone()),
-        Event::NodeDeleted(_)
-        | Event::PodDeleted(_)
-        | Event::NamespaceDeleted(_)
-        | Event::Reset(_)
-        | Event::BindRefused { .. } => None,
     }
 }

@@ -24,8 +24,7 @@ pub(super) fn label_requirements(
     views: &[Expression],
 ) -> impl Iterator<Item = RequirementSpec<LabelOperator>> {
     views.iter().map(|view| {
-        let found = LabelOperator::WORDS.iter().find(|(word, _)| *word == view.operator);
-        let operator = found.map_or(LabelOperator::Unknown, |(_, operator)| *operator);
+        let operator = operator(&view.operator, &LabelOperator::WORDS, LabelOperator::Unknown);
         RequirementSpec { key: view.key.clone(), operator, values: view.values.clone() }
     })
 }
@@ -37,9 +36,13 @@ fn requirements<O: Copy>(
     unknown: O,
 ) -> Vec<RequirementSpec<O>> {
     let requirement = |view: Expression| {
-        let found = words.iter().find(|(word, _)| *word == view.operator);
-        let operator = found.map_or(unknown, |(_, operator)| *operator);
+        let operator = operator(&view.operator, words, unknown);
         RequirementSpec { key: view.key, operator, values: view.values }
     };
     views.into_iter().map(requirement).collect()
+}
+
+fn operator<O: Copy>(text: &str, words: &[(&str, O)], unknown: O) -> O {
+    let found = words.iter().find(|(word, _)| *word == text);
+    found.map_or(unknown, |(_, operator)| *operator)
 }

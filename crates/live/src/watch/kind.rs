@@ -106,7 +106,7 @@ impl Watcher {
         };
         let (read, name) = match read {
             Ok(read) => {
-                let name = name(&read.1);
+                let name = read.1.listed_by();
                 (Some(read), name)
             }
             Err(fault) => {
@@ -142,19 +142,5 @@ impl Watcher {
             Kind::Namespaces => Event::NamespaceDeleted(view.metadata.name),
         };
         Ok((view.metadata.resource_version, event, None))
-    }
-}
-
-/// What an object that is there is listed by.
-fn name(event: &Event) -> Option<Box<str>> {
-    match event {
-        Event::NodeApplied(facts) => Some(facts.name.as_str().into()),
-        Event::PodApplied(facts) => Some(facts.key.uid.clone()),
-        Event::NamespaceApplied(facts) => Some(facts.name.clone()),
-        Event::NodeDeleted(_)
-        | Event::NamespaceDeleted(_)
-        | Event::PodDeleted(_)
-        | Event::Reset(_)
-        | Event::BindRefused { .. } => None,
     }
 }
