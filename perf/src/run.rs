@@ -217,6 +217,7 @@ impl Run<'_> {
         for (decision, moment) in self.decisions.iter().zip(moments) {
             let (id, node) = match decision {
                 Decision::Bind { pod, node, .. } => (*pod, Some(*node)),
+                Decision::Preempt(_) => continue,
                 Decision::Wait(waiting) => (waiting.pod, None),
             };
             let pod = self.pod_at(id)?;
@@ -263,6 +264,12 @@ fn write(catalog: &Catalog, decision: &Decision, body: &mut Vec<u8>) -> Result<(
     match decision {
         Decision::Bind { pod, node, .. } => {
             serde_json::to_writer(body, &render::binding(catalog, *pod, *node))?;
+        }
+        Decision::Preempt(preemption) => {
+            for victim in &preemption.victims {
+                let victim = &catalog.pod(*victim).key;
+                serde_json::to_writer(&mut *body, &render::deletion(victim))?;
+            }
         }
         Decision::Wait(waiting) => {
             serde_json::to_writer(body, &render::condition(&waiting.diagnosis, catalog))?;

@@ -2,10 +2,11 @@
 
 use framework::{cures, is_about_others};
 use model::{
-    Attempt, Change, Event, Labels, NodeChange, NodeFacts, NodeId, Occupant, PodFacts, PodId,
-    PodState, Present, Reason, Time, Txn,
+    Attempt, BudgetFacts, Change, Event, Labels, NodeChange, NodeFacts, NodeId, Occupant, Pod,
+    PodFacts, PodId, PodState, Present, Reason, Time, Txn, UnitId,
 };
 
+use crate::queue::Place;
 use crate::{Scheduler, profile_of};
 
 impl Scheduler {
@@ -24,8 +25,11 @@ impl Scheduler {
                 self.set_namespace(&facts.name, Some(&facts.labels), now);
             }
             Event::NamespaceDeleted(name) => self.set_namespace(name, None, now),
+            Event::BudgetApplied(facts) => self.catalog.set_budget(facts),
+            Event::BudgetDeleted(key) => self.catalog.delete_budget(key),
             Event::Reset(present) => self.reset(present, now),
             Event::BindRefused { uid, attempt } => self.refused(uid, *attempt, now),
+            Event::EvictionFailed(uid) => self.eviction_failed(uid, now),
         }
     }
 
@@ -80,6 +84,11 @@ impl Scheduler {
                 let gone: Vec<Box<str>> = gone.map(Into::into).collect();
                 gone.iter().for_each(|name| self.set_namespace(name, None, now));
             }
+            Present::Budgets(keys) => {
+                let gone = self.catalog.budgets().map(BudgetFacts::key);
+                let gone: Vec<Box<str>> = gone.filter(|key| !keys.contains(key)).collect();
+                gone.iter().for_each(|key| self.catalog.delete_budget(key));
+            }
         }
     }
 
@@ -113,9 +122,11 @@ impl Scheduler {
             }
             (PodState::Waiting, None) => self.update_waiting(pod, facts, now),
             (PodState::Waiting, Some(name)) => {
+                let proposed = self.catalog.nominated_node(pod);
                 self.leave_queue(pod);
                 self.update(pod, facts);
                 self.bind(pod, name, now);
+                self.unpropose(proposed, now);
             }
             // Not confirmed yet: the pod keeps the place we gave it.
             (PodState::Assumed(node, _), None) => self.recharge(pod, facts, node, now),
@@ -140,7 +151,9 @@ impl Scheduler {
         let before = self.catalog.pod(pod);
         let (occupant, priority) = (before.occupant(), before.priority);
         let gates = before.gates.clone();
+        let proposed = self.catalog.nominated_node(pod);
         self.update(pod, facts);
+        self.reproposed(pod, proposed, now);
         let after = self.catalog.pod(pod);
         if (after.occupant(), after.priority, &after.gates) == (occupant, priority, &gates) {
             return;
@@ -153,6 +166,8 @@ impl Scheduler {
 
     /// Takes in what changed about a pod on a node, and what it takes there now.
     fn recharge(&mut self, pod: PodId, facts: &PodFacts, node: NodeId, now: Time) {
+        let standing = |pod: &Pod| (pod.priority, pod.started);
+        let stood = standing(self.catalog.pod(pod));
         let before = self.catalog.pod(pod).occupant();
         // Held until the old charge is given back.
         let class = self.catalog.class_of(&facts.spec);
@@ -167,6 +182,9 @@ impl Scheduler {
             self.wake_around(before, now);
         }
         self.catalog.update_pod(pod, facts);
+        if standing(self.catalog.pod(pod)) != stood {
+            self.usage.touch_guests(node);
+        }
         self.catalog.release_class(class);
         self.catalog.release_tags(tags);
         if after != before {
@@ -188,6 +206,10 @@ impl Scheduler {
             return;
         }
         self.unplace(pod, node, now);
+        // What is proposed for a pod counts again while it waits.
+        if let Some(proposed) = self.catalog.nominated_node(pod) {
+            self.usage.touch_guests(proposed);
+        }
         if self.catalog.pod(pod).is_terminating {
             return self.forget(pod, now);
         }
@@ -196,12 +218,53 @@ impl Scheduler {
         }
     }
 
+    /// A pod that was to be evicted stays: whoever counted on its room thinks again.
+    fn eviction_failed(&mut self, uid: &str, now: Time) {
+        let Some(pod) = self.catalog.find_pod(uid) else { return };
+        self.catalog.set_evicted(pod, false);
+        let Some(node) = self.catalog.pod(pod).state.node() else { return };
+        for waiting in self.catalog.nominated_to(node).to_vec() {
+            let unit = self.queue.unit_of(waiting);
+            let is_parked = |unit: &UnitId| matches!(self.queue.place(*unit), Place::Parked(_));
+            if let Some(unit) = unit.filter(is_parked) {
+                self.queue.retry(unit, now);
+            }
+        }
+    }
+
+    /// Proposes a node for a waiting pod, or none.
+    pub(crate) fn nominate(&mut self, pod: PodId, node: Option<NodeId>, now: Time) {
+        let before = self.catalog.nominated_node(pod);
+        self.catalog.nominate(pod, node);
+        self.reproposed(pod, before, now);
+    }
+
+    /// Takes in that another node than before is proposed for a pod.
+    fn reproposed(&mut self, pod: PodId, before: Option<NodeId>, now: Time) {
+        let after = self.catalog.nominated_node(pod);
+        if before != after {
+            after.into_iter().for_each(|node| self.usage.touch_guests(node));
+            self.unpropose(before, now);
+        }
+    }
+
+    /// A node is not proposed for somebody any more: there may be room for others.
+    pub(crate) fn unpropose(&mut self, node: Option<NodeId>, now: Time) {
+        if let Some(node) = node {
+            self.usage.touch_guests(node);
+            self.wake(Change::Freed, node, now);
+        }
+    }
+
     fn forget(&mut self, pod: PodId, now: Time) {
         self.leave_queue(pod);
+        let proposed = self.catalog.nominated_node(pod);
+        let proposed = proposed.filter(|_| self.catalog.pod(pod).state == PodState::Waiting);
         if let Some(node) = self.catalog.pod(pod).state.node() {
             self.unplace(pod, node, now);
         }
         self.catalog.remove_pod(pod);
+        self.unpropose(proposed, now);
     }
 
     fn leave_queue(&mut self, pod: PodId) {

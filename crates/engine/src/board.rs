@@ -8,15 +8,18 @@
 use std::sync::Arc;
 
 use framework::{Feasible, Narrow, Normalize, Profile, Ranking, Reach, Rescues, Scores, View};
-use model::{Catalog, Class, ClassId, Diagnosis, NodeId, Occupant, Pod, Reason, TagsId, Usage};
+use model::{Catalog, Class, ClassId, NodeId, Occupant, Reason, TagsId, Usage};
 
 use crate::peaks::{Peaks, UNFIT, mix};
-use crate::rescue::Appeal;
+use crate::preempt::Contest;
 use crate::screen::{Named, Screen, screen};
 use crate::tally::Tally;
 
 /// Marks a total that is being worked out, so that a node touched twice is looked at once.
 const STALE: i32 = UNFIT + 1;
+
+/// For how many priorities it is kept what evicting would do for pods of a class.
+const CONTESTS_MAX: usize = 4;
 
 /// What was worked out for a class, and the results for every node.
 pub(crate) struct Board {
@@ -37,7 +40,9 @@ pub(crate) struct Board {
     peaks: Peaks,
     is_broken: bool,
     last_used: u64,
-    tally: Tally,
+    /// Why nothing fits, and what evicting would do about it.
+    pub(crate) tally: Tally,
+    contests: Vec<Contest>,
     /// Nodes that are being looked at, and their scores: kept so that a pod allocates nothing.
     nodes: Vec<NodeId>,
     totals_before: Vec<i32>,
@@ -126,6 +131,7 @@ impl Board {
             peaks: Peaks::default(),
             last_used: 0,
             tally: Tally::default(),
+            contests: Vec::new(),
             nodes: Vec::new(),
             totals_before: Vec::new(),
             fitting: Vec::new(),
@@ -225,6 +231,33 @@ impl Board {
         }
         self.mark_around = Some(view.usage.mark());
         self.node_revision_around = view.catalog.node_revision();
+    }
+
+    /// Brings up to date what reaches around, if it was looked at since a mark of the log that is
+    /// about to be the log's end again.
+    pub(crate) fn catch_up_around(&mut self, view: View<'_>, mark: u64) {
+        if self.mark_around > Some(mark) {
+            self.refresh_around(view);
+            self.mark_around = Some(mark);
+        }
+    }
+
+    /// What evicting would do for pods of a priority; to be given back.
+    pub(crate) fn take_contest(&mut self, priority: i32) -> Contest {
+        let kept = self.contests.iter().position(|contest| contest.priority == priority);
+        kept.map_or_else(|| Contest::new(priority), |at| self.contests.remove(at))
+    }
+
+    pub(crate) fn keep_contest(&mut self, contest: Contest) {
+        if self.contests.len() >= CONTESTS_MAX {
+            self.contests.remove(0);
+        }
+        self.contests.push(contest);
+    }
+
+    /// Whether a node fits as far as the node alone tells.
+    pub(crate) fn is_fitting(&self, node: NodeId) -> bool {
+        node.index() < self.peaks.count() && self.peaks.total(node.index()) != UNFIT
     }
 
     fn rebuild(&mut self, view: View<'_>) {
@@ -372,19 +405,22 @@ impl Board {
         is_changed
     }
 
-    /// The best node. Of several that are equally good, `seed` decides.
-    pub(crate) fn best(&mut self, view: View<'_>, seed: u64) -> Option<NodeId> {
-        if self.is_around(view) {
-            return self.best_around(view, seed);
+    /// The best node that is not held for others. Of several that are equally good, `seed` decides.
+    pub(crate) fn best(&mut self, view: View<'_>, held: &[NodeId], seed: u64) -> Option<NodeId> {
+        if self.is_around(view) || !held.is_empty() {
+            return self.best_around(view, held, seed);
         }
         self.peaks.best(seed).map(NodeId::at)
     }
 
-    /// The best node, when where other pods are matters. All nodes that fit are looked at.
+    /// The best node, when where other pods are matters, or some nodes are held. All nodes that fit are looked at.
     // Hot for such pods.
-    fn best_around(&mut self, view: View<'_>, seed: u64) -> Option<NodeId> {
+    fn best_around(&mut self, view: View<'_>, held: &[NodeId], seed: u64) -> Option<NodeId> {
         self.fitting.clear();
         self.fitting.extend(self.peaks.fitting().map(|(node, _)| NodeId::at(node)));
+        if !held.is_empty() {
+            self.fitting.retain(|node| !held.contains(node));
+        }
         for (_, filter) in self.filters.iter().filter(|(_, f)| f.reach() == Reach::Around) {
             if filter.applies(view) {
                 filter.narrow(view, &mut self.fitting);
@@ -416,14 +452,6 @@ impl Board {
         let totals = self.fitting.iter().zip(&self.sums);
         let key = |(node, total): &(&NodeId, &i32)| (**total, mix(seed ^ node.index() as u64));
         totals.max_by_key(key).map(|(node, _)| *node)
-    }
-
-    /// Why nothing fits a pod of the class.
-    pub(crate) fn diagnosis(&mut self, view: View<'_>, pod: &Pod) -> Arc<Diagnosis> {
-        let mut tally = std::mem::take(&mut self.tally);
-        let diagnosis = tally.refresh(self, view, Appeal::of(pod, view.catalog));
-        self.tally = tally;
-        diagnosis
     }
 }
 

@@ -7,7 +7,9 @@
 mod resume;
 mod take;
 
-use model::{Attempt, Diagnosis, Labels, NamespaceFacts, NodeFacts, PodKey, PodSpec, Time};
+use model::{
+    Attempt, BudgetFacts, Diagnosis, Labels, NamespaceFacts, NodeFacts, PodKey, PodSpec, Time,
+};
 use serde::{Deserialize, Serialize};
 
 pub use resume::ResumeError;
@@ -25,6 +27,8 @@ pub struct Checkpoint {
     pub resources: Vec<String>,
     /// Namespaces with their labels.
     pub namespaces: Vec<NamespaceFacts>,
+    /// Disruption budgets.
+    pub budgets: Vec<BudgetFacts>,
     /// Nodes by their places; nothing for a free place.
     pub nodes: Vec<Option<NodePlace>>,
     /// The specs of all pods, each once.
@@ -66,8 +70,20 @@ pub struct PodEntry {
     pub is_preempting: bool,
     /// The node that is proposed for it.
     pub nominated: Option<Box<str>>,
+    /// What the API said last about that.
+    #[serde(default)]
+    pub nominated_by_api: Option<Box<str>>,
     /// Whether it is being deleted.
     pub is_terminating: bool,
+    /// Whether it is being deleted because a scheduler evicted it for another pod.
+    #[serde(default)]
+    pub is_preempted: bool,
+    /// Whether we want it to go, and the API has not said yet that it goes.
+    #[serde(default)]
+    pub is_evicted: bool,
+    /// When it started, in seconds since 1970, if it did.
+    #[serde(default)]
+    pub started: Option<i64>,
     /// The node it is on, or was sent to.
     pub node: Option<Box<str>>,
     /// The attempt that sent it there, if that is not confirmed yet.
@@ -127,6 +143,7 @@ impl Checkpoint {
             arrivals,
             resources,
             namespaces,
+            budgets,
             nodes,
             specs,
             pods,
@@ -137,6 +154,7 @@ impl Checkpoint {
         self.arrivals = self.arrivals.max(arrivals);
         self.resources.extend(resources);
         self.namespaces.extend(namespaces);
+        self.budgets.extend(budgets);
         self.nodes.extend(nodes);
         self.specs.extend(specs);
         self.pods.extend(pods);
@@ -157,13 +175,14 @@ impl Checkpoint {
             arrivals,
             resources,
             namespaces,
+            budgets,
             nodes,
             specs,
             pods,
             diagnoses,
             units,
         } = self;
-        let mut namespaces = namespaces.into_iter();
+        let (mut namespaces, mut budgets) = (namespaces.into_iter(), budgets.into_iter());
         let (mut resources, mut nodes) = (resources.into_iter(), nodes.into_iter());
         let (mut specs, mut pods) = (specs.into_iter(), pods.into_iter());
         let (mut diagnoses, mut units) = (diagnoses.into_iter(), units.into_iter());
@@ -175,6 +194,7 @@ impl Checkpoint {
                 arrivals,
                 resources: take(&mut resources, &mut room),
                 namespaces: take(&mut namespaces, &mut room),
+                budgets: take(&mut budgets, &mut room),
                 nodes: take(&mut nodes, &mut room),
                 specs: take(&mut specs, &mut room),
                 pods: take(&mut pods, &mut room),

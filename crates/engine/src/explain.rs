@@ -2,10 +2,12 @@
 //! results but the plugins.
 
 use framework::View;
-use model::{Labels, NodeId, PodSpec, Reason};
+use model::{Code, NodeId, PodFacts, PodId, Reason, Txn};
 
 use crate::board::Board;
+use crate::rescue::{contest, is_own};
 use crate::screen::{Screen, plugins_of, screen};
+use crate::trial::Trial;
 use crate::{Scheduler, profile_of};
 
 /// What the scheduler thinks of a pod on every node.
@@ -17,6 +19,17 @@ pub struct Judgement {
     pub fault: Option<Reason>,
     /// Every node, in the order of their ids; none if the pod was turned away.
     pub nodes: Vec<(NodeId, NodeJudgement)>,
+    /// Whom evicting would help the pod, if nothing else does.
+    pub preemption: Option<JudgedPreemption>,
+}
+
+/// What evicting less important pods would do for a pod.
+#[derive(Debug, PartialEq, Eq)]
+pub struct JudgedPreemption {
+    /// Where it does the least harm.
+    pub node: NodeId,
+    /// The nodes on which it makes room: who has to go, and how many of them against a budget.
+    pub candidates: Vec<(NodeId, Vec<PodId>, usize)>,
 }
 
 /// What the scheduler thinks of a pod on one node.
@@ -31,48 +44,80 @@ pub enum NodeJudgement {
 impl Scheduler {
     /// Judges a pod that is not in the cluster. Nothing is changed that anyone could see.
     ///
-    /// Returns nothing if no profile has the name the pod asks for.
-    pub fn judge(&mut self, spec: &PodSpec, labels: &Labels) -> Option<Judgement> {
-        if !self.schedules(&spec.scheduler) {
+    /// Returns nothing if no profile has the name the pod asks for, or a pod has its uid.
+    pub fn judge(&mut self, facts: &PodFacts) -> Option<Judgement> {
+        let is_there = self.catalog.find_pod(&facts.key.uid).is_some();
+        if is_there || !self.schedules(&facts.spec.scheduler) {
             return None;
         }
-        let class = self.catalog.class_of(spec);
-        let tags = self.catalog.tags_of(&spec.namespace, labels);
+        let pod = self.catalog.add_pod(facts);
         self.usage.count_crowds(&mut self.catalog);
-        let profile = profile_of(&self.profiles, &self.catalog, class);
-        let mut board = Board::new(profile, &self.catalog, self.catalog.class(class));
-        let view = View { catalog: &self.catalog, usage: &self.usage, tags };
-        board.refresh_around(view);
-        let judgement = judge(&board, view);
-        self.catalog.release_class(class);
-        self.catalog.release_tags(tags);
+        let judgement = self.judge_waiting(pod);
+        self.catalog.remove_pod(pod);
         Some(judgement)
+    }
+
+    /// Judges a pod of ours that is on no node.
+    pub fn judge_waiting(&mut self, id: PodId) -> Judgement {
+        let pod = self.catalog.pod(id);
+        let profile = profile_of(&self.profiles, &self.catalog, pod.class);
+        let mut board = Board::new(profile, &self.catalog, self.catalog.class(pod.class));
+        let mut txn = Txn::begin(&self.catalog, &mut self.usage);
+        judge(&mut Trial { id, pod, board: &mut board, txn: &mut txn })
     }
 }
 
-fn judge(board: &Board, view: View<'_>) -> Judgement {
-    let mut judgement = Judgement { refusal: None, fault: None, nodes: Vec::new() };
-    if view.catalog.nodes().is_empty() {
+fn judge(trial: &mut Trial<'_, '_>) -> Judgement {
+    let mut judgement =
+        Judgement { refusal: None, fault: None, nodes: Vec::new(), preemption: None };
+    let nodes = trial.txn.catalog().nodes();
+    if nodes.is_empty() {
         return judgement;
     }
-    let screen = screen(&board.before, view);
+    let screen = screen(&trial.board.before, trial.view());
     if let Screen::Refused(refusal) = screen {
         judgement.refusal = Some((refusal.plugin, refusal.reason));
         return judgement;
     }
-    for node in view.catalog.nodes() {
-        let verdict = match why_not(board, &screen, view, *node) {
+    for node in nodes {
+        let verdict = match trial.why_not(&screen, *node) {
             Some((plugin, reasons)) => NodeJudgement::Unfit(plugin, reasons),
             None => NodeJudgement::Fits(Vec::new()),
         };
         judgement.nodes.push((*node, verdict));
     }
-    let is_fit = |verdict: &NodeJudgement| matches!(verdict, NodeJudgement::Fits(_));
-    if board.is_broken() && judgement.nodes.iter().any(|(_, verdict)| is_fit(verdict)) {
-        judgement.fault = Some(Reason::BrokenPreference);
+    let is_fit = |(_, verdict): &(NodeId, NodeJudgement)| matches!(verdict, NodeJudgement::Fits(_));
+    if !judgement.nodes.iter().any(is_fit) {
+        judgement.preemption = preemption(trial, &judgement.nodes);
+        return judgement;
     }
+    judgement.fault = trial.board.is_broken().then_some(Reason::BrokenPreference);
+    let Trial { pod, board, txn, .. } = trial;
+    let view = View { catalog: txn.catalog(), usage: txn.usage(), tags: pod.tags };
+    board.refresh_around(view);
     score(board, view, &mut judgement.nodes);
     judgement
+}
+
+/// What evicting would do for a pod that fits nowhere.
+fn preemption(
+    trial: &mut Trial<'_, '_>,
+    nodes: &[(NodeId, NodeJudgement)],
+) -> Option<JudgedPreemption> {
+    let mut evictable = 0;
+    for (_, verdict) in nodes {
+        let NodeJudgement::Unfit(_, reasons) = verdict else { continue };
+        if reasons.iter().any(is_own) {
+            return None;
+        }
+        let code = reasons.iter().map(Reason::code).max();
+        evictable += usize::from(code == Some(Code::Unschedulable));
+    }
+    let contest = contest(trial, (usize::MAX, evictable)).ok()?;
+    let candidates = contest.candidates();
+    let candidates =
+        candidates.map(|(node, it)| (node, it.victims.to_vec(), it.harm.violations)).collect();
+    Some(JudgedPreemption { node: contest.best(0)?.0, candidates })
 }
 
 /// Adds the scores of every plugin to the nodes that fit.

@@ -10,13 +10,15 @@ mod checkpoint;
 mod cycle;
 mod explain;
 mod peaks;
+mod preempt;
 mod queue;
 mod rescue;
 mod screen;
 mod tally;
+mod trial;
 
 pub use checkpoint::{Checkpoint, NodePlace, PodEntry, ResumeError, UnitEntry, UnitPlace};
-pub use explain::{Judgement, NodeJudgement};
+pub use explain::{JudgedPreemption, Judgement, NodeJudgement};
 pub use queue::{Backoff, Place, QueueCounts};
 
 use framework::Profile;

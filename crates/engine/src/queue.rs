@@ -365,9 +365,20 @@ impl Queue {
         self.counts.backoff += 1;
     }
 
+    /// Tries a unit as soon as its turn comes.
+    pub(crate) fn hurry(&mut self, id: UnitId, now: Time) {
+        if matches!(self.unit(id).place, Place::Parked(_) | Place::Backoff) {
+            self.leave(id);
+            self.activate(id, now);
+        }
+    }
+
     fn unpark(&mut self, id: UnitId, now: Time) {
+        let parked = self.unit(id).parked.as_ref();
+        let is_awaited = parked.is_some_and(|(diagnosis, _)| diagnosis.rescue.is_making_room());
         self.leave(id);
-        self.back_off(id, now);
+        // Others went for its sake, so it does not wait for longer than it takes them.
+        if is_awaited { self.activate(id, now) } else { self.back_off(id, now) }
     }
 
     /// Takes a unit from where it is.

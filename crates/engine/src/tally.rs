@@ -8,7 +8,6 @@ use model::{Code, Diagnosis, NodeId, Reason, Rescue};
 
 use crate::board::Board;
 use crate::explain::why_not;
-use crate::rescue::{Appeal, is_own};
 use crate::screen::{Screen, screen};
 
 /// How many nodes give which reasons.
@@ -21,18 +20,16 @@ pub(crate) struct Tally {
     answer_of: Vec<Option<usize>>,
     /// Distinct answers and how many nodes give them: few, as most nodes are alike.
     answers: Vec<(Vec<Reason>, usize)>,
-    /// The diagnosis as of now, by what else could be done for a pod.
-    diagnoses: Vec<(Appeal, Arc<Diagnosis>)>,
+    /// Diagnoses as of now, by what else was done for a pod.
+    diagnoses: Vec<Arc<Diagnosis>>,
 }
 
+/// What nodes say of one pod alone, instead of what they say of its class.
+pub(crate) type Instead = Vec<(NodeId, Vec<Reason>)>;
+
 impl Tally {
-    /// The diagnosis as of now.
-    pub(crate) fn refresh(
-        &mut self,
-        board: &Board,
-        view: View<'_>,
-        appeal: Appeal,
-    ) -> Arc<Diagnosis> {
+    /// Brings the answers up to date.
+    pub(crate) fn refresh(&mut self, board: &Board, view: View<'_>) {
         let is_around = board.is_around(view);
         let is_current = self.node_revision == view.catalog.node_revision() && !is_around;
         let touched = self.mark.filter(|_| is_current);
@@ -64,11 +61,59 @@ impl Tally {
         if is_changed {
             self.diagnoses.clear();
         }
-        if let Some((_, kept)) = self.diagnoses.iter().find(|(other, _)| *other == appeal) {
+    }
+
+    /// How many nodes give which reason.
+    pub(crate) fn counts(&self, instead: &Instead) -> BTreeMap<Reason, usize> {
+        let mut counts: BTreeMap<Reason, usize> = BTreeMap::new();
+        for (reasons, count) in self.answers_with(instead) {
+            for reason in reasons {
+                *counts.entry(reason.clone()).or_default() += count;
+            }
+        }
+        counts
+    }
+
+    /// On how many nodes room could help. The worst code speaks for all reasons of a node.
+    pub(crate) fn evictable(&self, instead: &Instead) -> usize {
+        let is_evictable = |(reasons, _): &(&[Reason], usize)| {
+            reasons.iter().map(Reason::code).max() == Some(Code::Unschedulable)
+        };
+        self.answers_with(instead).filter(is_evictable).map(|(_, count)| count).sum()
+    }
+
+    /// Distinct answers, and how many nodes give them.
+    fn answers_with<'a>(
+        &'a self,
+        instead: &'a Instead,
+    ) -> impl Iterator<Item = (&'a [Reason], usize)> {
+        let answer_of = |node: &NodeId| self.answer_of.get(node.index()).copied().flatten();
+        let common = self.answers.iter().enumerate().map(move |(at, (reasons, count))| {
+            let replaced = instead.iter().filter(|(node, _)| answer_of(node) == Some(at)).count();
+            (&**reasons, count - replaced)
+        });
+        let own = instead.iter().map(|(_, reasons)| (&**reasons, 1));
+        common.chain(own).filter(|(_, count)| *count > 0)
+    }
+
+    /// The diagnosis of a pod.
+    pub(crate) fn diagnosis(
+        &mut self,
+        nodes: usize,
+        instead: &Instead,
+        rescue: Rescue,
+    ) -> Arc<Diagnosis> {
+        let is_kept = |diagnosis: &&Arc<Diagnosis>| diagnosis.rescue == rescue;
+        let kept = self.diagnoses.iter().find(is_kept).filter(|_| instead.is_empty());
+        if let Some(kept) = kept {
             return kept.clone();
         }
-        let diagnosis = Arc::new(self.diagnose(board, view.catalog.nodes().len(), appeal));
-        self.diagnoses.push((appeal, diagnosis.clone()));
+        let counts = self.counts(instead).into_iter().collect();
+        let is_common = instead.is_empty() && !matches!(rescue, Rescue::Preempts { .. });
+        let diagnosis = Arc::new(Diagnosis { nodes, rejection: None, counts, rescue });
+        if is_common {
+            self.diagnoses.push(diagnosis.clone());
+        }
         diagnosis
     }
 
@@ -93,24 +138,5 @@ impl Tally {
             self.answers.push((reasons, 0));
             self.answers.len() - 1
         })
-    }
-
-    fn diagnose(&self, board: &Board, nodes: usize, appeal: Appeal) -> Diagnosis {
-        let mut counts: BTreeMap<&Reason, usize> = BTreeMap::new();
-        let mut evictable = 0;
-        for (reasons, count) in self.answers.iter().filter(|(_, count)| *count > 0) {
-            // The worst code speaks for all reasons of a node.
-            if reasons.iter().map(Reason::code).max() == Some(Code::Unschedulable) {
-                evictable += count;
-            }
-            reasons.iter().for_each(|reason| *counts.entry(reason).or_default() += count);
-        }
-        let rescue = if counts.keys().any(|reason| is_own(reason)) {
-            Rescue::NotAsked
-        } else {
-            appeal.rescue(board.rescues, board.before.len(), evictable)
-        };
-        let counts = counts.into_iter().map(|(reason, count)| (reason.clone(), count)).collect();
-        Diagnosis { nodes, rejection: None, counts, rescue }
     }
 }

@@ -6,7 +6,7 @@
 //! would replay something else.
 
 use engine::Checkpoint;
-use model::{Attempt, Catalog, Event, NodeId, PodId, PodSpec, Time};
+use model::{Attempt, Catalog, Event, NodeId, PodId, PodSpec, Preemption, Time};
 use serde::{Deserialize, Serialize};
 
 /// The format that is written. It grows when a reader of before would misunderstand it.
@@ -107,6 +107,17 @@ pub enum Decided {
         /// Which attempt it is.
         attempt: Attempt,
     },
+    /// Pods have to go for another one.
+    Preempt {
+        /// The uid of the pod they go for.
+        uid: Box<str>,
+        /// The node that is proposed for it.
+        node: Box<str>,
+        /// The uids of the pods that go.
+        victims: Vec<Box<str>>,
+        /// The uids of the pods for which the node is not proposed any more.
+        outranked: Vec<Box<str>>,
+    },
     /// A pod has to wait.
     Wait {
         /// The pod's uid.
@@ -124,6 +135,19 @@ impl Decided {
         Self::Bind { uid, node: catalog.node_name(node).into(), attempt }
     }
 
+    /// That pods have to go for another one.
+    #[must_use]
+    pub fn preempt(catalog: &Catalog, preemption: &Preemption) -> Self {
+        let uid = |pod: &PodId| catalog.pod(*pod).key.uid.clone();
+        let Preemption { pod, node, victims, outranked } = preemption;
+        Self::Preempt {
+            uid: uid(pod),
+            node: catalog.node_name(*node).into(),
+            victims: victims.iter().map(uid).collect(),
+            outranked: outranked.iter().map(uid).collect(),
+        }
+    }
+
     /// That a pod has to wait, and what its owner is told.
     #[must_use]
     pub fn wait(catalog: &Catalog, pod: PodId, message: &str) -> Self {
@@ -134,7 +158,7 @@ impl Decided {
     #[must_use]
     pub fn uid(&self) -> &str {
         match self {
-            Self::Bind { uid, .. } | Self::Wait { uid, .. } => uid,
+            Self::Bind { uid, .. } | Self::Preempt { uid, .. } | Self::Wait { uid, .. } => uid,
         }
     }
 }

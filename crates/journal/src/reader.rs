@@ -221,8 +221,11 @@ impl Segment {
             (
                 Event::NamespaceApplied(_)
                 | Event::NamespaceDeleted(_)
-                | Event::Reset(Present::Nodes(_) | Present::Namespaces(_))
-                | Event::BindRefused { .. },
+                | Event::BudgetApplied(_)
+                | Event::BudgetDeleted(_)
+                | Event::Reset(Present::Nodes(_) | Present::Namespaces(_) | Present::Budgets(_))
+                | Event::BindRefused { .. }
+                | Event::EvictionFailed(_),
                 None,
             ) => {}
             (Event::PodApplied(_), None) => {

@@ -1,6 +1,7 @@
 //! Objects as the API server serves them, turned into facts. What scheduling does not need is
 //! skipped while it is parsed and never kept.
 
+mod budget;
 mod company;
 mod node;
 mod pod;
@@ -9,8 +10,10 @@ mod requests;
 mod seen;
 mod slim;
 mod terms;
+mod timestamp;
 mod view;
 
+pub use budget::{budget, read_budget};
 pub use company::namespace;
 pub use node::node;
 pub(crate) use pod::with_tag;

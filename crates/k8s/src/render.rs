@@ -9,5 +9,7 @@ pub use binding::{Binding, binding};
 pub use condition::{Condition, condition, message};
 pub use reason::{code_word, reason_text};
 pub use record::{
-    EventRecord, Record, StatusChange, StatusPatch, cut_note, event, scheduled_note, status_patch,
+    DeleteOptions, EventRecord, Record, StatusChange, StatusPatch, cut_note, deletion,
+    disruption_message, disruption_patch, event, nomination_patch, preempted_note, scheduled_note,
+    status_patch,
 };

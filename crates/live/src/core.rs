@@ -6,21 +6,23 @@
 
 mod notes;
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
 use engine::Scheduler;
 use journal::{Decided, Journal};
 use k8s::render;
-use model::{Decision, Diagnosis, Event, PodId, Present, Time, Waiting};
+use model::{Decision, Diagnosis, Event, PodId, Preemption, Present, Rescue, Time, Waiting};
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::oneshot;
 use tracing::{debug, info};
 
 use crate::feed::{Input, Outcome, Seen};
 use crate::metrics::{Attempt, Cached, Handled, Metrics, Queue};
-use crate::order::{Bind, Order, Tell};
+use crate::order::{Bind, Order, Preempt, Tell};
 use crate::serve::Health;
 use notes::Notes;
 
@@ -53,12 +55,17 @@ pub(crate) struct State {
     has_nodes: bool,
     has_pods: bool,
     has_namespaces: bool,
+    has_budgets: bool,
     is_leading: bool,
     /// Whom to tell when nothing is out any more; nothing is decided from then on.
     drain: Option<oneshot::Sender<()>>,
     is_draining: bool,
     /// Bindings that are out.
     in_flight: usize,
+    /// Evictions that are out, by the uid of the pod that is to go.
+    evicting: BTreeSet<Box<str>>,
+    /// Plans that may have evictions out, by the uid of the pod they are for.
+    plans: BTreeMap<Box<str>, Arc<AtomicBool>>,
     notes: Notes,
     /// The last diagnosis that was put into words: pods of one shape share theirs.
     worded: Option<(Arc<Diagnosis>, &'static str, Arc<str>)>,
@@ -67,7 +74,16 @@ pub(crate) struct State {
 impl State {
     /// Whether all that decisions need was listed.
     fn is_synced(&self) -> bool {
-        self.has_nodes && self.has_pods && self.has_namespaces
+        self.has_nodes && self.has_pods && self.has_namespaces && self.has_budgets
+    }
+}
+
+impl State {
+    /// A pod needs no room any more, or asks for it elsewhere: what is still to be evicted stays.
+    fn give_up(&mut self, uid: &str) {
+        if let Some(stands) = self.plans.remove(uid) {
+            stands.store(false, Ordering::Relaxed);
+        }
     }
 }
 
@@ -117,6 +133,7 @@ impl Core {
         match input {
             Input::Seen(seen) => self.see(seen),
             Input::Outcome(outcome) => self.settle(outcome),
+            Input::Eviction { uid, is_done } => self.evicted(&uid, is_done),
             Input::NotTold { uid } => self.state.notes.forget_told(&uid),
             Input::Lead => self.state.is_leading = true,
             Input::Drain(done) => {
@@ -134,13 +151,19 @@ impl Core {
                 let is_ours = self.profiles.iter().any(|name| **name == *facts.spec.scheduler);
                 self.state.notes.pod_applied(facts, is_ours, &seen);
             }
-            Event::PodDeleted(uid) => self.state.notes.pod_deleted(uid),
+            Event::PodDeleted(uid) => {
+                self.state.notes.pod_deleted(uid);
+                self.state.give_up(uid);
+            }
             Event::Reset(present) => self.reset(present),
             Event::NodeApplied(_)
             | Event::NodeDeleted(_)
             | Event::NamespaceApplied(_)
             | Event::NamespaceDeleted(_)
-            | Event::BindRefused { .. } => {}
+            | Event::BudgetApplied(_)
+            | Event::BudgetDeleted(_)
+            | Event::BindRefused { .. }
+            | Event::EvictionFailed(_) => {}
         }
         let now = self.now();
         self.scheduler.apply(&seen.event, now);
@@ -199,8 +222,11 @@ impl Core {
             },
             Event::NamespaceApplied(_)
             | Event::NamespaceDeleted(_)
+            | Event::BudgetApplied(_)
+            | Event::BudgetDeleted(_)
             | Event::Reset(_)
-            | Event::BindRefused { .. } => return None,
+            | Event::BindRefused { .. }
+            | Event::EvictionFailed(_) => return None,
         })
     }
 
@@ -218,6 +244,7 @@ impl Core {
                 state.notes.reset(uids);
             }
             Present::Namespaces(_) => state.has_namespaces = true,
+            Present::Budgets(_) => state.has_budgets = true,
         }
         if !was_synced && state.is_synced() {
             self.health.set_synced();
@@ -237,7 +264,39 @@ impl Core {
         self.record_applied(now, event);
         let Some(message) = refusal.message else { return };
         let Some(id) = self.scheduler.catalog().find_pod(&pod.uid) else { return };
-        self.tell(id, "SchedulerError", message.into(), true);
+        self.tell(id, "SchedulerError", message.into());
+    }
+
+    /// Takes in what became of an eviction.
+    fn evicted(&mut self, uid: &str, is_done: bool) {
+        self.state.evicting.remove(uid);
+        if !is_done {
+            let (now, event) = (self.now(), Event::EvictionFailed(uid.into()));
+            self.scheduler.apply(&event, now);
+            self.record_applied(now, event);
+        }
+    }
+
+    /// Has pods evicted for another one.
+    fn preempt(&mut self, preemption: &Preemption) {
+        let catalog = self.scheduler.catalog();
+        let key = |pod: &PodId| catalog.pod(*pod).key.clone();
+        let Preemption { pod, node, victims, outranked } = preemption;
+        let stands = Arc::new(AtomicBool::new(true));
+        let mut order = Preempt {
+            pod: key(pod),
+            scheduler: self.scheduler_of(*pod),
+            node: catalog.node_name(*node).into(),
+            victims: victims.iter().map(key).collect(),
+            outranked: outranked.iter().map(key).collect(),
+            stands: stands.clone(),
+        };
+        let state = &mut self.state;
+        order.outranked.retain(|pod| state.notes.unproposed(&pod.uid));
+        state.evicting.extend(order.victims.iter().map(|victim| victim.uid.clone()));
+        state.give_up(&order.pod.uid);
+        state.plans.insert(order.pod.uid.clone(), stands);
+        self.send(Order::Preempt(order));
     }
 
     fn decide(&mut self, decisions: &mut Vec<Decision>) {
@@ -257,6 +316,13 @@ impl Core {
             let mut decided = Vec::new();
             for decision in decisions.drain(..) {
                 match decision {
+                    Decision::Preempt(preemption) => {
+                        if self.journal.is_some() {
+                            let catalog = self.scheduler.catalog();
+                            decided.push(Decided::preempt(catalog, &preemption));
+                        }
+                        self.preempt(&preemption);
+                    }
                     Decision::Bind { pod, node, attempt, tries, arrived } => {
                         let catalog = self.scheduler.catalog();
                         let binding = render::binding(catalog, pod, node);
@@ -276,6 +342,8 @@ impl Core {
                             tries,
                             pod: key,
                         };
+                        // It may have found room elsewhere.
+                        self.state.give_up(&order.pod.uid);
                         debug!(pod = %order.pod.name, node = %order.node, "binding");
                         self.state.in_flight += 1;
                         self.send(Order::Bind(order));
@@ -308,19 +376,29 @@ impl Core {
                 (condition.reason, message)
             }
         };
+        match &waiting.diagnosis.rescue {
+            Rescue::NotAsked | Rescue::Silent | Rescue::ClaimsUnknown => {}
+            Rescue::Preempts { victims, .. } => self.metrics.preemption(Some(*victims)),
+            Rescue::NotPreempting
+            | Rescue::NoVictims(_)
+            | Rescue::NoCandidates { .. }
+            | Rescue::VictimsLeaving => self.metrics.preemption(None),
+        }
         let result =
             if reason == "Unschedulable" { Attempt::Unschedulable } else { Attempt::Error };
         let seconds = began.elapsed().as_secs_f64();
         self.metrics.attempt(&self.scheduler_of(waiting.pod), result, seconds);
-        self.tell(waiting.pod, reason, message.clone(), waiting.diagnosis.ends_nomination());
+        self.tell(waiting.pod, reason, message.clone());
         message
     }
 
     /// Tells the owner of a pod why it waits, as far as that was not told before.
-    fn tell(&mut self, pod: PodId, reason: &'static str, message: Arc<str>, ends_nomination: bool) {
-        let key = &self.scheduler.catalog().pod(pod).key;
+    fn tell(&mut self, pod: PodId, reason: &'static str, message: Arc<str>) {
+        let catalog = self.scheduler.catalog();
+        let (key, nominated) = (&catalog.pod(pod).key, catalog.pod(pod).nominated);
+        let nominated = nominated.map(|name| catalog.symbols().text(name));
         let notes = &mut self.state.notes;
-        let (status, has_event) = notes.tell(&key.uid, reason, &message, ends_nomination);
+        let (status, has_event) = notes.tell(&key.uid, reason, &message, nominated);
         if status.is_none() && !has_event {
             return;
         }
@@ -344,7 +422,8 @@ impl Core {
     /// leads next sees what we did.
     fn finish_draining(&mut self) {
         let state = &mut self.state;
-        let is_done = state.in_flight == 0 && !state.notes.has_unconfirmed();
+        let is_settled = state.in_flight == 0 && state.evicting.is_empty();
+        let is_done = is_settled && !state.notes.has_unconfirmed();
         if is_done && let Some(done) = state.drain.take() {
             let _ = done.send(());
         }

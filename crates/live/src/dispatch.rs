@@ -4,6 +4,7 @@
 //! pod is read, and a pod that is still on no node gets the same binding again, because the first
 //! may yet arrive. Its place on the node stays taken all the while.
 
+mod evict;
 #[cfg(test)]
 mod tests;
 
@@ -13,6 +14,7 @@ use std::time::{Duration, Instant};
 
 use http::{Method, StatusCode};
 use model::PodKey;
+use tokio::sync::Semaphore;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tracing::{debug, warn};
 
@@ -26,6 +28,8 @@ use crate::writes::{Write, Writes};
 
 /// How long an answer may take before the pod is read instead.
 const PATIENCE: Duration = Duration::from_secs(15);
+/// Evictions that may be out at a time.
+pub(crate) const EVICTIONS_MAX: usize = 32;
 const BACKOFF_MIN: Duration = Duration::from_millis(100);
 const BACKOFF_MAX: Duration = Duration::from_secs(5);
 
@@ -40,6 +44,8 @@ pub(crate) struct Dispatch {
     pub(crate) leadership: Leadership,
     pub(crate) limiter: Arc<Limiter>,
     pub(crate) writes: Arc<Writes>,
+    /// How many evictions may be out at a time.
+    pub(crate) evictions: Arc<Semaphore>,
     /// Bindings that are out: other writes stand back for them.
     pub(crate) in_flight: Arc<AtomicUsize>,
 }
@@ -54,6 +60,7 @@ pub(crate) async fn run(dispatch: Dispatch, mut orders: UnboundedReceiver<Order>
                 dispatch.metrics.bind_started();
                 tokio::spawn(carry_out(dispatch.clone(), bind));
             }
+            Order::Preempt(preempt) => evict::carry_out(&dispatch, preempt),
             Order::Tell(tell) => dispatch.writes.tell(tell),
         }
     }

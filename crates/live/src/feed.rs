@@ -16,6 +16,13 @@ pub(crate) enum Input {
     Seen(Seen),
     /// What became of a binding.
     Outcome(Outcome),
+    /// What became of an eviction.
+    Eviction {
+        /// The uid of the pod that was to go.
+        uid: Box<str>,
+        /// Whether it goes, or is gone.
+        is_done: bool,
+    },
     /// A condition could not be written: the pod's status does not say what we think it says.
     NotTold {
         /// The pod's uid.

@@ -37,6 +37,8 @@ pub(crate) struct Metrics {
     sli: Slots<Histogram>,
     cached: Vec<Gauge>,
     handled: Slots<Histogram>,
+    preemption_attempts: Counter,
+    preemption_victims: Histogram,
     requests: Family<Labels<3>, Counter>,
     host: String,
     leading: Gauge,
@@ -108,6 +110,14 @@ impl Metrics {
     /// The engine worked this long on something it was told.
     pub(crate) fn handled(&self, what: Handled, seconds: f64) {
         self.handled.at(what.position()).observe(seconds);
+    }
+
+    /// It was looked for pods to evict, and so many were found.
+    pub(crate) fn preemption(&self, victims: Option<usize>) {
+        self.preemption_attempts.inc();
+        if let Some(victims) = victims {
+            self.preemption_victims.observe(victims as f64);
+        }
     }
 
     /// A request to the API server was answered, or came to nothing.

@@ -1,6 +1,7 @@
 //! What the engine's thread wants done at the API server.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 use k8s::render::StatusChange;
@@ -10,8 +11,22 @@ use model::{Attempt, PodKey};
 pub(crate) enum Order {
     /// Bind a pod.
     Bind(Bind),
+    /// Evict pods for another one.
+    Preempt(Preempt),
     /// Tell the owner of a pod why it waits.
     Tell(Tell),
+}
+
+/// Pods that have to go for another one.
+pub(crate) struct Preempt {
+    pub(crate) pod: PodKey,
+    pub(crate) scheduler: Arc<str>,
+    pub(crate) node: Box<str>,
+    pub(crate) victims: Vec<PodKey>,
+    /// Pods whose status says that the node is proposed for them, which it is not any more.
+    pub(crate) outranked: Vec<PodKey>,
+    /// Whether the pod still needs the room.
+    pub(crate) stands: Arc<AtomicBool>,
 }
 
 /// A pod that goes to a node.

@@ -11,7 +11,7 @@ use journal::{Closer, Journal};
 use k8s::config::Settings;
 use model::{Catalog, Millis};
 use tokio::signal::unix::{SignalKind, signal};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{Semaphore, mpsc, oneshot};
 use tracing::{info, warn};
 
 use crate::client::{configuration, connect};
@@ -237,6 +237,7 @@ impl Live {
             leadership: self.leadership.clone(),
             limiter,
             writes: writes.clone(),
+            evictions: Arc::new(Semaphore::new(dispatch::EVICTIONS_MAX)),
             in_flight,
         };
         tokio::spawn(dispatch::run(dispatch, orders));
@@ -244,7 +245,7 @@ impl Live {
     }
 
     fn watch(&self, progress: &Progress) {
-        for kind in [Kind::Namespaces, Kind::Nodes, Kind::Pods] {
+        for kind in [Kind::Namespaces, Kind::Budgets, Kind::Nodes, Kind::Pods] {
             let (client, feed) = (self.client.clone(), self.feed.clone());
             let watcher = Watcher::new(kind, client, feed, self.metrics.clone(), progress.clone());
             tokio::spawn(watcher.run());

@@ -36,6 +36,9 @@ const PATIENCE: Duration = Duration::from_secs(15);
 /// Attempts of a write, with growing pauses between.
 const TRIES_MAX: u32 = 8;
 
+/// The kind of patch that knows lists by their keys.
+pub(crate) const STRATEGIC: &str = "application/strategic-merge-patch+json";
+
 /// One thing to write.
 pub(crate) enum Write {
     /// An event about a pod.
@@ -48,6 +51,8 @@ pub(crate) enum Write {
         change: StatusChange,
         at: Timestamp,
     },
+    /// That no node is proposed for a pod any more.
+    Unpropose { pod: PodKey },
 }
 
 /// What an event says.
@@ -56,9 +61,15 @@ pub(crate) enum Text {
     Scheduled(Box<str>),
     /// The pod waits for this reason.
     Failed(Arc<str>),
+    /// The pod was evicted for another one, from this node.
+    Preempted(PodKey, Box<str>),
 }
 
 impl Write {
+    pub(crate) fn preempted(pod: PodKey, by: PodKey, node: Box<str>, scheduler: Arc<str>) -> Self {
+        Self::Event { pod, scheduler, at: Timestamp::now(), text: Text::Preempted(by, node) }
+    }
+
     pub(crate) fn scheduled(pod: PodKey, node: Box<str>, scheduler: Arc<str>) -> Self {
         Self::Event { pod, scheduler, at: Timestamp::now(), text: Text::Scheduled(node) }
     }
@@ -130,7 +141,9 @@ impl Writes {
     pub(crate) fn push(&self, write: Write) {
         let mut queues = self.queues();
         match write {
-            Write::Condition { .. } => queues.conditions.push_back(write),
+            Write::Condition { .. } | Write::Unpropose { .. } => {
+                queues.conditions.push_back(write);
+            }
             Write::Event { .. } => {
                 if queues.events.len() >= QUEUE_MAX {
                     queues.events.pop_front();
@@ -210,7 +223,7 @@ impl Writes {
                     self.metrics.event_dropped();
                 }
             }
-            Write::Condition { pod, .. } => {
+            Write::Condition { pod, .. } | Write::Unpropose { pod } => {
                 if !self.send(&write).await {
                     let uid = pod.uid.clone();
                     let _ = self.feed.send(Input::NotTold { uid }).await;
@@ -228,7 +241,7 @@ impl Writes {
         for _ in 0..TRIES_MAX {
             match write {
                 Write::Event { .. } => self.event_limiter.pass().await,
-                Write::Condition { .. } => self.limiter.pass().await,
+                Write::Condition { .. } | Write::Unpropose { .. } => self.limiter.pass().await,
             }
             let request = request(method.clone(), &path, content_type, body.clone());
             match ask_counted(&self.client, &self.metrics, request, PATIENCE).await {
@@ -270,10 +283,12 @@ impl Writes {
                 let note = match text {
                     Text::Scheduled(node) => render::scheduled_note(pod, node),
                     Text::Failed(message) => render::cut_note(message),
+                    Text::Preempted(preemptor, node) => render::preempted_note(preemptor, node),
                 };
                 let record = match text {
                     Text::Scheduled(_) => Record::Scheduled,
                     Text::Failed(_) => Record::FailedScheduling,
+                    Text::Preempted(preemptor, _) => Record::Preempted(preemptor),
                 };
                 let event = render::event(record, pod, &note, &at, serial, (scheduler, &instance));
                 let body = serde_json::to_vec(&event).expect("an event is plain text");
@@ -282,10 +297,15 @@ impl Writes {
             }
             Write::Condition { pod, reason, message, change, at } => {
                 let at = at.strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
-                let patch = render::status_patch(pod, (reason, message), &at, *change);
+                let patch = render::status_patch(pod, (reason, message), &at, change);
                 let body = serde_json::to_vec(&patch).expect("a patch is plain text");
                 let path = format!("{}/status", pod_path(pod));
-                (Method::PATCH, path, "application/strategic-merge-patch+json", body, pod)
+                (Method::PATCH, path, STRATEGIC, body, pod)
+            }
+            Write::Unpropose { pod } => {
+                let patch = render::nomination_patch(pod);
+                let body = serde_json::to_vec(&patch).expect("a patch is plain text");
+                (Method::PATCH, format!("{}/status", pod_path(pod)), STRATEGIC, body, pod)
             }
         }
     }

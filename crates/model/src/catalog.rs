@@ -3,6 +3,7 @@
 //! Changes only while an event is applied, or when the engine moves a pod from one state to the
 //! next. Plugins read it and never change it.
 
+mod budgets;
 mod classes;
 mod company;
 mod crowds;
@@ -15,12 +16,13 @@ pub use crowds::{Crowd, Held, Rule, Tags, Wish};
 pub use nodes::{ImageSpread, Node, NodeChange, Offer};
 pub use pods::{Occupant, Pod, PodState};
 
-use crate::event::{NodeFacts, PodFacts};
+use crate::event::{BudgetFacts, NodeFacts, PodFacts};
 use crate::ids::{ClassId, NodeId, PodId, ResourceId};
 use crate::resources::Resources;
 use crate::selector::{Selector, Term, WeightedTerm};
 use crate::spec::{NodeTerm, PodSpec, Preference};
 use crate::symbol::{Symbol, Symbols};
+use budgets::Budgets;
 use classes::Classes;
 use crowds::Crowds;
 use domains::Domains;
@@ -37,6 +39,7 @@ pub struct Catalog {
     classes: Classes,
     domains: Domains,
     crowds: Crowds,
+    budgets: Budgets,
 }
 
 // === Nodes ===
@@ -78,7 +81,11 @@ impl Catalog {
     /// A node that is there, by name.
     #[must_use]
     pub fn find_node(&self, name: &str) -> Option<NodeId> {
-        let id = self.nodes.find(self.symbols.find(name)?)?;
+        self.find_named(self.symbols.find(name)?)
+    }
+
+    fn find_named(&self, name: Symbol) -> Option<NodeId> {
+        let id = self.nodes.find(name)?;
         self.nodes.get(id).map(|_| id)
     }
 
@@ -179,14 +186,16 @@ impl Catalog {
     pub fn add_pod(&mut self, facts: &PodFacts) -> PodId {
         let class = self.class_of(&facts.spec);
         let tags = self.crowds.hold_tags(&facts.key.namespace, &facts.labels);
-        self.pods.add(facts, class, tags)
+        let nominated = facts.nominated.as_ref().map(|name| self.symbols.intern(name));
+        self.pods.add(facts, class, tags, nominated)
     }
 
     /// Takes in what is different about a known pod; its state stays as it is.
     pub fn update_pod(&mut self, pod: PodId, facts: &PodFacts) {
         let class = self.class_of(&facts.spec);
         let tags = self.crowds.hold_tags(&facts.key.namespace, &facts.labels);
-        let (class, tags) = self.pods.update(pod, facts, (class, tags));
+        let nominated = facts.nominated.as_ref().map(|name| self.symbols.intern(name));
+        let (class, tags) = self.pods.update(pod, facts, (class, tags), nominated);
         self.release_class(class);
         self.crowds.release_tags(tags);
     }
@@ -196,11 +205,85 @@ impl Catalog {
         self.pods.set_state(pod, state);
     }
 
+    /// The pods on a node, in no order.
+    #[must_use]
+    pub fn pods_on(&self, node: NodeId) -> &[PodId] {
+        self.pods.on_node(node)
+    }
+
+    /// Waiting pods for which a node is proposed.
+    #[must_use]
+    pub fn nominated_to(&self, node: NodeId) -> &[PodId] {
+        self.pods.nominated_to(self.nodes.name(node))
+    }
+
+    /// The nodes that are there and are proposed for waiting pods, with these pods.
+    pub fn nominations(&self) -> impl Iterator<Item = (NodeId, &[PodId])> {
+        let there = |(name, pods)| Some((self.find_named(name)?, pods));
+        self.pods.nominations().filter_map(there)
+    }
+
+    /// The node that is proposed for a pod, if it is there.
+    #[must_use]
+    pub fn nominated_node(&self, pod: PodId) -> Option<NodeId> {
+        self.find_named(self.pods.get(pod).nominated?)
+    }
+
+    /// Proposes another node for a pod, or none.
+    pub fn nominate(&mut self, pod: PodId, node: Option<NodeId>) {
+        let node = node.map(|node| self.nodes.name(node));
+        self.pods.nominate(pod, node);
+    }
+
+    /// Proposes a node for a pod that is as the API said before.
+    pub fn restore_nomination(&mut self, pod: PodId, node: Option<&str>) {
+        let node = node.map(|name| self.symbols.intern(name));
+        self.pods.nominate(pod, node);
+    }
+
+    /// Notes that we want a pod to go, or that it is not to go after all.
+    pub fn set_evicted(&mut self, pod: PodId, is_evicted: bool) {
+        self.pods.set_evicted(pod, is_evicted);
+    }
+
     /// Forgets a pod, which must not be on a node any more.
     pub fn remove_pod(&mut self, pod: PodId) {
         let (class, tags) = self.pods.remove(pod);
         self.release_class(class);
         self.crowds.release_tags(tags);
+    }
+}
+
+// === Disruption budgets ===
+
+impl Catalog {
+    /// Takes in a budget.
+    pub fn set_budget(&mut self, facts: &BudgetFacts) {
+        self.budgets.set(facts);
+    }
+
+    /// Forgets the budget with this [`BudgetFacts::key`].
+    pub fn delete_budget(&mut self, key: &str) {
+        self.budgets.delete(key);
+    }
+
+    /// All budgets, by namespace and name.
+    pub fn budgets(&self) -> impl Iterator<Item = &BudgetFacts> {
+        self.budgets.all()
+    }
+
+    /// The budgets that a pod counts for: those of its namespace that select it, and that do not
+    /// count it as evicted already.
+    pub fn budgets_of(&self, pod: PodId) -> impl Iterator<Item = &BudgetFacts> {
+        let pod = self.pods.get(pod);
+        let labels = &self.crowds.tags(pod.tags).labels;
+        self.budgets.of(&pod.key, labels)
+    }
+
+    /// Grows whenever a budget is another one.
+    #[must_use]
+    pub fn budget_revision(&self) -> u64 {
+        self.budgets.revision()
     }
 }
 

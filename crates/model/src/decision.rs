@@ -30,8 +30,23 @@ pub enum Decision {
         /// When its unit could first be tried: the start of what its owner waits for.
         arrived: Time,
     },
+    /// Evict pods so that another one finds room.
+    Preempt(Preemption),
     /// The pod has to wait; tell its owner why.
     Wait(Waiting),
+}
+
+/// Pods that have to go for another one.
+#[derive(Clone, Debug)]
+pub struct Preemption {
+    /// The pod that finds room then. The engine already proposes the node for it.
+    pub pod: PodId,
+    /// On which node.
+    pub node: NodeId,
+    /// The pods to evict, the most important first. Each failure is to be told.
+    pub victims: Vec<PodId>,
+    /// Less important pods for which the node is not proposed any more.
+    pub outranked: Vec<PodId>,
 }
 
 /// A pod that has to wait.
@@ -58,10 +73,12 @@ pub struct Diagnosis {
 }
 
 /// What came of asking who could help a pod that fits nowhere.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Rescue {
     /// Nobody is asked in such a case.
+    // Journals of versions that evicted nobody have the other word.
     #[default]
+    #[serde(alias = "NotSupported")]
     NotAsked,
     /// Somebody is asked, and says nothing.
     Silent,
@@ -72,8 +89,32 @@ pub enum Rescue {
     /// Evicting does not help: on this many nodes nobody is less important than the pod, and on
     /// the others no room would be of use.
     NoVictims(usize),
-    /// There are less important pods, and evicting them is not supported yet.
-    NotSupported,
+    /// Evicting does not help, though there are less important pods.
+    NoCandidates {
+        /// On how many nodes nobody is less important than the pod.
+        without_victims: usize,
+        /// Why the pod does not even fit without those who are: how many nodes give which reason.
+        counts: Vec<(Reason, usize)>,
+        /// On how many nodes evicting was considered.
+        considered: usize,
+    },
+    /// Pods on the node that is proposed for the pod are leaving for its sake already.
+    VictimsLeaving,
+    /// Pods are evicted for it.
+    Preempts {
+        /// From this node.
+        node: Box<str>,
+        /// How many, those included that are leaving anyway.
+        victims: usize,
+    },
+}
+
+impl Rescue {
+    /// Whether others are leaving for the pod.
+    #[must_use]
+    pub fn is_making_room(&self) -> bool {
+        matches!(self, Self::Preempts { .. } | Self::VictimsLeaving)
+    }
 }
 
 impl Diagnosis {
@@ -86,8 +127,12 @@ impl Diagnosis {
     #[must_use]
     pub fn ends_nomination(&self) -> bool {
         match self.rescue {
-            Rescue::NotAsked | Rescue::NoVictims(_) | Rescue::NotSupported => true,
-            Rescue::Silent | Rescue::ClaimsUnknown | Rescue::NotPreempting => false,
+            Rescue::NotAsked | Rescue::NoVictims(_) | Rescue::NoCandidates { .. } => true,
+            Rescue::Silent
+            | Rescue::ClaimsUnknown
+            | Rescue::NotPreempting
+            | Rescue::VictimsLeaving
+            | Rescue::Preempts { .. } => false,
         }
     }
 }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::amounts::Amounts;
 use crate::decision::Attempt;
 use crate::need::Features;
-use crate::spec::{Labels, PodSpec};
+use crate::spec::{LabelSelector, Labels, PodSpec};
 use crate::taint::Taint;
 
 /// Something that happened outside.
@@ -26,6 +26,10 @@ pub enum Event {
     NamespaceApplied(Box<NamespaceFacts>),
     /// A namespace is gone; by name.
     NamespaceDeleted(String),
+    /// A disruption budget is there, or is different now.
+    BudgetApplied(Box<BudgetFacts>),
+    /// A disruption budget is gone; by [`BudgetFacts::key`].
+    BudgetDeleted(String),
     /// All there is of a kind was listed, and applied just before: what is not among it is gone.
     Reset(Present),
     /// The API server refused a binding: the pod is not on that node.
@@ -35,6 +39,8 @@ pub enum Event {
         /// Which of our attempts this answers; answers to older attempts are ignored.
         attempt: Attempt,
     },
+    /// A pod that was to be evicted for another one was not; by uid.
+    EvictionFailed(String),
 }
 
 impl Event {
@@ -45,11 +51,14 @@ impl Event {
             Self::NodeApplied(facts) => Some(facts.name.as_str().into()),
             Self::PodApplied(facts) => Some(facts.key.uid.clone()),
             Self::NamespaceApplied(facts) => Some(facts.name.clone()),
+            Self::BudgetApplied(facts) => Some(facts.key()),
             Self::NodeDeleted(_)
             | Self::PodDeleted(_)
             | Self::NamespaceDeleted(_)
+            | Self::BudgetDeleted(_)
             | Self::Reset(_)
-            | Self::BindRefused { .. } => None,
+            | Self::BindRefused { .. }
+            | Self::EvictionFailed(_) => None,
         }
     }
 }
@@ -63,6 +72,32 @@ pub enum Present {
     Pods(BTreeSet<Box<str>>),
     /// Namespaces, by name.
     Namespaces(BTreeSet<Box<str>>),
+    /// Disruption budgets, by [`BudgetFacts::key`].
+    Budgets(BTreeSet<Box<str>>),
+}
+
+/// A disruption budget as the API has it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct BudgetFacts {
+    /// Its namespace.
+    pub namespace: Box<str>,
+    /// Its name.
+    pub name: Box<str>,
+    /// The pods it is about; none, or one without requirements, means no pod.
+    pub selector: Option<LabelSelector>,
+    /// How many of them may be evicted.
+    pub allowed: i32,
+    /// Names of pods that are counted as evicted already.
+    pub disrupted: Box<[Box<str>]>,
+}
+
+impl BudgetFacts {
+    /// What it is listed by: namespace and name.
+    #[must_use]
+    pub fn key(&self) -> Box<str> {
+        format!("{}/{}", self.namespace, self.name).into()
+    }
 }
 
 /// A namespace as the API has it.
@@ -123,6 +158,12 @@ pub struct PodFacts {
     pub is_finished: bool,
     /// Whether it is being deleted. It still takes its place, but is not placed any more.
     pub is_terminating: bool,
+    /// Whether it is being deleted because a scheduler evicted it for another pod.
+    #[serde(default)]
+    pub is_preempted: bool,
+    /// When it started, in seconds since 1970, if it did.
+    #[serde(default)]
+    pub started: Option<i64>,
 }
 
 /// Names of a pod.

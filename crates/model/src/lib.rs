@@ -32,8 +32,10 @@ pub use catalog::{
     Catalog, Class, Company, Crowd, Held, ImageSpread, Node, NodeChange, Occupant, Offer, Pod,
     PodState, Rule, Spread, Tags, Wish,
 };
-pub use decision::{Attempt, Decision, Diagnosis, Rescue, Waiting};
-pub use event::{Change, Event, NamespaceFacts, NodeAspects, NodeFacts, PodFacts, PodKey, Present};
+pub use decision::{Attempt, Decision, Diagnosis, Preemption, Rescue, Waiting};
+pub use event::{
+    BudgetFacts, Change, Event, NamespaceFacts, NodeAspects, NodeFacts, PodFacts, PodKey, Present,
+};
 pub use ids::{ClassId, CrowdId, DomainId, KeyId, NodeId, PodId, ResourceId, TagsId, UnitId};
 pub use map::{Map, Table, hash_of};
 pub use names::{is_label_value, is_qualified_name};
@@ -49,5 +51,5 @@ pub use spec::{
 pub use symbol::{Symbol, Symbols};
 pub use taint::{Effect, Operator, Taint, Toleration};
 pub use time::{Millis, Time};
-pub use txn::Txn;
+pub use txn::{Savepoint, Txn};
 pub use usage::{Load, Touch, Usage};

@@ -11,6 +11,21 @@ pub(crate) enum Step {
     Evicted(Occupant, NodeId),
 }
 
+/// A moment inside a transaction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Savepoint {
+    steps: usize,
+    mark: u64,
+}
+
+impl Savepoint {
+    /// The end of the log of touched nodes at that moment.
+    #[must_use]
+    pub fn mark(self) -> u64 {
+        self.mark
+    }
+}
+
 /// Changes to usage that hold only if [`Txn::commit`] is reached. Leaving early, for any reason,
 /// drops the transaction, which takes back every change in reverse order.
 pub struct Txn<'a> {
@@ -31,6 +46,12 @@ impl<'a> Txn<'a> {
         self.usage
     }
 
+    /// The facts it is about.
+    #[must_use]
+    pub fn catalog(&self) -> &'a Catalog {
+        self.catalog
+    }
+
     /// Puts a pod on a node.
     pub fn place(&mut self, occupant: Occupant, node: NodeId) {
         self.usage.place(self.catalog, occupant, node);
@@ -43,6 +64,30 @@ impl<'a> Txn<'a> {
         self.usage.undo.push(Step::Evicted(occupant, node));
     }
 
+    /// This moment, to come back to.
+    #[must_use]
+    pub fn savepoint(&self) -> Savepoint {
+        Savepoint { steps: self.usage.undo.len(), mark: self.usage.mark() }
+    }
+
+    /// Takes back every change since a moment, as if nothing had been touched. Whoever looked in
+    /// between catches up before the log forgets.
+    pub fn rewind(&mut self, to: Savepoint, catch_up: impl FnOnce(&Usage)) {
+        self.undo(to.steps);
+        catch_up(self.usage);
+        self.usage.forget_touched_since(to.mark);
+    }
+
+    fn undo(&mut self, steps: usize) {
+        while self.usage.undo.len() > steps {
+            match self.usage.undo.pop() {
+                Some(Step::Placed(pod, node)) => self.usage.evict(self.catalog, pod, node),
+                Some(Step::Evicted(pod, node)) => self.usage.place(self.catalog, pod, node),
+                None => return,
+            }
+        }
+    }
+
     /// Makes the changes last.
     pub fn commit(self) {
         self.usage.undo.clear();
@@ -51,11 +96,6 @@ impl<'a> Txn<'a> {
 
 impl Drop for Txn<'_> {
     fn drop(&mut self) {
-        while let Some(step) = self.usage.undo.pop() {
-            match step {
-                Step::Placed(pod, node) => self.usage.evict(self.catalog, pod, node),
-                Step::Evicted(pod, node) => self.usage.place(self.catalog, pod, node),
-            }
-        }
+        self.undo(0);
     }
 }

@@ -177,6 +177,20 @@ impl Usage {
         self.touch(Touch { node, is_facts: true });
     }
 
+    /// Notes that a node is not what it was, though its facts and loads are the same.
+    pub fn touch_guests(&mut self, node: NodeId) {
+        self.touch(Touch { node, is_facts: false });
+    }
+
+    /// Forgets what was touched since a mark. Nobody may have a later mark.
+    pub(crate) fn forget_touched_since(&mut self, mark: u64) {
+        let kept =
+            mark.checked_sub(self.touched_before).and_then(|kept| usize::try_from(kept).ok());
+        if let Some(kept) = kept {
+            self.touched.truncate(kept);
+        }
+    }
+
     fn touch(&mut self, touch: Touch) {
         // Readers that are further behind than this look at all nodes anew, which is cheaper.
         let keep = self.loads.len().max(1024);

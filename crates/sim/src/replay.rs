@@ -241,6 +241,7 @@ impl Run<'_> {
                     match decided {
                         Decided::Bind { .. } => self.result.binds += 1,
                         Decided::Wait { .. } => self.result.waits += 1,
+                        Decided::Preempt { .. } => {}
                     }
                 }
                 let now = step(scheduler, at);
@@ -266,6 +267,7 @@ fn step(scheduler: &mut Scheduler, at: Time) -> Vec<Decided> {
     let catalog = scheduler.catalog();
     let decided = |decision: &Decision| match decision {
         Decision::Bind { pod, node, attempt, .. } => Decided::bind(catalog, *pod, *node, *attempt),
+        Decision::Preempt(preemption) => Decided::preempt(catalog, preemption),
         Decision::Wait(waiting) => {
             Decided::wait(catalog, waiting.pod, &render::message(&waiting.diagnosis, catalog))
         }
@@ -287,6 +289,10 @@ fn first_difference<'a>(
         Some(Decided::Bind { uid: whom, node, attempt }) => {
             let whom = if **whom == *uid { String::new() } else { format!("pod {whom} to ") };
             format!("{whom}node {node}, attempt {}", attempt.0)
+        }
+        Some(Decided::Preempt { uid: whom, node, victims, .. }) => {
+            let whom = if **whom == *uid { String::new() } else { format!("pod {whom} ") };
+            format!("{whom}evicts {} from node {node}", victims.join(", "))
         }
         Some(Decided::Wait { uid: whom, message }) => {
             let whom = if **whom == *uid { String::new() } else { format!("pod {whom} ") };

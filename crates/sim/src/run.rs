@@ -373,6 +373,7 @@ impl Run {
             for decision in decisions.drain(..) {
                 match decision {
                     Decision::Bind { pod, node, attempt, .. } => self.bind(pod, node, attempt)?,
+                    Decision::Preempt(_) => {}
                     Decision::Wait(waiting) => self.explain(waiting)?,
                 }
             }

@@ -9,12 +9,13 @@
 //!           label=KEY:VALUE spread=KEY,SKEW,LABEL:VALUE[,soft] near=KEY,LABEL:VALUE[,NAMESPACE]
 //!           far=KEY,LABEL:VALUE[,NAMESPACE] like=WEIGHT,KEY,LABEL:VALUE[,NAMESPACE]
 //!           priority=5 polite gate=NAME nominated=NODE namespace= scheduler= uid=
-//!           finished terminating
+//!           started=SECONDS finished terminating preempted
+//! budget NAME allows=1 label=KEY:VALUE disrupted=POD namespace=
 //! ```
 
 use model::{
-    Amounts, Charge, Features, HostPort, Need, NodeFacts, PodFacts, PodKey, PodSpec, PodTerm,
-    Protocol, Quantity, Requests,
+    Amounts, BudgetFacts, Charge, Features, HostPort, Need, NodeFacts, PodFacts, PodKey, PodSpec,
+    PodTerm, Protocol, Quantity, Requests,
 };
 
 use crate::terms;
@@ -53,6 +54,29 @@ pub fn node(words: &str) -> NodeFacts {
     node
 }
 
+/// A disruption budget by its words. It allows nothing, of no pods, unless it says so.
+///
+/// # Panics
+/// When a word makes no sense.
+#[must_use]
+pub fn budget(words: &str) -> BudgetFacts {
+    let mut words = words.split_whitespace();
+    let name = words.next().expect("a budget has a name").into();
+    let mut budget = BudgetFacts { namespace: "default".into(), name, ..BudgetFacts::default() };
+    for word in words {
+        match word.split_once('=') {
+            Some(("allows", value)) => budget.allowed = value.parse().expect("a number"),
+            Some(("label", value)) => budget.selector = Some(terms::selector(value)),
+            Some(("namespace", value)) => budget.namespace = value.into(),
+            Some(("disrupted", value)) => {
+                budget.disrupted = budget.disrupted.iter().cloned().chain([value.into()]).collect();
+            }
+            Some(_) | None => panic!("a budget does not know the word {word:?}"),
+        }
+    }
+    budget
+}
+
 /// A pod by its words. Its uid is its name, and it asks for nothing unless it says so.
 ///
 /// # Panics
@@ -72,12 +96,17 @@ pub fn pod(words: &str) -> PodFacts {
         nominated: None,
         is_finished: false,
         is_terminating: false,
+        is_preempted: false,
+        started: None,
     };
     let (mut amounts, mut overhead) = (Amounts::default(), 0);
     for word in words {
         match word.split_once('=') {
             None if word == "finished" => pod.is_finished = true,
             None if word == "terminating" => pod.is_terminating = true,
+            None if word == "preempted" => {
+                (pod.is_terminating, pod.is_preempted) = (true, true);
+            }
             None if word == "polite" => pod.is_preempting = false,
             None => panic!("a pod does not know the word {word:?}"),
             Some((key, value)) if ask(&mut amounts, key, value) => {}
@@ -123,6 +152,7 @@ fn set_pod(pod: &mut PodFacts, key: &str, value: &str) {
         "near" => spec.near.push(terms::pod_term(value)),
         "far" => spec.far.push(terms::pod_term(value)),
         "like" => spec.prefers.push(terms::liking(value)),
+        "started" => pod.started = Some(number(value)),
         "priority" => pod.priority = value.parse().expect("a priority is a number"),
         "gate" => pod.gates = pod.gates.iter().cloned().chain([value.into()]).collect(),
         "namespace" => pod.key.namespace = value.into(),

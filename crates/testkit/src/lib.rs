@@ -22,6 +22,6 @@ mod profile;
 mod script;
 mod terms;
 
-pub use facts::{node, pod};
+pub use facts::{budget, node, pod};
 pub use profile::{default_profile, only, with_args};
 pub use script::{Script, check, check_with};

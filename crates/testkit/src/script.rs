@@ -6,9 +6,12 @@
 //! relist nodes NAME ..            these are all the nodes there are: others are gone
 //! relist pods UID ..              the same for pods
 //! confirm UID [NODE]              the API says that the pod is on its node, or on another
+//! keep UID                        a pod that was to be evicted was not
+//! budget WORDS                    there is such a disruption budget, or it is different now
+//! gone budget NAMESPACE/NAME      it is gone
 //! refuse UID [ATTEMPT]            the API refuses the pod's binding, or that of another attempt
 //! after 1s | after 20ms           time passes
-//! step [BUDGET]                   decisions: `web -> a` or `web waits: why`
+//! step [BUDGET]                   decisions: `web -> a`, `web on a: evicts b` or `web waits: why`
 //! step in full                    the same, with what else was tried for pods that wait
 //! judge WORDS                     a pod on every node: `a fits PLUGIN=score ..` or why not
 //! queue                           how many units are where
@@ -22,11 +25,11 @@ use engine::{Checkpoint, NodeJudgement, Options, ResumeError, Scheduler};
 use framework::ProfileSettings;
 use k8s::render::{code_word, message, reason_text};
 use model::{
-    Attempt, Catalog, Code, Decision, Diagnosis, Event, Millis, PodFacts, PodState, Present,
-    Reason, Rescue, Time, Waiting,
+    Attempt, Catalog, Code, Decision, Diagnosis, Event, Millis, PodFacts, PodId, PodState,
+    Preemption, Present, Reason, Rescue, Time, Waiting,
 };
 
-use crate::{default_profile, node, pod};
+use crate::{budget, default_profile, node, pod};
 
 /// Runs a script with the default profile.
 ///
@@ -123,6 +126,9 @@ impl Script {
                 self.pods.remove(uid);
                 self.apply(&Event::PodDeleted(uid.into()));
             }
+            ["gone", "budget", key] => self.apply(&Event::BudgetDeleted(key.into())),
+            ["budget", ..] => self.apply(&Event::BudgetApplied(Box::new(budget(rest)))),
+            ["keep", uid] => self.apply(&Event::EvictionFailed(uid.into())),
             ["relist", "nodes", ref names @ ..] => {
                 let names = names.iter().map(|name| (*name).into()).collect();
                 self.apply(&Event::Reset(Present::Nodes(names)));
@@ -188,7 +194,7 @@ impl Script {
     }
 
     fn judge(&mut self, pod: &PodFacts) -> Vec<String> {
-        let Some(judgement) = self.scheduler.judge(&pod.spec, &pod.labels) else {
+        let Some(judgement) = self.scheduler.judge(pod) else {
             return vec!["no profile".into()];
         };
         let catalog = self.scheduler.catalog();
@@ -210,6 +216,18 @@ impl Script {
         let nodes = judgement.nodes.into_iter();
         let mut lines: Vec<_> =
             nodes.map(|(node, v)| format!("{} {}", catalog.node_name(node), verdict(v))).collect();
+        if let Some(preemption) = judgement.preemption {
+            for (node, victims, violations) in preemption.candidates {
+                let is_best = if node == preemption.node { "best" } else { "candidate" };
+                let names: Vec<_> = victims.iter().map(|pod| &*catalog.pod(*pod).key.uid).collect();
+                let against = match violations {
+                    0 => String::new(),
+                    _ => format!(", {violations} against a budget"),
+                };
+                let node = catalog.node_name(node);
+                lines.push(format!("{is_best} {node}: {}{against}", names.join(", ")));
+            }
+        }
         lines.extend(judgement.fault.map(|reason| says("fault", &[reason])));
         lines
     }
@@ -242,7 +260,7 @@ impl Script {
 /// A decision without what else was tried for the pod.
 fn text(decision: &Decision, catalog: &Catalog) -> String {
     match decision {
-        Decision::Bind { .. } => full_text(decision, catalog),
+        Decision::Bind { .. } | Decision::Preempt(_) => full_text(decision, catalog),
         Decision::Wait(Waiting { pod, diagnosis }) => {
             let alone = Diagnosis { rescue: Rescue::NotAsked, ..(**diagnosis).clone() };
             full_text(&Decision::Wait(Waiting { pod: *pod, diagnosis: alone.into() }), catalog)
@@ -254,6 +272,22 @@ fn full_text(decision: &Decision, catalog: &Catalog) -> String {
     match decision {
         Decision::Bind { pod, node, .. } => {
             format!("{} -> {}", catalog.pod(*pod).key.uid, catalog.node_name(*node))
+        }
+        Decision::Preempt(Preemption { pod, node, victims, outranked }) => {
+            let names = |pods: &[PodId]| -> String {
+                let names: Vec<_> = pods.iter().map(|pod| &*catalog.pod(*pod).key.uid).collect();
+                names.join(", ")
+            };
+            let evicts = match &victims[..] {
+                [] => "evicts nobody".into(),
+                victims => format!("evicts {}", names(victims)),
+            };
+            let over = match &outranked[..] {
+                [] => String::new(),
+                outranked => format!(", before {}", names(outranked)),
+            };
+            let (uid, node) = (&catalog.pod(*pod).key.uid, catalog.node_name(*node));
+            format!("{uid} on {node}: {evicts}{over}")
         }
         Decision::Wait(waiting) => {
             let uid = &catalog.pod(waiting.pod).key.uid;

@@ -41,6 +41,7 @@ impl Scheduler {
             arrivals,
             resources,
             namespaces,
+            budgets,
             nodes,
             specs,
             pods,
@@ -54,6 +55,7 @@ impl Scheduler {
         for NamespaceFacts { name, labels } in &namespaces {
             scheduler.catalog.set_namespace(name, Some(labels));
         }
+        budgets.iter().for_each(|budget| scheduler.catalog.set_budget(budget));
         scheduler.resume_nodes(nodes)?;
         // Held until all pods are there.
         let classes: Vec<_> = specs.iter().map(|spec| scheduler.catalog.class_of(spec)).collect();
@@ -113,7 +115,11 @@ impl Scheduler {
             gates,
             is_preempting,
             nominated,
+            nominated_by_api,
             is_terminating,
+            is_preempted,
+            is_evicted,
+            started,
             node,
             attempt,
         } = entry;
@@ -138,10 +144,14 @@ impl Scheduler {
             gates,
             is_preempting,
             node: None,
-            nominated: nominated.map(Into::into),
+            nominated: nominated_by_api.map(Into::into),
             is_finished: false,
             is_terminating,
+            is_preempted,
+            started,
         });
+        self.catalog.restore_nomination(pod, nominated.as_deref());
+        self.catalog.set_evicted(pod, is_evicted);
         if let Some(name) = node {
             self.settle(pod, &name, attempt);
         }

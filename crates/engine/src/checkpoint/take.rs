@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use model::{Catalog, ClassId, Map, NodeId, Pod, PodId, PodState};
+use model::{Catalog, ClassId, Map, NodeId, Pod, PodId, PodState, Symbol};
 
 use super::{Checkpoint, NodePlace, PodEntry, UnitEntry, UnitPlace};
 use crate::Scheduler;
@@ -19,6 +19,7 @@ impl Scheduler {
             arrivals: self.queue.arrivals(),
             resources: catalog.resource_names().map(Into::into).collect(),
             namespaces: catalog.namespace_facts().collect(),
+            budgets: catalog.budgets().cloned().collect(),
             ..Checkpoint::default()
         };
         for place in (0..catalog.node_places()).map(NodeId::at) {
@@ -69,13 +70,18 @@ fn pod_entry(pod: &Pod, spec: usize, catalog: &Catalog) -> PodEntry {
         gates,
         is_preempting,
         nominated,
+        nominated_by_api,
         is_terminating,
+        is_preempted,
+        is_evicted,
+        started,
         state,
     } = pod;
     let attempt = match state {
         PodState::Assumed(_, attempt) => Some(*attempt),
         PodState::Waiting | PodState::Bound(_) => None,
     };
+    let text = |name: Symbol| catalog.symbols().text(name).into();
     PodEntry {
         key: key.clone(),
         spec,
@@ -83,8 +89,12 @@ fn pod_entry(pod: &Pod, spec: usize, catalog: &Catalog) -> PodEntry {
         priority: *priority,
         gates: gates.clone(),
         is_preempting: *is_preempting,
-        nominated: nominated.clone(),
+        nominated: nominated.map(text),
+        nominated_by_api: nominated_by_api.map(text),
         is_terminating: *is_terminating,
+        is_preempted: *is_preempted,
+        is_evicted: *is_evicted,
+        started: *started,
         node: state.node().map(|node| catalog.node_name(node).into()),
         attempt,
     }

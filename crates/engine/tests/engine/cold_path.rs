@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use framework::{Args, FitArgs, ProfileSettings, ResourceWeight, ShapePoint, Strategy};
 use kubenexus_engine::{Backoff, Judgement, NodeJudgement, Options};
-use model::{Decision, Diagnosis, Millis, NodeId, PodId, PodState, Reason, Txn, Usage};
+use model::{Decision, Diagnosis, Millis, NodeId, PodId, PodState, Preemption, Reason, Txn, Usage};
 use proptest::prelude::ProptestConfig;
 use proptest::test_runner::RngSeed;
 use testkit::{Script, default_profile, with_args};
@@ -76,16 +76,27 @@ pub(super) fn step_judged(run: &mut Script) -> Vec<Decision> {
     loop {
         let judgements: BTreeMap<PodId, Judgement> =
             waiting(run).into_iter().map(|pod| (pod, judged(run, pod))).collect();
+        let catalog = run.scheduler.catalog();
+        let proposed = |pod: &PodId| (*pod, catalog.nominated_node(*pod));
+        let proposed: BTreeMap<_, _> = judgements.keys().map(proposed).collect();
         let mut decisions = Vec::new();
         run.scheduler.step(run.now, 1, &mut decisions);
-        let Some(decision) = decisions.pop() else { return all };
-        match &decision {
-            Decision::Bind { pod, node, .. } => check_bound(&judgements[pod], *node),
-            Decision::Wait(waiting) => {
-                check_waits(&judgements[&waiting.pod], &waiting.diagnosis);
+        if decisions.is_empty() {
+            return all;
+        }
+        for decision in &decisions {
+            match decision {
+                Decision::Bind { pod, node, .. } => {
+                    let proposed = proposed.get(pod).copied().flatten();
+                    check_bound(&judgements[pod], *node, proposed);
+                }
+                Decision::Preempt(plan) => check_preempts(&judgements[&plan.pod], plan),
+                Decision::Wait(waiting) => {
+                    check_waits(&judgements[&waiting.pod], &waiting.diagnosis);
+                }
             }
         }
-        all.push(decision);
+        all.extend(decisions);
     }
 }
 
@@ -98,10 +109,7 @@ pub(super) fn waiting(run: &Script) -> Vec<PodId> {
 
 /// What the cold path thinks of a pod.
 pub(super) fn judged(run: &mut Script, pod: PodId) -> Judgement {
-    let catalog = run.scheduler.catalog();
-    let spec = catalog.class(catalog.pod(pod).class).spec.clone();
-    let labels = catalog.tags(catalog.pod(pod).tags).labels.clone();
-    run.scheduler.judge(&spec, &labels).expect("only pods of our profiles wait")
+    run.scheduler.judge_waiting(pod)
 }
 
 /// The total of every node that fits.
@@ -113,11 +121,23 @@ pub(super) fn totals(judgement: &Judgement) -> BTreeMap<NodeId, i32> {
     judgement.nodes.iter().filter_map(total).collect()
 }
 
-fn check_bound(judgement: &Judgement, node: NodeId) {
-    assert_eq!((&judgement.refusal, &judgement.fault), (&None, &None), "bound although refused");
+fn check_bound(judgement: &Judgement, node: NodeId, proposed: Option<NodeId>) {
+    assert_eq!(judgement.refusal, None, "bound although refused");
     let totals = totals(judgement);
+    // A node that is proposed and takes the pod is not compared with others.
+    if let Some(proposed) = proposed.filter(|node| totals.contains_key(node)) {
+        return assert_eq!(node, proposed);
+    }
+    assert_eq!(judgement.fault, None, "bound although nodes cannot be ranked");
     let best = totals.values().max();
     assert_eq!(totals.get(&node), best, "{node:?} is not the best of {totals:?}");
+}
+
+fn check_preempts(judgement: &Judgement, plan: &Preemption) {
+    let judged = judgement.preemption.as_ref().expect("evicting helps");
+    let found = judged.candidates.iter().find(|(node, _, _)| *node == plan.node);
+    let (_, victims, _) = found.expect("evicting helps on that node");
+    assert!(plan.victims.iter().all(|victim| victims.contains(victim)), "{plan:?}: {victims:?}");
 }
 
 fn check_waits(judgement: &Judgement, diagnosis: &Diagnosis) {

@@ -54,12 +54,12 @@ fn a_proposal_is_no_reason_to_try_a_pod_again() {
     check(
         "
         node a cpu=1
-        pod p cpu=2
+        pod p cpu=2 priority=-1
         pod low priority=-1
         step
         > p waits: 0/1 nodes are available: 1 Insufficient cpu.
         > low -> a
-        pod p cpu=2 nominated=a
+        pod p cpu=2 priority=-1 nominated=a
         queue
         > 1 parked
         pod q1 cpu=1

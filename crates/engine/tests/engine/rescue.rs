@@ -46,15 +46,16 @@ fn where_room_is_of_no_use_it_does_not_matter_who_is_there() {
 }
 
 #[test]
-fn evicting_less_important_pods_is_not_supported() {
+fn it_counts_who_is_on_a_node_as_things_are() {
     check(
         "
         node a cpu=2
         pod q on=a cpu=1 priority=4
-        pod p cpu=2 priority=5
+        pod p cpu=2 priority=5 polite
         pod same cpu=2 priority=4
         step in full
-        > p waits: 0/1 nodes are available: 1 Insufficient cpu. preemption: not supported yet.
+        > p waits: 0/1 nodes are available: 1 Insufficient cpu. \
+        preemption: not eligible due to preemptionPolicy=Never.
         > same waits: 0/1 nodes are available: 1 Insufficient cpu. preemption: 0/1 nodes are \
         available: 1 No preemption victims found for incoming pod.
         # It counts who is on a node: also pods that were sent there, and not those that left.
@@ -66,7 +67,9 @@ fn evicting_less_important_pods_is_not_supported() {
         > little2 -> a
         pod mid cpu=1 priority=2
         step in full
-        > mid waits: 0/1 nodes are available: 1 Insufficient cpu. preemption: not supported yet.
+        > mid on a: evicts little2
+        > mid waits: 0/1 nodes are available: 1 Insufficient cpu. preemption: found a potential \
+        placement for pod on node a, preempting 1 victims
         refuse little
         gone pod little2
         pod q on=a cpu=2 priority=2
@@ -77,7 +80,9 @@ fn evicting_less_important_pods_is_not_supported() {
         pod q on=a cpu=2 priority=1
         pod mid cpu=1 priority=2
         step in full
-        > mid waits: 0/1 nodes are available: 1 Insufficient cpu. preemption: not supported yet.
+        > mid on a: evicts q
+        > mid waits: 0/1 nodes are available: 1 Insufficient cpu. preemption: found a potential \
+        placement for pod on node a, preempting 1 victims
         ",
     );
 }

@@ -46,8 +46,11 @@ impl Said {
             }
             Event::NamespaceApplied(_)
             | Event::NamespaceDeleted(_)
-            | Event::Reset(Present::Nodes(_) | Present::Namespaces(_))
-            | Event::BindRefused { .. } => {}
+            | Event::BudgetApplied(_)
+            | Event::BudgetDeleted(_)
+            | Event::Reset(Present::Nodes(_) | Present::Namespaces(_) | Present::Budgets(_))
+            | Event::BindRefused { .. }
+            | Event::EvictionFailed(_) => {}
         }
         Line::Applied { at, spec, event }.write(block);
     }

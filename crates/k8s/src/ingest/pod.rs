@@ -1,15 +1,14 @@
 //! Pod objects to facts.
 
 use model::{
-    Event, Features, HostPort, Labels, Need, Operator, PodFacts, PodKey, PodSpec, Protocol,
-    Toleration,
+    Event, Features, HostPort, Need, Operator, PodFacts, PodKey, PodSpec, Protocol, Toleration,
 };
 
 use super::company::{Company, company, labels};
 use super::node::effect;
 use super::requests::requests;
 use super::terms::{preference, term};
-use super::view::{Container, PodSpecView, PodView, Port, TolerationView, Volume};
+use super::view::{Condition, Container, PodSpecView, PodView, Port, TolerationView, Volume};
 use super::{IngestError, read};
 
 /// The event that a pod is there.
@@ -34,20 +33,31 @@ pub(super) fn facts(view: PodView) -> PodFacts {
         node,
         is_finished: matches!(view.status.phase.as_str(), "Succeeded" | "Failed"),
         is_terminating: view.metadata.deletion_timestamp.is_some(),
+        is_preempted: is_preempted(&view),
+        started: view.status.start_time.map(|time| time.0),
         labels: labels(&view.metadata.labels),
         spec: spec(view),
     }
 }
 
-/// The spec and the labels of a pod that is to be judged: a node it names is where it wants to go.
+/// Whether a pod is being deleted because a scheduler evicted it for another one.
+fn is_preempted(view: &PodView) -> bool {
+    let mut conditions = view.status.conditions.iter();
+    let found = conditions.find(|condition| condition.r#type == "DisruptionTarget");
+    let is_preemption = |condition: &Condition| {
+        condition.status == "True" && condition.reason == "PreemptionByScheduler"
+    };
+    view.metadata.deletion_timestamp.is_some() && found.is_some_and(is_preemption)
+}
+
+/// The facts of a pod that is to be judged: a node it names is where it wants to go.
 ///
 /// # Errors
 /// When the object does not have the shape of a Pod.
-pub fn pod_to_judge(object: &serde_json::Value) -> Result<(PodSpec, Labels), IngestError> {
-    let view: PodView = read("Pod", object)?;
-    let target = Some(view.spec.node_name.clone()).filter(|name| !name.is_empty());
-    let labels = labels(&view.metadata.labels);
-    Ok((PodSpec { target, ..spec(view) }, labels))
+pub fn pod_to_judge(object: &serde_json::Value) -> Result<PodFacts, IngestError> {
+    let mut facts = facts(read("Pod", object)?);
+    facts.spec.target = facts.node.take();
+    Ok(facts)
 }
 
 fn key(view: &PodView) -> PodKey {

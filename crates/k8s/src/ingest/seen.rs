@@ -25,8 +25,6 @@ pub struct Standing {
     pub generation: i64,
     /// Reason and message of the `PodScheduled` condition, if it stands at `False`.
     pub condition: Option<(String, String)>,
-    /// Whether `status.nominatedNodeName` names a node.
-    pub is_nominated: bool,
 }
 
 /// A node as it was seen.
@@ -73,7 +71,10 @@ pub fn read_namespace(text: &[u8]) -> Result<(String, Event), IngestError> {
 
 /// Reads text without anything in between. Only a fault makes it worth the while to go through the
 /// object step by step and find where it is.
-fn read_text<T: DeserializeOwned>(kind: &'static str, text: &[u8]) -> Result<T, IngestError> {
+pub(super) fn read_text<T: DeserializeOwned>(
+    kind: &'static str,
+    text: &[u8],
+) -> Result<T, IngestError> {
     if let Ok(view) = serde_json::from_slice(text) {
         return Ok(view);
     }
@@ -98,7 +99,6 @@ impl Standing {
             condition: found.map(|condition| {
                 (std::mem::take(&mut condition.reason), std::mem::take(&mut condition.message))
             }),
-            is_nominated: !view.status.nominated_node_name.is_empty(),
         })
     }
 }

@@ -7,6 +7,7 @@ use serde::de::IgnoredAny;
 use serde_json::{Map, Value, json};
 
 use super::quantity::List;
+use super::timestamp::Timestamp;
 use super::view::{NodeView, PodView, Weight};
 
 /// What a view of this type keeps of a value.
@@ -21,9 +22,11 @@ impl Slim for i32 {}
 impl Slim for i64 {}
 impl Slim for List {}
 impl Slim for Weight {}
+impl Slim for Timestamp {}
 impl Slim for BTreeMap<String, String> {}
 /// That it is there is all that is read; a later version may read more.
 impl Slim for IgnoredAny {}
+impl Slim for BTreeMap<String, IgnoredAny> {}
 
 impl<T: Slim> Slim for Option<T> {
     fn slim(value: &mut Value) {

@@ -7,6 +7,7 @@ use serde::de::{Deserialize, Deserializer, IgnoredAny, Visitor};
 
 use super::quantity::List;
 use super::slim::{Slim, is_field};
+use super::timestamp::Timestamp;
 
 /// Null reads as the default.
 fn lenient<'de, D: Deserializer<'de>, T: Deserialize<'de> + Default>(d: D) -> Result<T, D::Error> {
@@ -79,6 +80,10 @@ views! {
     }
     NamespaceView { metadata: NamespaceMeta, }
     NamespaceMeta { name: String, resource_version: String, labels: BTreeMap<String, String>, }
+    BudgetView { metadata: BudgetMeta, spec: BudgetSpec, status: BudgetStatus, }
+    BudgetMeta { name: String, namespace: String, resource_version: String, }
+    BudgetSpec { selector: Option<LabelSelectorView>, }
+    BudgetStatus { disruptions_allowed: i32, disrupted_pods: BTreeMap<String, IgnoredAny>, }
     NodeMeta { name: String, resource_version: String, labels: BTreeMap<String, String>, }
 
     NodeView { metadata: NodeMeta, spec: NodeSpec, status: NodeStatus, }
@@ -186,6 +191,7 @@ views! {
     PodStatus {
         phase: String,
         nominated_node_name: String,
+        start_time: Option<Timestamp>,
         conditions: Vec<Condition>,
         container_statuses: Vec<ContainerStatus>,
         init_container_statuses: Vec<ContainerStatus>,

@@ -44,30 +44,48 @@ pub fn message(diagnosis: &Diagnosis, catalog: &Catalog) -> String {
         None => histogram(diagnosis.counts.iter().map(|(r, n)| (reason_text(r, catalog), *n))),
     };
     let head = format!("0/{} nodes are available", diagnosis.nodes);
-    match rescue_text(diagnosis.rescue, diagnosis.nodes) {
+    match rescue_text(&diagnosis.rescue, diagnosis.nodes, catalog) {
         Some(rescue) => format!("{head}: {why}. {rescue}"),
         None => format!("{head}: {why}."),
     }
 }
 
 /// What else was tried, in kube-scheduler's words where it tries the same.
-fn rescue_text(rescue: Rescue, nodes: usize) -> Option<String> {
+fn rescue_text(rescue: &Rescue, nodes: usize, catalog: &Catalog) -> Option<String> {
     Some(match rescue {
         Rescue::NotAsked | Rescue::Silent => return None,
         // All that kube-scheduler says when a pod is refused before its claims are looked at.
         Rescue::ClaimsUnknown => "not found".into(),
         Rescue::NotPreempting => "preemption: not eligible due to preemptionPolicy=Never.".into(),
-        Rescue::NoVictims(without) => {
-            let counts = [
-                ("No preemption victims found for incoming pod", without),
-                ("Preemption is not helpful for scheduling", nodes - without),
-            ];
-            let counts = counts.into_iter().filter(|(_, count)| *count > 0);
-            let counts = histogram(counts.map(|(text, count)| (text.into(), count)));
-            format!("preemption: 0/{nodes} nodes are available: {counts}.")
+        Rescue::NoVictims(without) => no_candidates(nodes, (*without, *without), &[], catalog),
+        Rescue::NoCandidates { considered, without_victims, counts } => {
+            no_candidates(nodes, (*considered, *without_victims), counts, catalog)
         }
-        Rescue::NotSupported => "preemption: not supported yet.".into(),
+        Rescue::VictimsLeaving => {
+            "preemption: not eligible due to a terminating pod on the nominated node.".into()
+        }
+        Rescue::Preempts { node, victims } => format!(
+            "preemption: found a potential placement for pod on node {node}, \
+             preempting {victims} victims"
+        ),
     })
+}
+
+/// That evicting helps nowhere, and why.
+fn no_candidates(
+    nodes: usize,
+    (considered, without_victims): (usize, usize),
+    counts: &[(Reason, usize)],
+    catalog: &Catalog,
+) -> String {
+    let others = [
+        ("No preemption victims found for incoming pod", without_victims),
+        ("Preemption is not helpful for scheduling", nodes - considered),
+    ];
+    let others = others.into_iter().filter(|(_, count)| *count > 0);
+    let others = others.map(|(text, count)| (text.into(), count));
+    let reasons = counts.iter().map(|(reason, count)| (reason_text(reason, catalog), *count));
+    format!("preemption: 0/{nodes} nodes are available: {}.", histogram(others.chain(reasons)))
 }
 
 /// Counts by text, sorted as texts: two reasons can read the same.

@@ -8,11 +8,13 @@ const NOTE_MAX: usize = 1024;
 
 /// What an event is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Record {
+pub enum Record<'a> {
     /// The pod was bound.
     Scheduled,
     /// The pod waits.
     FailedScheduling,
+    /// The pod was evicted for this one.
+    Preempted(&'a PodKey),
 }
 
 /// An `events.k8s.io/v1` Event.
@@ -28,6 +30,8 @@ pub struct EventRecord<'a> {
     action: &'static str,
     reason: &'static str,
     regarding: Regarding<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    related: Option<Regarding<'a>>,
     note: &'a str,
     r#type: &'static str,
 }
@@ -52,16 +56,17 @@ struct Regarding<'a> {
 /// those of other events about the pod; `reporter` is the scheduler and its instance.
 #[must_use]
 pub fn event<'a>(
-    record: Record,
+    record: Record<'a>,
     pod: &'a PodKey,
     note: &'a str,
     at: &'a str,
     serial: u64,
     reporter: (&'a str, &'a str),
 ) -> EventRecord<'a> {
-    let (reason, action, r#type) = match record {
-        Record::Scheduled => ("Scheduled", "Binding", "Normal"),
-        Record::FailedScheduling => ("FailedScheduling", "Scheduling", "Warning"),
+    let (reason, action, r#type, related) = match record {
+        Record::Scheduled => ("Scheduled", "Binding", "Normal", None),
+        Record::FailedScheduling => ("FailedScheduling", "Scheduling", "Warning", None),
+        Record::Preempted(by) => ("Preempted", "Preempting", "Normal", Some(reference(by))),
     };
     EventRecord {
         api_version: "events.k8s.io/v1",
@@ -72,15 +77,20 @@ pub fn event<'a>(
         reporting_instance: cut(reporter.1, INSTANCE_MAX),
         action,
         reason,
-        regarding: Regarding {
-            api_version: "v1",
-            kind: "Pod",
-            name: &pod.name,
-            namespace: &pod.namespace,
-            uid: &pod.uid,
-        },
+        regarding: reference(pod),
+        related,
         note,
         r#type,
+    }
+}
+
+fn reference(pod: &PodKey) -> Regarding<'_> {
+    Regarding {
+        api_version: "v1",
+        kind: "Pod",
+        name: &pod.name,
+        namespace: &pod.namespace,
+        uid: &pod.uid,
     }
 }
 
@@ -103,6 +113,12 @@ fn cut(text: &str, max: usize) -> &str {
 #[must_use]
 pub fn scheduled_note(pod: &PodKey, node: &str) -> String {
     format!("Successfully assigned {}/{} to {node}", pod.namespace, pod.name)
+}
+
+/// The note about a pod that was evicted for another one.
+#[must_use]
+pub fn preempted_note(preemptor: &PodKey, node: &str) -> String {
+    format!("Preempted by pod {} on node {node}", preemptor.uid)
 }
 
 /// A message that fits into a note.
@@ -130,10 +146,11 @@ struct PatchMeta<'a> {
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct PatchStatus<'a> {
-    conditions: [PatchCondition<'a>; 1],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    conditions: Option<[PatchCondition<'a>; 1]>,
     /// Null takes the field away.
     #[serde(skip_serializing_if = "Option::is_none")]
-    nominated_node_name: Option<()>,
+    nominated_node_name: Option<Option<&'a str>>,
 }
 
 #[derive(Debug, Serialize)]
@@ -153,15 +170,15 @@ fn is_zero(value: &i64) -> bool {
     *value == 0
 }
 
-/// How a status is changed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// How the status of a pod that waits is changed.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StatusChange {
     /// The generation of the pod that was judged.
     pub generation: i64,
     /// Whether the condition was not `False` before, so that it changes at this time.
     pub is_transition: bool,
-    /// Whether a nominated node has to be taken back.
-    pub clears_nomination: bool,
+    /// The node that is proposed for the pod, or none, if the status says something else.
+    pub nomination: Option<Option<Box<str>>>,
 }
 
 /// The patch that makes a pod's `PodScheduled` condition say why it waits. The uid makes it fail
@@ -171,22 +188,66 @@ pub fn status_patch<'a>(
     pod: &'a PodKey,
     (reason, message): (&'a str, &'a str),
     at: &'a str,
-    change: StatusChange,
+    change: &'a StatusChange,
 ) -> StatusPatch<'a> {
     StatusPatch {
         metadata: PatchMeta { uid: &pod.uid },
         status: PatchStatus {
-            conditions: [PatchCondition {
+            conditions: Some([PatchCondition {
                 r#type: "PodScheduled",
                 status: "False",
                 reason,
                 message,
                 observed_generation: change.generation,
                 last_transition_time: change.is_transition.then_some(at),
-            }],
-            nominated_node_name: change.clears_nomination.then_some(()),
+            }]),
+            nominated_node_name: change.nomination.as_ref().map(Option::as_deref),
         },
     }
+}
+
+/// The patch that takes back the node that was proposed for a pod.
+#[must_use]
+pub fn nomination_patch(pod: &PodKey) -> StatusPatch<'_> {
+    let status = PatchStatus { conditions: None, nominated_node_name: Some(None) };
+    StatusPatch { metadata: PatchMeta { uid: &pod.uid }, status }
+}
+
+/// The message of the condition that a pod is about to be evicted for another one.
+#[must_use]
+pub fn disruption_message(scheduler: &str) -> String {
+    format!("{scheduler}: preempting to accommodate a higher priority pod")
+}
+
+/// The patch that says in a pod's status that it is about to be evicted for another one.
+#[must_use]
+pub fn disruption_patch<'a>(pod: &'a PodKey, message: &'a str, at: &'a str) -> StatusPatch<'a> {
+    let condition = PatchCondition {
+        r#type: "DisruptionTarget",
+        status: "True",
+        reason: "PreemptionByScheduler",
+        message,
+        observed_generation: 0,
+        last_transition_time: Some(at),
+    };
+    let status = PatchStatus { conditions: Some([condition]), nominated_node_name: None };
+    StatusPatch { metadata: PatchMeta { uid: &pod.uid }, status }
+}
+
+/// The body of a request that deletes this very pod, and no other of its name.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct DeleteOptions<'a> {
+    api_version: &'static str,
+    kind: &'static str,
+    preconditions: PatchMeta<'a>,
+}
+
+/// Deletes a pod.
+#[must_use]
+pub fn deletion(pod: &PodKey) -> DeleteOptions<'_> {
+    let preconditions = PatchMeta { uid: &pod.uid };
+    DeleteOptions { api_version: "v1", kind: "DeleteOptions", preconditions }
 }
 
 #[cfg(test)]
@@ -234,10 +295,11 @@ mod tests {
     #[test]
     fn a_patch_names_only_what_changes() {
         let pod = pod("web-1");
-        let change = StatusChange { generation: 1, is_transition: true, clears_nomination: true };
-        let patch = |change| {
+        let nomination = Some(None);
+        let change = StatusChange { generation: 1, is_transition: true, nomination };
+        let patch = |change: StatusChange| {
             let patch =
-                status_patch(&pod, ("Unschedulable", "why"), "2026-01-02T03:04:05Z", change);
+                status_patch(&pod, ("Unschedulable", "why"), "2026-01-02T03:04:05Z", &change);
             serde_json::to_value(&patch).unwrap()
         };
         let expected = serde_json::json!({
@@ -255,12 +317,39 @@ mod tests {
             },
         });
         assert_eq!(patch(change), expected);
-        let plain = StatusChange { generation: 0, is_transition: false, clears_nomination: false };
+        let plain = StatusChange { generation: 0, is_transition: false, nomination: None };
         let condition = serde_json::json!({
             "type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "why",
         });
         let expected =
             serde_json::json!({"metadata": {"uid": "u1"}, "status": {"conditions": [condition]}});
-        assert_eq!(patch(plain), expected);
+        assert_eq!(patch(plain.clone()), expected);
+        let proposed = StatusChange { nomination: Some(Some("n1".into())), ..plain };
+        assert_eq!(patch(proposed)["status"]["nominatedNodeName"], "n1");
+        let expected =
+            serde_json::json!({"metadata": {"uid": "u1"}, "status": {"nominatedNodeName": null}});
+        assert_eq!(serde_json::to_value(nomination_patch(&pod)).unwrap(), expected);
+    }
+
+    #[test]
+    fn a_victim_is_marked_and_deleted_by_its_uid() {
+        let pod = pod("web-1");
+        let message = disruption_message("batch");
+        let patch = disruption_patch(&pod, &message, "2026-01-02T03:04:05Z");
+        let expected = serde_json::json!({
+            "metadata": {"uid": "u1"},
+            "status": {"conditions": [{
+                "type": "DisruptionTarget",
+                "status": "True",
+                "reason": "PreemptionByScheduler",
+                "message": "batch: preempting to accommodate a higher priority pod",
+                "lastTransitionTime": "2026-01-02T03:04:05Z",
+            }]},
+        });
+        assert_eq!(serde_json::to_value(&patch).unwrap(), expected);
+        let expected = serde_json::json!({
+            "apiVersion": "v1", "kind": "DeleteOptions", "preconditions": {"uid": "u1"},
+        });
+        assert_eq!(serde_json::to_value(deletion(&pod)).unwrap(), expected);
     }
 }

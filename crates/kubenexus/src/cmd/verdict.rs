@@ -64,15 +64,28 @@ impl Case {
     }
 }
 
-/// The answer to a case. Preemption and device allocation are not built yet and stay null.
+/// The answer to a case. Device allocation is not built yet and stays null.
 #[derive(Default, Serialize)]
 struct Answer {
     id: Value,
     error: Option<String>,
     prefilter: Option<Refusal>,
     nodes: Option<BTreeMap<String, NodeAnswer>>,
-    preemption: Option<Value>,
+    preemption: Option<PreemptionAnswer>,
     allocation: Option<Value>,
+}
+
+#[derive(Serialize)]
+struct PreemptionAnswer {
+    node: String,
+    candidates: BTreeMap<String, CandidateAnswer>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct CandidateAnswer {
+    victims: Vec<String>,
+    pdb_violations: usize,
 }
 
 #[derive(Serialize)]
@@ -121,16 +134,19 @@ fn judge(case: &Case) -> Result<Answer> {
     if !matches!(kind, "" | "Pod") {
         bail!("pod: kind: expected \"Pod\", found {}", shown(&Value::String(kind.into())));
     }
-    let (spec, labels) = ingest::pod_to_judge(&case.pod).context("pod")?;
-    let settings = profile(case.config.as_ref(), &spec.scheduler)?;
+    let mut pod = ingest::pod_to_judge(&case.pod).context("pod")?;
+    let settings = profile(case.config.as_ref(), &pod.spec.scheduler)?;
     let mut catalog = Catalog::default();
     let profile = plugins::build(&settings, &mut catalog)?;
     let mut scheduler = Scheduler::new(catalog, vec![profile], Options::default());
     for (at, object) in case.objects.iter().enumerate() {
-        take_in(&mut scheduler, object).with_context(|| format!("objects[{at}]"))?;
+        take_in(&mut scheduler, &settings.scheduler, object)
+            .with_context(|| format!("objects[{at}]"))?;
     }
-    let spec = model::PodSpec { scheduler: settings.scheduler, ..spec };
-    let judgement = scheduler.judge(&spec, &labels).expect("the profile was made for this pod");
+    pod.spec.scheduler = settings.scheduler;
+    // It is not in the cluster, whatever its uid says.
+    pod.key.uid = format!("{}/", pod.key.uid).into();
+    let judgement = scheduler.judge(&pod).expect("the profile was made for this pod");
     render(&judgement, scheduler.catalog())
 }
 
@@ -158,7 +174,6 @@ const IGNORED: &[(&str, &[&str])] = &[
         "storage.k8s.io",
         &["StorageClass", "CSINode", "CSIDriver", "CSIStorageCapacity", "VolumeAttachment"],
     ),
-    ("policy", &["PodDisruptionBudget"]),
     ("scheduling.k8s.io", &["PriorityClass"]),
     (
         "resource.k8s.io",
@@ -173,27 +188,32 @@ const IGNORED: &[(&str, &[&str])] = &[
     ("scheduling.kubenexus.io", &["ResourceReservation"]),
 ];
 
-fn take_in(scheduler: &mut Scheduler, object: &Value) -> Result<()> {
+fn take_in(scheduler: &mut Scheduler, profile: &str, object: &Value) -> Result<()> {
     let (version, kind) = (word(object, "apiVersion")?, word(object, "kind")?);
     let group = version.rsplit_once('/').map_or("", |(group, _)| group);
-    let event = match (group, kind) {
+    let mut event = match (group, kind) {
         ("", "Node") => ingest::node(object)?,
         ("", "Pod") => ingest::pod(object)?,
         ("", "Namespace") => ingest::namespace(object)?,
+        ("policy", "PodDisruptionBudget") => ingest::budget(object)?,
         _ if IGNORED.iter().any(|(g, kinds)| *g == group && kinds.contains(&kind)) => return Ok(()),
         (_, "") => bail!("kind: required, but missing"),
         _ => {
             let [kind, version] = [kind, version].map(|word| shown(&Value::String(word.into())));
             let others = IGNORED.iter().flat_map(|(_, kinds)| *kinds).copied();
-            let known: Vec<_> = ["Node", "Pod", "Namespace"].into_iter().chain(others).collect();
+            let read = ["Node", "Pod", "Namespace", "PodDisruptionBudget"];
+            let known: Vec<_> = read.into_iter().chain(others).collect();
             bail!("unknown kind {kind} of apiVersion {version}; known are {}", known.join(", "));
         }
     };
-    // Pods of other profiles that wait are nobody's business here.
-    if let model::Event::PodApplied(facts) = &event
+    if let model::Event::PodApplied(facts) = &mut event
         && facts.node.is_none()
     {
-        return Ok(());
+        // Of pods that wait only those matter for which a node is proposed.
+        if facts.nominated.is_none() {
+            return Ok(());
+        }
+        facts.spec.scheduler = profile.into();
     }
     scheduler.apply(&event, Time::default());
     Ok(())
@@ -245,7 +265,22 @@ fn render(judgement: &Judgement, catalog: &Catalog) -> Result<Answer> {
         (catalog.node_name(*node).to_owned(), answer)
     };
     let prefilter = judgement.refusal.as_ref();
+    let preemption = judgement.preemption.as_ref().map(|preemption| {
+        let name = |node: model::NodeId| catalog.node_name(node).to_owned();
+        let key = |pod: &model::PodId| {
+            let key = &catalog.pod(*pod).key;
+            format!("{}/{}", key.namespace, key.name)
+        };
+        let candidate = |(node, victims, violations): &(_, Vec<_>, usize)| {
+            let mut victims: Vec<String> = victims.iter().map(key).collect();
+            victims.sort();
+            (name(*node), CandidateAnswer { victims, pdb_violations: *violations })
+        };
+        let candidates = preemption.candidates.iter().map(candidate).collect();
+        PreemptionAnswer { node: name(preemption.node), candidates }
+    });
     Ok(Answer {
+        preemption,
         prefilter: prefilter
             .map(|(plugin, reason)| refusal(plugin, std::slice::from_ref(reason), catalog)),
         nodes: Some(judgement.nodes.iter().map(node).collect()),

@@ -27,7 +27,8 @@ struct Note {
     read_at: Option<Instant>,
     /// What the status says, as a hash; nothing if there is no such condition.
     told: Option<u64>,
-    is_nominated: bool,
+    /// The node that is proposed for it, by the hash of its name.
+    nominated: Option<u64>,
     generation: i64,
     /// What the last event said, and when it was written.
     event: Option<(u64, Instant)>,
@@ -48,9 +49,9 @@ impl Notes {
         if !is_known && !self.unconfirmed.contains(&uid) {
             note.read_at = Some(seen.read_at);
         }
-        if let Some(Standing { generation, is_nominated, condition }) = &seen.standing {
+        note.nominated = facts.nominated.as_deref().map(hash_of);
+        if let Some(Standing { generation, condition }) = &seen.standing {
             note.generation = *generation;
-            note.is_nominated = *is_nominated;
             note.told = condition.as_ref().map(|(reason, message)| words(reason, message));
         }
     }
@@ -85,25 +86,32 @@ impl Notes {
         uid: &str,
         reason: &str,
         message: &str,
-        ends_nomination: bool,
+        nominated: Option<&str>,
     ) -> (Option<StatusChange>, bool) {
         let Some(note) = self.waiting.get_mut(&hash_of(uid)) else { return (None, false) };
         note.read_at = None;
         let words = words(reason, message);
-        let clears_nomination = note.is_nominated && ends_nomination;
-        let status = (note.told != Some(words) || clears_nomination).then(|| StatusChange {
+        let nomination =
+            (note.nominated != nominated.map(hash_of)).then(|| nominated.map(Into::into));
+        let status = (note.told != Some(words) || nomination.is_some()).then(|| StatusChange {
             generation: note.generation,
             is_transition: note.told.is_none(),
-            clears_nomination,
+            nomination,
         });
         note.told = Some(words);
-        note.is_nominated &= !ends_nomination;
+        note.nominated = nominated.map(hash_of);
         let is_repeated =
             note.event.is_some_and(|(last, at)| last == words && at.elapsed() < REPEAT);
         if !is_repeated {
             note.event = Some((words, Instant::now()));
         }
         (status, !is_repeated)
+    }
+
+    /// No node is proposed for a pod any more; tells whether its status has to say so.
+    pub(super) fn unproposed(&mut self, uid: &str) -> bool {
+        let note = self.waiting.get_mut(&hash_of(uid));
+        note.is_some_and(|note| note.nominated.take().is_some())
     }
 
     /// The status could not be written.
@@ -144,6 +152,8 @@ mod tests {
             nominated: None,
             is_finished: false,
             is_terminating: false,
+            is_preempted: false,
+            started: None,
         };
         let event = Event::PodApplied(Box::new(facts.clone()));
         (facts, Seen { event, standing: Some(standing), read_at: Instant::now() })
@@ -159,31 +169,35 @@ mod tests {
     #[test]
     fn the_same_is_told_once() {
         let mut notes = notes(Standing { generation: 3, ..Standing::default() });
-        let (status, has_event) = notes.tell("u", "Unschedulable", "why", true);
-        let expected =
-            StatusChange { generation: 3, is_transition: true, clears_nomination: false };
+        let (status, has_event) = notes.tell("u", "Unschedulable", "why", None);
+        let expected = StatusChange { generation: 3, is_transition: true, nomination: None };
         assert_eq!((status, has_event), (Some(expected), true));
-        assert_eq!(notes.tell("u", "Unschedulable", "why", true), (None, false));
-        let (status, has_event) = notes.tell("u", "Unschedulable", "another", true);
+        assert_eq!(notes.tell("u", "Unschedulable", "why", None), (None, false));
+        let (status, has_event) = notes.tell("u", "Unschedulable", "another", None);
         assert!(!status.unwrap().is_transition && has_event);
         notes.forget_told("u");
-        assert!(notes.tell("u", "Unschedulable", "another", true).0.is_some());
+        assert!(notes.tell("u", "Unschedulable", "another", None).0.is_some());
     }
 
     #[test]
     fn what_stands_in_the_status_is_not_written_again() {
         let condition = Some(("Unschedulable".into(), "why".into()));
         let mut notes = notes(Standing { condition, ..Standing::default() });
-        assert_eq!(notes.tell("u", "Unschedulable", "why", true), (None, true));
+        assert_eq!(notes.tell("u", "Unschedulable", "why", None), (None, true));
     }
 
     #[test]
-    fn a_nomination_is_taken_back_only_where_it_ends() {
-        let standing = Standing { is_nominated: true, ..Standing::default() };
-        let mut notes = notes(standing);
-        assert!(!notes.tell("u", "r", "why", false).0.unwrap().clears_nomination);
-        assert!(notes.tell("u", "r", "why", true).0.unwrap().clears_nomination);
-        assert_eq!(notes.tell("u", "r", "why", true).0, None);
+    fn a_nomination_is_written_where_the_status_says_something_else() {
+        let mut notes = notes(Standing::default());
+        let nomination = |told: Option<StatusChange>| told.and_then(|status| status.nomination);
+        assert_eq!(nomination(notes.tell("u", "r", "why", None).0), None);
+        assert_eq!(nomination(notes.tell("u", "r", "why", Some("a")).0), Some(Some("a".into())));
+        assert_eq!(notes.tell("u", "r", "why", Some("a")).0, None);
+        assert_eq!(nomination(notes.tell("u", "r", "why", None).0), Some(None));
+        assert!(!notes.unproposed("u"), "the status says so already");
+        notes.tell("u", "r", "why", Some("a"));
+        assert!(notes.unproposed("u"));
+        assert_eq!(notes.tell("u", "r", "why", None).0, None);
     }
 
     #[test]

@@ -61,6 +61,8 @@ pub(super) fn all<'a>(
         sli: sli(registry),
         cached: cached(registry),
         handled: handled(registry),
+        preemption_attempts: preemption_attempts(registry),
+        preemption_victims: preemption_victims(registry),
         requests: requests(registry),
         host: host.to_owned(),
         leading: leading.get_or_create_owned(&[("name", lease.to_owned().into())]),
@@ -218,6 +220,24 @@ fn handled(registry: &mut Registry) -> Slots<Histogram> {
         Family::new_with_constructor(|| Histogram::new(exponential_buckets(0.0001, 2.0, 12))),
     );
     slots(family, "event", Handled::WORDS)
+}
+
+fn preemption_attempts(registry: &mut Registry) -> Counter {
+    put(
+        registry,
+        "scheduler_preemption_attempts",
+        "Total preemption attempts in the cluster till now",
+        Counter::default(),
+    )
+}
+
+fn preemption_victims(registry: &mut Registry) -> Histogram {
+    put(
+        registry,
+        "scheduler_preemption_victims",
+        "Number of selected preemption victims",
+        Histogram::new(exponential_buckets(1.0, 2.0, 7)),
+    )
 }
 
 fn requests(registry: &mut Registry) -> Family<Labels<3>, Counter> {

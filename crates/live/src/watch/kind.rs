@@ -13,6 +13,7 @@ pub(crate) enum Kind {
     Nodes,
     Pods,
     Namespaces,
+    Budgets,
 }
 
 /// Words of a kubelet that turned a pod away after it was bound.
@@ -35,6 +36,7 @@ impl Kind {
             Self::Nodes => "nodes",
             Self::Pods => "pods",
             Self::Namespaces => "namespaces",
+            Self::Budgets => "poddisruptionbudgets",
         }
     }
 
@@ -43,6 +45,7 @@ impl Kind {
         match self {
             Self::Nodes => "/api/v1/nodes?",
             Self::Namespaces => "/api/v1/namespaces?",
+            Self::Budgets => "/apis/policy/v1/poddisruptionbudgets?",
             Self::Pods => {
                 "/api/v1/pods?fieldSelector=status.phase%21%3DSucceeded%2Cstatus.phase%21%3DFailed"
             }
@@ -55,6 +58,7 @@ impl Kind {
             Self::Nodes => Present::Nodes(Default::default()),
             Self::Pods => Present::Pods(Default::default()),
             Self::Namespaces => Present::Namespaces(Default::default()),
+            Self::Budgets => Present::Budgets(Default::default()),
         }
     }
 }
@@ -69,8 +73,17 @@ struct View {
 #[serde(rename_all = "camelCase")]
 struct Meta {
     name: String,
+    #[serde(default)]
+    namespace: String,
     uid: String,
     resource_version: String,
+}
+
+impl Meta {
+    /// Namespace and name.
+    fn key(&self) -> String {
+        format!("{}/{}", self.namespace, self.name)
+    }
 }
 
 #[derive(Default, Deserialize)]
@@ -103,6 +116,9 @@ impl Watcher {
             Kind::Namespaces => {
                 ingest::read_namespace(object).map(|(version, event)| (version, event, None))
             }
+            Kind::Budgets => {
+                ingest::read_budget(object).map(|(version, event)| (version, event, None))
+            }
         };
         let (read, name) = match read {
             Ok(read) => {
@@ -116,14 +132,17 @@ impl Watcher {
                 let name = match self.kind {
                     Kind::Nodes | Kind::Namespaces => meta.name,
                     Kind::Pods => meta.uid,
+                    Kind::Budgets => meta.key(),
                 };
                 (None, Some(name.into()))
             }
         };
         if let (Some(listing), Some(name)) = (listing, name) {
             match listing {
-                Present::Nodes(names) | Present::Namespaces(names) => names.insert(name),
-                Present::Pods(uids) => uids.insert(name),
+                Present::Nodes(names)
+                | Present::Namespaces(names)
+                | Present::Pods(names)
+                | Present::Budgets(names) => names.insert(name),
             };
         }
         read
@@ -140,6 +159,7 @@ impl Watcher {
             Kind::Nodes => Event::NodeDeleted(view.metadata.name),
             Kind::Pods => Event::PodDeleted(view.metadata.uid),
             Kind::Namespaces => Event::NamespaceDeleted(view.metadata.name),
+            Kind::Budgets => Event::BudgetDeleted(view.metadata.key()),
         };
         Ok((view.metadata.resource_version, event, None))
     }

@@ -17,6 +17,7 @@ use crate::decision::Attempt;
 use crate::event::{PodFacts, PodKey};
 use crate::ids::{ClassId, NodeId, PodId, TagsId};
 use crate::map::{Table, hash_of};
+use crate::symbol::Symbol;
 
 /// Where a pod is on its way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,10 +56,18 @@ pub struct Pod {
     pub gates: Box<[Box<str>]>,
     /// Whether less important pods may be evicted so that it finds room.
     pub is_preempting: bool,
-    /// The node that is proposed for it.
-    pub nominated: Option<Box<str>>,
+    /// The node that is proposed for it, by name.
+    pub nominated: Option<Symbol>,
+    /// What the API said last about that. It may be behind.
+    pub nominated_by_api: Option<Symbol>,
     /// Whether it is being deleted.
     pub is_terminating: bool,
+    /// Whether it is being deleted because a scheduler evicted it for another pod.
+    pub is_preempted: bool,
+    /// Whether we want it to go, and the API has not said yet that it goes.
+    pub is_evicted: bool,
+    /// When it started, in seconds since 1970, if it did.
+    pub started: Option<i64>,
     /// Where it is on its way.
     pub state: PodState,
 }
@@ -90,6 +99,10 @@ pub(super) struct Pods {
     by_uid: Table<PodId>,
     /// How many pods on nodes have which priority.
     placed: BTreeMap<i32, usize>,
+    /// The pods on each node, in no order.
+    on_node: Vec<Vec<PodId>>,
+    /// Waiting pods by the name of the node that is proposed for them.
+    nominations: BTreeMap<Symbol, Vec<PodId>>,
 }
 
 impl Pods {
@@ -110,7 +123,25 @@ impl Pods {
         (0..self.rows.len()).filter(is_there).map(PodId::at)
     }
 
-    pub(super) fn add(&mut self, facts: &PodFacts, class: ClassId, tags: TagsId) -> PodId {
+    pub(super) fn on_node(&self, node: NodeId) -> &[PodId] {
+        self.on_node.get(node.index()).map_or(&[], |pods| pods)
+    }
+
+    pub(super) fn nominated_to(&self, node: Symbol) -> &[PodId] {
+        self.nominations.get(&node).map_or(&[], |pods| pods)
+    }
+
+    pub(super) fn nominations(&self) -> impl Iterator<Item = (Symbol, &[PodId])> {
+        self.nominations.iter().map(|(node, pods)| (*node, &**pods))
+    }
+
+    pub(super) fn add(
+        &mut self,
+        facts: &PodFacts,
+        class: ClassId,
+        tags: TagsId,
+        nominated: Option<Symbol>,
+    ) -> PodId {
         let id = self.free.pop().unwrap_or_else(|| {
             self.rows.push(None);
             PodId::at(self.rows.len() - 1)
@@ -122,10 +153,15 @@ impl Pods {
             priority: facts.priority,
             gates: facts.gates.clone(),
             is_preempting: facts.is_preempting,
-            nominated: facts.nominated.as_deref().map(Into::into),
+            nominated,
+            nominated_by_api: nominated,
             is_terminating: facts.is_terminating,
+            is_preempted: facts.is_preempted,
+            is_evicted: false,
+            started: facts.started,
             state: PodState::Waiting,
         });
+        self.list_nomination(id);
         let rows = &self.rows;
         let rehash = |id: &PodId| rows[id.index()].as_ref().map_or(0, |pod| hash_of(&*pod.key.uid));
         self.by_uid.insert_unique(hash_of(&*facts.key.uid), id, rehash);
@@ -138,14 +174,21 @@ impl Pods {
         id: PodId,
         facts: &PodFacts,
         (class, tags): (ClassId, TagsId),
+        nominated: Option<Symbol>,
     ) -> (ClassId, TagsId) {
+        if self.get(id).nominated_by_api != nominated {
+            self.nominate(id, nominated);
+        }
         let pod = self.row(id);
+        pod.nominated_by_api = nominated;
         let priority = std::mem::replace(&mut pod.priority, facts.priority);
         let is_placed = pod.state.node().is_some();
         pod.gates.clone_from(&facts.gates);
         pod.is_preempting = facts.is_preempting;
-        pod.nominated = facts.nominated.as_deref().map(Into::into);
         pod.is_terminating = facts.is_terminating;
+        pod.is_preempted = facts.is_preempted;
+        pod.is_evicted &= !facts.is_terminating;
+        pod.started = facts.started;
         let before = (pod.class, pod.tags);
         (pod.class, pod.tags) = (class, tags);
         if is_placed && priority != facts.priority {
@@ -156,12 +199,59 @@ impl Pods {
     }
 
     pub(super) fn set_state(&mut self, id: PodId, state: PodState) {
+        self.unlist_nomination(id);
         let pod = self.row(id);
         let priority = pod.priority;
-        let before = std::mem::replace(&mut pod.state, state);
-        let is_placed = state.node().is_some();
-        if before.node().is_some() != is_placed {
-            self.count_placed(priority, is_placed);
+        let before = std::mem::replace(&mut pod.state, state).node();
+        let after = state.node();
+        self.list_nomination(id);
+        if before == after {
+            return;
+        }
+        if let Some(node) = before {
+            self.count_placed(priority, false);
+            let pods = &mut self.on_node[node.index()];
+            let at = pods.iter().position(|pod| *pod == id);
+            pods.swap_remove(at.expect("a pod that leaves a node was listed there"));
+        }
+        if let Some(node) = after {
+            self.count_placed(priority, true);
+            if self.on_node.len() <= node.index() {
+                self.on_node.resize_with(node.index() + 1, Vec::new);
+            }
+            self.on_node[node.index()].push(id);
+        }
+    }
+
+    /// Proposes another node for a pod, or none.
+    pub(super) fn nominate(&mut self, id: PodId, node: Option<Symbol>) {
+        self.unlist_nomination(id);
+        self.row(id).nominated = node;
+        self.list_nomination(id);
+    }
+
+    pub(super) fn set_evicted(&mut self, id: PodId, is_evicted: bool) {
+        self.row(id).is_evicted = is_evicted;
+    }
+
+    /// The node a pod counts for though it is not there yet.
+    fn awaited(&self, id: PodId) -> Option<Symbol> {
+        let pod = self.get(id);
+        pod.nominated.filter(|_| pod.state == PodState::Waiting)
+    }
+
+    fn list_nomination(&mut self, id: PodId) {
+        if let Some(node) = self.awaited(id) {
+            self.nominations.entry(node).or_default().push(id);
+        }
+    }
+
+    fn unlist_nomination(&mut self, id: PodId) {
+        let Some(node) = self.awaited(id) else { return };
+        let pods = self.nominations.get_mut(&node).expect("an awaited pod is listed");
+        pods.retain(|pod| *pod != id);
+        if pods.is_empty() {
+            self.nominations.remove(&node);
         }
     }
 
@@ -186,6 +276,7 @@ impl Pods {
         let hash = hash_of(&*self.get(id).key.uid);
         let entry = self.by_uid.find_entry(hash, |other| *other == id);
         entry.expect("a pod that is there is listed").remove();
+        self.unlist_nomination(id);
         let pod = self.rows[id.index()].take().expect("a pod that is named is there");
         assert!(pod.state.node().is_none(), "a pod leaves its node before it is forgotten");
         self.free.push(id);

@@ -65,8 +65,11 @@ impl Place {
             | Event::PodDeleted(_)
             | Event::NamespaceApplied(_)
             | Event::NamespaceDeleted(_)
+            | Event::BudgetApplied(_)
+            | Event::BudgetDeleted(_)
             | Event::Reset(_)
-            | Event::BindRefused { .. } => None,
+            | Event::BindRefused { .. }
+            | Event::EvictionFailed(_) => None,
         }
     }
 
@@ -89,8 +92,11 @@ fn facts_of(object: &Event) -> &PodFacts {
         | Event::PodDeleted(_)
         | Event::NamespaceApplied(_)
         | Event::NamespaceDeleted(_)
+        | Event::BudgetApplied(_)
+        | Event::BudgetDeleted(_)
         | Event::Reset(_)
-        | Event::BindRefused { .. } => unreachable!("only pods are kept as pods"),
+        | Event::BindRefused { .. }
+        | Event::EvictionFailed(_) => unreachable!("only pods are kept as pods"),
     }
 }
 
@@ -140,7 +146,10 @@ impl Ledger {
             // The world has no namespaces.
             Event::NamespaceApplied(_)
             | Event::NamespaceDeleted(_)
-            | Event::Reset(Present::Namespaces(_)) => {}
+            | Event::BudgetApplied(_)
+            | Event::BudgetDeleted(_)
+            | Event::EvictionFailed(_)
+            | Event::Reset(Present::Namespaces(_) | Present::Budgets(_)) => {}
         }
     }
 

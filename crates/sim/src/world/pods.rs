@@ -29,6 +29,8 @@ impl World {
             node,
             is_finished: record.phase.is_over(),
             is_terminating: record.is_terminating,
+            is_preempted: false,
+            started: None,
         }
     }
 

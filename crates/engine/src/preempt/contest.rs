@@ -1,0 +1,139 @@
+//! What evicting would do on every node for pods of one class and priority, kept up to date by the
+//! nodes that were touched.
+
+use std::collections::BTreeMap;
+
+use model::{Code, NodeId, Reason};
+
+use super::{Candidate, choose, victims_on};
+use crate::peaks::mix;
+use crate::screen::{Screen, screen};
+use crate::trial::Trial;
+
+/// What evicting would do on a node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Outcome {
+    /// Nothing: the node is not there, or turns the pod away for what it is.
+    Useless,
+    /// There is nobody to evict.
+    NoVictims,
+    /// The pod does not fit even without everybody who could go.
+    Unfit(Vec<Reason>),
+    /// It makes room.
+    Fits(Candidate),
+}
+
+/// The outcomes for pods of one class and priority.
+pub(crate) struct Contest {
+    pub(crate) priority: i32,
+    /// The log's end when it was last brought up to date; none before the first time, and where
+    /// outcomes hold for one pod at one moment alone.
+    mark: Option<u64>,
+    node_revision: u64,
+    budget_revision: u64,
+    outcomes: Vec<Outcome>,
+    /// Nodes whose outcome holds only for the pod that was asked about last.
+    stale: Vec<NodeId>,
+}
+
+impl Contest {
+    pub(crate) fn new(priority: i32) -> Self {
+        Self {
+            priority,
+            mark: None,
+            node_revision: 0,
+            budget_revision: 0,
+            outcomes: Vec::new(),
+            stale: Vec::new(),
+        }
+    }
+
+    /// Brings the outcomes up to date for a pod.
+    pub(crate) fn refresh(&mut self, trial: &mut Trial<'_, '_>) {
+        let catalog = trial.txn.catalog();
+        let is_around = trial.board.is_around(trial.view());
+        let revisions = (catalog.node_revision(), catalog.budget_revision());
+        let is_current = (self.node_revision, self.budget_revision) == revisions && !is_around;
+        let touched = self.mark.filter(|_| is_current);
+        let touched = touched.and_then(|mark| trial.txn.usage().touched_since(mark));
+        // Only the node that is proposed for the pod itself can be another one to it than to others.
+        let own = catalog.nominated_node(trial.id);
+        let nodes: Vec<NodeId> = match touched {
+            Some(touched) if touched.len() < catalog.nodes().len() => {
+                let touched = touched.iter().map(|touch| touch.node);
+                let mut nodes: Vec<NodeId> =
+                    touched.chain(self.stale.drain(..)).chain(own).collect();
+                nodes.sort_unstable();
+                nodes.dedup();
+                nodes
+            }
+            Some(_) | None => {
+                self.outcomes.clear();
+                catalog.nodes().into()
+            }
+        };
+        self.outcomes.resize(catalog.node_places(), Outcome::Useless);
+        let screen = screen(&trial.board.before, trial.view());
+        for node in nodes {
+            self.outcomes[node.index()] = outcome(trial, &screen, node);
+        }
+        self.stale = own.into_iter().collect();
+        self.mark = Some(trial.txn.usage().mark()).filter(|_| !is_around);
+        (self.node_revision, self.budget_revision) = revisions;
+    }
+
+    /// The nodes on which evicting makes room.
+    pub(crate) fn candidates(&self) -> impl Iterator<Item = (NodeId, &Candidate)> {
+        self.outcomes.iter().enumerate().filter_map(|(at, outcome)| match outcome {
+            Outcome::Fits(candidate) => Some((NodeId::at(at), candidate)),
+            Outcome::Useless | Outcome::NoVictims | Outcome::Unfit(_) => None,
+        })
+    }
+
+    /// Where evicting does the least harm. Of several, `seed` decides.
+    pub(crate) fn best(&self, seed: u64) -> Option<(NodeId, &Candidate)> {
+        self.candidates()
+            .min_by_key(|(node, candidate)| (candidate.harm, mix(seed ^ node.index() as u64)))
+    }
+
+    /// On how many nodes evicting was considered, on how many of them there is nobody to evict, and
+    /// why the pod fits none of the others.
+    pub(crate) fn failures(&self) -> (usize, usize, Vec<(Reason, usize)>) {
+        let (mut considered, mut without_victims) = (0, 0);
+        let mut counts: BTreeMap<&Reason, usize> = BTreeMap::new();
+        for outcome in &self.outcomes {
+            match outcome {
+                Outcome::Useless => continue,
+                Outcome::NoVictims => without_victims += 1,
+                Outcome::Unfit(reasons) => {
+                    reasons.iter().for_each(|reason| *counts.entry(reason).or_default() += 1);
+                }
+                Outcome::Fits(_) => {}
+            }
+            considered += 1;
+        }
+        let counts = counts.into_iter().map(|(reason, count)| (reason.clone(), count)).collect();
+        (considered, without_victims, counts)
+    }
+}
+
+fn outcome(trial: &mut Trial<'_, '_>, screen: &Screen, node: NodeId) -> Outcome {
+    let catalog = trial.txn.catalog();
+    if !catalog.has_node(node) {
+        return Outcome::Useless;
+    }
+    let (_, reasons) = trial.why_not(screen, node).unwrap_or_default();
+    if reasons.iter().map(Reason::code).max() != Some(Code::Unschedulable) {
+        return Outcome::Useless;
+    }
+    let victims = victims_on(catalog, node, trial.pod.priority);
+    if victims.is_empty() {
+        return Outcome::NoVictims;
+    }
+    let why_not =
+        |trial: &mut Trial<'_, '_>| trial.why_not(&Screen::Open, node).map(|(_, reasons)| reasons);
+    match choose(trial, victims, why_not) {
+        Ok(candidate) => Outcome::Fits(candidate),
+        Err(reasons) => Outcome::Unfit(reasons),
+    }
+}

@@ -1,0 +1,82 @@
+//! What if: changes that are made to see what comes of them, and taken back.
+
+use framework::View;
+use model::{NodeId, Occupant, Pod, PodId, Reason, Savepoint, Txn};
+
+use crate::board::Board;
+use crate::explain::why_not;
+use crate::screen::Screen;
+
+/// A pod, what is kept for its class, and a transaction to try things on.
+pub(crate) struct Trial<'a, 't> {
+    pub(crate) id: PodId,
+    pub(crate) pod: &'a Pod,
+    pub(crate) board: &'a mut Board,
+    pub(crate) txn: &'a mut Txn<'t>,
+}
+
+impl Trial<'_, '_> {
+    pub(crate) fn view(&self) -> View<'_> {
+        View { catalog: self.txn.catalog(), usage: self.txn.usage(), tags: self.pod.tags }
+    }
+
+    /// Who turns the pod away from a node, and why. The pods for which the node is proposed are
+    /// counted there if this one must yield to them; it must fit with them and without.
+    pub(crate) fn why_not(
+        &mut self,
+        screen: &Screen,
+        node: NodeId,
+    ) -> Option<(&'static str, Vec<Reason>)> {
+        let rivals = self.rivals(node);
+        if !rivals.is_empty() {
+            let start = self.txn.savepoint();
+            rivals.into_iter().for_each(|rival| self.txn.place(rival, node));
+            let answer = self.ask(screen, node);
+            self.take_back(start);
+            if answer.is_some() {
+                return answer;
+            }
+        }
+        self.ask(screen, node)
+    }
+
+    /// Takes back what was tried since a moment.
+    pub(crate) fn take_back(&mut self, to: Savepoint) {
+        let Self { pod, board, txn, .. } = self;
+        let catalog = txn.catalog();
+        txn.rewind(to, |usage| {
+            board.catch_up_around(View { catalog, usage, tags: pod.tags }, to.mark());
+        });
+    }
+
+    /// Pods for which a node is proposed and to which the pod must yield.
+    pub(crate) fn rivals(&self, node: NodeId) -> Vec<Occupant> {
+        let catalog = self.txn.catalog();
+        let rivals = catalog.nominated_to(node).iter().filter(|rival| **rival != self.id);
+        let rivals = rivals.map(|rival| catalog.pod(*rival));
+        rivals.filter(|rival| rival.priority >= self.pod.priority).map(Pod::occupant).collect()
+    }
+
+    /// Nodes that take the pod as they are, but not with the pods it must yield to.
+    pub(crate) fn held(&mut self) -> Vec<NodeId> {
+        let proposed: Vec<NodeId> =
+            self.txn.catalog().nominations().map(|(node, _)| node).collect();
+        let mut held = Vec::new();
+        for node in proposed {
+            if self.board.is_fitting(node) && !self.rivals(node).is_empty() {
+                let is_held = self.why_not(&Screen::Open, node).is_some();
+                held.extend(is_held.then_some(node));
+            }
+        }
+        held
+    }
+
+    fn ask(&mut self, screen: &Screen, node: NodeId) -> Option<(&'static str, Vec<Reason>)> {
+        let Self { pod, board, txn, .. } = self;
+        let view = View { catalog: txn.catalog(), usage: txn.usage(), tags: pod.tags };
+        if board.is_around(view) {
+            board.refresh_around(view);
+        }
+        why_not(board, screen, view, node)
+    }
+}

@@ -1,0 +1,117 @@
+//! Evicts pods for others: the reason goes into the status first, then the pod is deleted, by its
+//! uid. Nothing is sent for a plan that does not stand any more, or once we do not lead.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use http::{Method, StatusCode};
+use jiff::Timestamp;
+use k8s::render;
+use model::PodKey;
+use tracing::{info, warn};
+
+use super::{BACKOFF_MAX, BACKOFF_MIN, Dispatch, PATIENCE, name, pod_path};
+use crate::client::{ask_counted, request, status_message};
+use crate::feed::Input;
+use crate::order::Preempt;
+use crate::writes::{STRATEGIC, Write};
+
+/// Attempts of a request that is not answered, or that the server cannot carry out.
+const TRIES_MAX: u32 = 6;
+
+/// Starts to evict.
+pub(super) fn carry_out(dispatch: &Arc<Dispatch>, preempt: Preempt) {
+    let Preempt { pod, scheduler, node, victims, outranked, stands } = preempt;
+    info!(pod = %name(&pod), %node, victims = victims.len(), "pods are evicted for another one");
+    for pod in outranked {
+        dispatch.writes.push(Write::Unpropose { pod });
+    }
+    for victim in victims {
+        let (dispatch, stands, scheduler) = (dispatch.clone(), stands.clone(), scheduler.clone());
+        let (pod, node) = (pod.clone(), node.clone());
+        tokio::spawn(async move {
+            let is_done = dispatch.evict(&victim, &scheduler, &stands).await;
+            let uid = victim.uid.clone();
+            if is_done {
+                dispatch.writes.push(Write::preempted(victim, pod, node, scheduler));
+            }
+            let _ = dispatch.feed.send(Input::Eviction { uid, is_done }).await;
+        });
+    }
+}
+
+impl Dispatch {
+    /// Evicts a pod; tells whether it goes.
+    async fn evict(&self, victim: &PodKey, scheduler: &str, stands: &AtomicBool) -> bool {
+        let permit = self.evictions.acquire().await;
+        let _permit = permit.expect("nobody closes the door for evictions");
+        let at = Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
+        let message = render::disruption_message(scheduler);
+        let patch = render::disruption_patch(victim, &message, &at);
+        let patch = serde_json::to_vec(&patch).expect("a patch is plain text");
+        let delete = render::deletion(victim);
+        let delete = serde_json::to_vec(&delete).expect("options are plain text");
+        let path = pod_path(victim);
+        let requests = [
+            (Method::PATCH, format!("{path}/status"), STRATEGIC, patch),
+            (Method::DELETE, path, "application/json", delete),
+        ];
+        for (method, path, content_type, body) in requests {
+            match self.ask(victim, (method, &path, content_type, body), stands).await {
+                Eviction::Goes => {}
+                Eviction::Gone => return true,
+                Eviction::Stays => return false,
+            }
+        }
+        true
+    }
+
+    /// Sends a request until it is answered for good.
+    async fn ask(
+        &self,
+        victim: &PodKey,
+        (method, path, content_type, body): (Method, &str, &'static str, Vec<u8>),
+        stands: &AtomicBool,
+    ) -> Eviction {
+        let mut backoff = BACKOFF_MIN;
+        for _ in 0..TRIES_MAX {
+            self.limiter.pass().await;
+            if !stands.load(Ordering::Relaxed) || !self.leadership.may_bind(Instant::now()) {
+                return Eviction::Stays;
+            }
+            let request = request(method.clone(), path, content_type, body.clone());
+            let mut pause: Option<Duration> = None;
+            match ask_counted(&self.binder, &self.metrics, request, PATIENCE).await {
+                Ok(answer) if answer.status.is_success() => return Eviction::Goes,
+                // Another pod has its name, or none has.
+                Ok(answer)
+                    if matches!(answer.status, StatusCode::NOT_FOUND | StatusCode::CONFLICT) =>
+                {
+                    return Eviction::Gone;
+                }
+                Ok(answer) => {
+                    let message = status_message(&answer.body);
+                    warn!(pod = %name(victim), status = %answer.status, message, "not evicted yet");
+                    let may_change = answer.status == StatusCode::TOO_MANY_REQUESTS
+                        || answer.status.is_server_error();
+                    if !may_change {
+                        return Eviction::Stays;
+                    }
+                    pause = answer.retry_after;
+                }
+                Err(error) => warn!(pod = %name(victim), %error, "no answer to an eviction"),
+            }
+            tokio::time::sleep(pause.unwrap_or(backoff)).await;
+            backoff = (backoff * 2).min(BACKOFF_MAX);
+        }
+        Eviction::Stays
+    }
+}
+
+/// What became of a request about a victim.
+enum Eviction {
+    Goes,
+    Gone,
+    Stays,
+}
