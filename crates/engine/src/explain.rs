@@ -117,7 +117,10 @@ fn preemption(
     let candidates = contest.candidates();
     let candidates =
         candidates.map(|(node, it)| (node, it.victims.to_vec(), it.harm.violations)).collect();
-    Some(JudgedPreemption { node: contest.best(0)?.0, candidates })
+    // Of several nodes, the first by name: an answer to people does not depend on numbers.
+    let catalog = trial.txn.catalog();
+    let best = contest.candidates().min_by_key(|(node, it)| (it.harm, catalog.node_name(*node)));
+    Some(JudgedPreemption { node: best?.0, candidates })
 }
 
 /// Adds the scores of every plugin to the nodes that fit.

@@ -135,10 +135,8 @@ func (c *cluster) load(objects []runtime.Object) error {
 		case nodeNames[pod.Spec.NodeName]:
 			bound = append(bound, pod)
 		case pod.Spec.NodeName == "" && pod.Status.NominatedNodeName != "":
-			info, err := framework.NewPodInfo(pod)
-			if err != nil {
-				return fmt.Errorf("nominated pod %s/%s: %w", pod.Namespace, pod.Name, err)
-			}
+			// The scheduler goes on when a selector of the pod makes no sense.
+			info, _ := framework.NewPodInfo(pod)
 			name := pod.Status.NominatedNodeName
 			c.nominated[name] = append(c.nominated[name], info)
 		}

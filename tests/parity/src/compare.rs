@@ -1,6 +1,6 @@
 //! Finds where two verdicts on one case differ.
 //!
-//! Preemption and allocation are left out. Error texts are free, so an error agrees with any other
+//! Allocation is left out. Error texts are free, so an error agrees with any other
 //! error. kube-scheduler names missing scalar resources in the order of a hash map, so these are
 //! sorted before they are compared; every other reason keeps its place.
 
@@ -43,6 +43,7 @@ pub fn differences(ours: &Value, theirs: &Value) -> Vec<Difference> {
     }
     nodes(&mut found, &ours["nodes"], &theirs["nodes"]);
     found.compare("winners", "winners", &json!(winners(ours)), &json!(winners(theirs)));
+    preemption(&mut found, &ours["preemption"], &theirs["preemption"]);
     found.0
 }
 
@@ -91,6 +92,20 @@ fn nodes(found: &mut Found, ours: &Value, theirs: &Value) {
             (ours, theirs) => found.add("nodes", &path, &json!(ours), &json!(theirs)),
         }
     }
+}
+
+/// Of several nodes on which evicting does the same harm, both name the first by name.
+fn preemption(found: &mut Found, ours: &Value, theirs: &Value) {
+    let none = Map::new();
+    let of = |verdict: &Value| verdict["candidates"].as_object().unwrap_or(&none).clone();
+    let (our, their) = (of(ours), of(theirs));
+    let names: BTreeSet<&String> = our.keys().chain(their.keys()).collect();
+    for name in names {
+        let (ours, theirs) = (json!(our.get(name)), json!(their.get(name)));
+        let kind = if ours.is_null() || theirs.is_null() { "candidates" } else { "victims" };
+        found.compare(kind, &format!("preemption.candidates.{name}"), &ours, &theirs);
+    }
+    found.compare("preemption node", "preemption.node", &ours["node"], &theirs["node"]);
 }
 
 fn node(found: &mut Found, path: &str, ours: &Value, theirs: &Value) {

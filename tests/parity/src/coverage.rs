@@ -14,6 +14,7 @@ pub struct Coverage {
     mixed: u64,
     tied: u64,
     prefilter: BTreeMap<String, u64>,
+    preemption: BTreeMap<String, u64>,
     reasons: BTreeMap<String, u64>,
     scores: BTreeMap<String, u64>,
 }
@@ -29,6 +30,7 @@ impl Coverage {
         if !verdict["prefilter"].is_null() {
             count(&mut self.prefilter, texts(&verdict["prefilter"]));
         }
+        count(&mut self.preemption, candidates(&verdict["preemption"]));
         let Some(nodes) = verdict["nodes"].as_object() else { return };
         let feasible: Vec<&Value> =
             nodes.values().filter(|node| node["feasible"] == true).collect();
@@ -51,6 +53,7 @@ impl Coverage {
         self.tied += other.tied;
         for (mine, theirs) in [
             (&mut self.prefilter, other.prefilter),
+            (&mut self.preemption, other.preemption),
             (&mut self.reasons, other.reasons),
             (&mut self.scores, other.scores),
         ] {
@@ -80,6 +83,22 @@ fn general(reason: &str) -> &str {
     reason.split_once(" {").map_or(reason, |(start, _)| start)
 }
 
+/// What is remarkable about the candidates of a preemption.
+fn candidates(preemption: &Value) -> BTreeSet<String> {
+    let Some(candidates) = preemption["candidates"].as_object() else { return BTreeSet::new() };
+    let victims = |candidate: &Value| candidate["victims"].as_array().map_or(0, Vec::len);
+    let is_violating = |candidate: &&Value| candidate["pdbViolations"] != 0;
+    let violating = candidates.values().filter(is_violating).count();
+    let facts = [
+        (true, "some candidate"),
+        (candidates.len() > 1, "several candidates"),
+        (candidates.values().any(|candidate| victims(candidate) > 1), "several victims"),
+        (violating > 0, "a budget is violated"),
+        (violating > 0 && violating < candidates.len(), "a budget is violated on some nodes"),
+    ];
+    facts.into_iter().filter(|(is_met, _)| *is_met).map(|(_, text)| text.into()).collect()
+}
+
 fn count(counts: &mut BTreeMap<String, u64>, seen: BTreeSet<String>) {
     for text in seen {
         *counts.entry(text).or_default() += 1;
@@ -100,6 +119,7 @@ impl Display for Coverage {
         }
         for (title, counts) in [
             ("Rejections before any node", &self.prefilter),
+            ("Preemption", &self.preemption),
             ("Reasons of nodes", &self.reasons),
             ("Scores above zero", &self.scores),
         ] {

@@ -13,6 +13,7 @@ mod container;
 mod node;
 mod place;
 mod pod;
+mod preemption;
 mod resize;
 mod taint;
 mod theme;
@@ -29,7 +30,9 @@ pub fn case(seed: u64, number: u64) -> Value {
     let (config, profiles) = config::draw(&mut draw, &world);
     let mut objects = node::all(&mut draw, &world);
     objects.extend(pod::existing(&mut draw, &world));
+    preemption::part_ports(&mut objects);
     objects.extend(company::namespaces(&mut draw, &world));
+    objects.extend(preemption::budgets(&mut draw, &world));
     objects.extend(bystanders(&mut draw, &world));
     if draw.chance(50) {
         draw.shuffle(&mut objects);

@@ -75,8 +75,23 @@ fn scalar_resources_come_in_any_order_and_others_do_not() {
 }
 
 #[test]
-fn preemption_and_allocation_are_not_compared() {
-    check("/preemption", json!({"node": "n1"}), &[]);
+fn candidates_of_preemption_are_compared_one_by_one() {
+    let verdict = |node: &str, victims: &[&str], violations: i32| {
+        let candidate = json!({"victims": victims, "pdbViolations": violations});
+        let preemption = json!({"node": node, "candidates": {"n1": candidate}});
+        json!({"id": "a", "error": null, "nodes": {}, "preemption": preemption})
+    };
+    let theirs = verdict("n1", &["ns/a"], 0);
+    assert_eq!(kinds(&theirs, &theirs), [""; 0]);
+    assert_eq!(kinds(&verdict("n2", &["ns/a"], 0), &theirs), ["preemption node"]);
+    assert_eq!(kinds(&verdict("n1", &["ns/b"], 0), &theirs), ["victims"]);
+    assert_eq!(kinds(&verdict("n1", &["ns/a"], 1), &theirs), ["victims"]);
+    let none = json!({"id": "a", "error": null, "nodes": {}, "preemption": null});
+    assert_eq!(kinds(&none, &theirs), ["candidates", "preemption node"]);
+}
+
+#[test]
+fn allocation_is_not_compared() {
     check("/allocation", json!({"claim": []}), &[]);
 }
 

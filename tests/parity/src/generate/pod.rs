@@ -4,13 +4,14 @@ use serde_json::{Value, json};
 
 use super::amount::{self, Size};
 use super::theme::World;
-use super::{company, container, place, resize, taint};
+use super::{company, container, place, preemption, resize, taint};
 use crate::draw::Draw;
 
 /// Every pod of the cluster but the one to judge.
 pub(super) fn existing(draw: &mut Draw, world: &World) -> Vec<Value> {
-    let has_company = world.theme.spread || world.theme.pod_affinity;
-    let count = if has_company { draw.between(4, 30) } else { draw.between(0, 12) };
+    let theme = &world.theme;
+    let is_busy = theme.spread || theme.pod_affinity || theme.preemption;
+    let count = if is_busy { draw.between(4, 30) } else { draw.between(0, 12) };
     (0..count).map(|index| one_existing(draw, world, index)).collect()
 }
 
@@ -29,8 +30,10 @@ fn one_existing(draw: &mut Draw, world: &World, index: u64) -> Value {
     match draw.between(0, 19) {
         0 => spec["nodeName"] = json!("n-absent"),
         1 => {}
+        2 if world.theme.preemption => {}
         _ => spec["nodeName"] = json!(draw.pick(&world.nodes)),
     }
+    let is_waiting = spec.get("nodeName").is_none();
     pod["spec"] = spec;
     // No two start at the same time: victims of equal age have no defined order.
     pod["status"] = json!({"startTime": format!("2026-01-01T00:{index:02}:00Z")});
@@ -43,6 +46,9 @@ fn one_existing(draw: &mut Draw, world: &World, index: u64) -> Value {
     if draw.chance(10) {
         pod["metadata"]["deletionTimestamp"] = json!("2026-01-02T00:00:00Z");
         pod["metadata"]["deletionGracePeriodSeconds"] = json!(30);
+    }
+    if world.theme.preemption {
+        preemption::existing(draw, world, is_waiting, &mut pod);
     }
     if world.theme.resize && draw.chance(60) {
         resize::fill(draw, world, &mut pod);
@@ -79,6 +85,9 @@ pub(super) fn judged(draw: &mut Draw, world: &World, scheduler: &str) -> Value {
     }
     pod["spec"] = spec;
     pod["status"] = json!({"phase": "Pending"});
+    if theme.preemption {
+        preemption::judged(draw, world, &mut pod);
+    }
     pod
 }
 
@@ -115,7 +124,7 @@ fn pod(draw: &mut Draw, world: &World, name: &str) -> Value {
         "apiVersion": "v1", "kind": "Pod",
         "metadata": {"name": name, "namespace": namespace, "uid": format!("pod-{name}")},
     });
-    if world.theme.spread || world.theme.pod_affinity {
+    if world.theme.spread || world.theme.pod_affinity || world.theme.preemption {
         pod["metadata"]["labels"] = company::labels(draw);
     }
     pod

@@ -138,6 +138,18 @@ fn every_field_about_other_pods_is_drawn() {
 }
 
 #[test]
+fn every_field_of_preemption_is_drawn() {
+    check("objects.spec.priority", &["-10", "0", "5", "10", "100", "1000"]);
+    check("pod.spec.preemptionPolicy", &["Never", "PreemptLowerPriority"]);
+    check("pod.status.nominatedNodeName", &["n0", "n-absent"]);
+    check("objects.status.nominatedNodeName", &["n0", "n-absent"]);
+    check("objects.status.conditions.reason", &["PreemptionByScheduler", "Other"]);
+    check("objects.status.conditions.status", &["True", "False"]);
+    check("objects.status.disruptionsAllowed", &["0", "1", "2"]);
+    check("objects.kind", &["PodDisruptionBudget"]);
+}
+
+#[test]
 fn every_field_of_the_filters_is_drawn() {
     check("pod.spec.nodeName", &["n0", "n-absent"]);
     check("pod.spec.priority", &["0", "10", "1000"]);

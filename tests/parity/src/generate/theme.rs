@@ -24,6 +24,8 @@ pub(super) struct Theme {
     pub(super) volumes: bool,
     pub(super) spread: bool,
     pub(super) pod_affinity: bool,
+    /// Pods are more and less important, and there are budgets for evicting them.
+    pub(super) preemption: bool,
     /// Nodes have room for a handful of pods only.
     pub(super) crowded: bool,
     /// Quantities are written in every way the API allows.
@@ -37,11 +39,12 @@ impl Theme {
         let node_name = draw.chance(3);
         // A name in two places can conflict.
         let match_fields = draw.chance(if node_name { 40 } else { 8 });
+        let preemption = draw.chance(30);
         Theme {
-            taints: draw.chance(35),
+            taints: draw.chance(if preemption { 15 } else { 35 }),
             unschedulable: draw.chance(15),
             selector: draw.chance(15),
-            required: draw.chance(22),
+            required: draw.chance(if preemption { 10 } else { 22 }),
             match_fields,
             preferred: draw.chance(40),
             node_name,
@@ -56,7 +59,8 @@ impl Theme {
             volumes: draw.chance(25),
             spread: draw.chance(25),
             pod_affinity: draw.chance(25),
-            crowded: draw.chance(12),
+            preemption,
+            crowded: draw.chance(if preemption { 50 } else { 12 }),
             odd_amounts: draw.chance(30),
             invalid_selectors: draw.chance(if match_fields { 30 } else { 8 }),
         }
@@ -78,7 +82,9 @@ impl World {
     pub(super) fn draw(draw: &mut Draw) -> World {
         const MB: u64 = 1 << 20;
         // A single node is seldom: nothing can differ on it.
-        let count = if draw.chance(4) { 1 } else { draw.between(2, 8) };
+        let theme = Theme::draw(draw);
+        let count_max = if theme.preemption { 4 } else { 8 };
+        let count = if draw.chance(4) { 1 } else { draw.between(2, count_max) };
         let image_bytes = super::container::IMAGES
             .iter()
             .map(|_| match draw.between(0, 3) {
@@ -89,7 +95,7 @@ impl World {
             })
             .collect();
         World {
-            theme: Theme::draw(draw),
+            theme,
             nodes: (0..count).map(|index| format!("n{index}")).collect(),
             image_bytes,
         }
