@@ -153,15 +153,15 @@ impl Scheduler {
         let gates = before.gates.clone();
         let proposed = self.catalog.nominated_node(pod);
         self.update(pod, facts);
-        self.reproposed(pod, proposed, now);
         let after = self.catalog.pod(pod);
-        if (after.occupant(), after.priority, &after.gates) == (occupant, priority, &gates) {
-            return;
-        }
-        if let Some(unit) = self.queue.unit_of(pod) {
+        let is_same =
+            (after.occupant(), after.priority, &after.gates) == (occupant, priority, &gates);
+        if let Some(unit) = self.queue.unit_of(pod).filter(|_| !is_same) {
             let (rank, is_gated) = self.standing(pod);
             self.queue.renew(unit, rank, now, is_gated);
         }
+        // Only once nothing is listed under what the pod was.
+        self.reproposed(pod, proposed, now);
     }
 
     /// Takes in what changed about a pod on a node, and what it takes there now.

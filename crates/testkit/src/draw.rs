@@ -31,6 +31,8 @@ const TAINTS: [&str; 7] = [
 
 const IMAGES: [&str; 4] = ["", "image=web@900Mi", "image=web@300Mi image=db@500Mi", "image=db@2Gi"];
 
+const BUDGETS: [&str; 4] = ["label=app:web", "", "label=app:db", "label=app:web disrupted=p3"];
+
 /// What pods ask for beside cpu and memory.
 const SHAPES: [&str; 31] = [
     "",
@@ -93,8 +95,18 @@ pub fn pod(at: usize, node: Option<usize>, dice: u64) -> String {
         // Few amounts and many plain pods, so that classes have several pods.
         dice.pick(&["cpu=500m memory=1Gi", "cpu=1", "cpu=2 memory=3Gi", ""]),
         if dice.below(2) == 0 { "" } else { dice.pick(&SHAPES) },
-        dice.pick(&["", "", "priority=5", "priority=-1"]),
-        dice.pick(&["", "", "", "", "", "", "gate=quota", "terminating", "finished"]),
+        dice.pick(&["", "", "priority=5", "priority=-1", "priority=9"]),
+        dice.pick(&["", "", "", "", "", "", "gate=quota", "terminating", "finished", "preempted"]),
+        dice.pick(&[
+            "",
+            "",
+            "",
+            "started=5",
+            "started=9",
+            "polite",
+            "nominated=n1",
+            "nominated=n3",
+        ]),
     ];
     let on = node.map_or(String::new(), |node| format!(" on=n{node}"));
     said(format!("pod p{at}{on}"), &words)
@@ -105,7 +117,7 @@ pub fn pod(at: usize, node: Option<usize>, dice: u64) -> String {
 #[must_use]
 pub fn event(nodes: usize, pods: usize, dice: u64) -> String {
     let mut dice = Dice(dice);
-    let kind = dice.below(18);
+    let kind = dice.below(20);
     // One more than there are: a node that pods name and that is not there, or a new one.
     let (at, to) = (dice.below(pods), dice.below(nodes + 1));
     match kind {
@@ -116,6 +128,8 @@ pub fn event(nodes: usize, pods: usize, dice: u64) -> String {
         13 => format!("gone node n{to}"),
         14..=15 => format!("confirm p{at}"),
         16 => format!("refuse p{at}"),
+        17 => format!("keep p{at}"),
+        18 => said("budget web".into(), &[dice.pick(&BUDGETS), dice.pick(&["", "allows=1"])]),
         _ => format!("confirm p{at} n{to}"),
     }
 }

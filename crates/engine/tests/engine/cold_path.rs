@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use framework::{Args, FitArgs, ProfileSettings, ResourceWeight, ShapePoint, Strategy};
 use kubenexus_engine::{Backoff, Judgement, NodeJudgement, Options};
-use model::{Decision, Diagnosis, Millis, NodeId, PodId, PodState, Preemption, Reason, Txn, Usage};
+use model::{
+    Decision, Diagnosis, Millis, NodeId, PodId, PodState, Preemption, Reason, Rescue, Txn, Usage,
+};
 use proptest::prelude::ProptestConfig;
 use proptest::test_runner::RngSeed;
 use testkit::{Script, default_profile, with_args};
@@ -149,6 +151,19 @@ fn check_waits(judgement: &Judgement, diagnosis: &Diagnosis) {
         assert_eq!(rejection, None, "waits for nodes although refused");
         assert_eq!(totals(judgement), BTreeMap::new(), "waits although nodes fit");
         assert_eq!(diagnosis.counts, counts(judgement), "reasons of nodes");
+        let preempts = judgement.preemption.as_ref().map(|preemption| {
+            let victims = |(_, victims, _): &(_, Vec<PodId>, _)| victims.len();
+            preemption.candidates.iter().map(victims).collect::<Vec<_>>()
+        });
+        match (&diagnosis.rescue, preempts) {
+            (Rescue::Preempts { victims, .. }, Some(candidates)) => {
+                assert!(candidates.contains(victims), "{victims} of {candidates:?}");
+            }
+            (rescue, preempts) => {
+                assert!(!matches!(rescue, Rescue::Preempts { .. }), "evicts, which is no use");
+                assert_eq!(preempts, None, "{rescue:?}, though evicting helps");
+            }
+        }
         return assert_eq!(diagnosis.nodes, judgement.nodes.len());
     };
     // Without nodes the cold path says nothing; the engine still names what is wrong for good.

@@ -7,6 +7,7 @@ mod cold_path;
 mod kept_results;
 mod nodes;
 mod nominated;
+mod preempt;
 mod queue;
 mod relist;
 mod repeatable;

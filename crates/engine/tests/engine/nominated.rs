@@ -64,11 +64,11 @@ fn a_proposal_is_no_reason_to_try_a_pod_again() {
         > 1 parked
         pod q1 cpu=1
         pod q2 cpu=1
-        # Neither does it change whose turn it is.
+        # Neither does it change whose turn it is, but the node is left to it.
         pod q2 cpu=1 nominated=a
         step
-        > q1 -> a
-        > q2 waits: 0/1 nodes are available: 1 Insufficient cpu.
+        > q1 waits: 0/1 nodes are available: 1 Insufficient cpu.
+        > q2 -> a
         ",
     );
 }

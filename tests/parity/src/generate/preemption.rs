@@ -13,7 +13,14 @@ pub(super) fn existing(draw: &mut Draw, world: &World, is_waiting: bool, pod: &m
     pod["spec"]["priority"] = json!(draw.pick(&[-10, 0, 0, 0, 5, 10, 100, 1000]));
     if is_waiting {
         // A pod that is deleted before it is on a node is gone; see docs/parity.md.
-        pod["metadata"].as_object_mut().expect("an object").remove("deletionTimestamp");
+        let remove = |object: &mut Value, key: &str| {
+            object.as_object_mut().and_then(|fields| fields.remove(key));
+        };
+        remove(&mut pod["metadata"], "deletionTimestamp");
+        // Whether it counts that such a pod wants others to be far depends on those who are there.
+        if let Some(affinity) = pod["spec"].get_mut("affinity") {
+            remove(affinity, "podAntiAffinity");
+        }
     }
     if is_waiting && draw.chance(80) {
         pod["status"]["nominatedNodeName"] = json!(proposed(draw, world));

@@ -94,10 +94,6 @@ impl World {
                 _ => draw.between(8_000 * MB, 60_000 * MB),
             })
             .collect();
-        World {
-            theme,
-            nodes: (0..count).map(|index| format!("n{index}")).collect(),
-            image_bytes,
-        }
+        World { theme, nodes: (0..count).map(|index| format!("n{index}")).collect(), image_bytes }
     }
 }
