@@ -236,12 +236,29 @@ fn what_else_was_tried_reads_as_users_know_it() {
             " preemption: 0/12 nodes are available: 10 Preemption is not helpful for scheduling, \
              2 No preemption victims found for incoming pod.",
         ),
-        (Rescue::NotSupported, " preemption: not supported yet."),
+        (
+            Rescue::NoCandidates {
+                without_victims: 2,
+                counts: vec![(short.clone(), 3)],
+                considered: 5,
+            },
+            " preemption: 0/12 nodes are available: 2 No preemption victims found for incoming \
+             pod, 3 Insufficient cpu, 7 Preemption is not helpful for scheduling.",
+        ),
+        (
+            Rescue::VictimsLeaving,
+            " preemption: not eligible due to a terminating pod on the nominated node.",
+        ),
+        (
+            Rescue::Preempts { node: "n1".into(), victims: 2 },
+            " preemption: found a potential placement for pod on node n1, preempting 2 victims",
+        ),
     ];
     for (rescue, rest) in table {
         let counts = vec![(short.clone(), 12)];
         let message = format!("0/12 nodes are available: 12 Insufficient cpu.{rest}");
-        let diagnosis = Diagnosis { nodes: 12, counts, rescue, ..Diagnosis::default() };
+        let kept = rescue.clone();
+        let diagnosis = Diagnosis { nodes: 12, counts, rescue: kept, ..Diagnosis::default() };
         check_condition(&diagnosis, "Unschedulable", &message);
         let message = format!("0/12 nodes are available: pod affinity terms conflict.{rest}");
         let rejection = Some(Reason::AffinityConflict);

@@ -56,6 +56,7 @@ fn recorded(name: &str, spoil: impl Fn(&mut Decided)) -> PathBuf {
                 Decision::Bind { pod, node, attempt, .. } => {
                     Decided::bind(catalog, pod, node, attempt)
                 }
+                Decision::Preempt(preemption) => Decided::preempt(catalog, &preemption),
                 Decision::Wait(waiting) => {
                     let message = k8s::render::message(&waiting.diagnosis, catalog);
                     Decided::wait(catalog, waiting.pod, &message)
