@@ -2,8 +2,8 @@
 
 use framework::{cures, is_about_others};
 use model::{
-    Attempt, Change, Event, Labels, NodeChange, NodeFacts, NodeId, Occupant, PodFacts, PodId,
-    PodState, Present, Reason, Time, Txn,
+    Attempt, Change, Event, GroupingKey, LabelSelector, Labels, NodeChange, NodeFacts, NodeId,
+    Occupant, PodFacts, PodId, PodState, Present, Reason, Time, Txn,
 };
 
 use crate::{Scheduler, profile_of};
@@ -24,6 +24,10 @@ impl Scheduler {
                 self.set_namespace(&facts.name, Some(&facts.labels), now);
             }
             Event::NamespaceDeleted(name) => self.set_namespace(name, None, now),
+            Event::GroupingApplied(facts) => {
+                self.set_grouping(&facts.key, Some(&facts.selector), now);
+            }
+            Event::GroupingDeleted(key) => self.set_grouping(key, None, now),
             Event::Reset(present) => self.reset(present, now),
             Event::BindRefused { uid, attempt } => self.refused(uid, *attempt, now),
         }
@@ -60,6 +64,17 @@ impl Scheduler {
         }
     }
 
+    /// Takes in the selector of a service or a controller: pods may be alike with others now, or
+    /// with nobody, so that nothing is asked of their nodes.
+    fn set_grouping(&mut self, key: &GroupingKey, selector: Option<&LabelSelector>, now: Time) {
+        if self.catalog.set_grouping(key, selector) {
+            self.usage.count_crowds(&mut self.catalog);
+            let is_about_spread =
+                |reason: &Reason| matches!(reason, Reason::SpreadSkew | Reason::SpreadLabel);
+            self.queue.wake(now, is_about_spread, |_, _, _| true);
+        }
+    }
+
     /// Forgets what is not in a list of all there is. An assumed pod that the API does not know is
     /// gone as well.
     fn reset(&mut self, present: &Present, now: Time) {
@@ -79,6 +94,12 @@ impl Scheduler {
                 let gone = self.catalog.namespaces().filter(|name| !names.contains(*name));
                 let gone: Vec<Box<str>> = gone.map(Into::into).collect();
                 gone.iter().for_each(|name| self.set_namespace(name, None, now));
+            }
+            Present::Groupings(kind, names) => {
+                let is_gone =
+                    |key: &&GroupingKey| key.kind == *kind && !names.contains(&key.listed_by());
+                let gone: Vec<_> = self.catalog.groupings().filter(is_gone).cloned().collect();
+                gone.iter().for_each(|key| self.set_grouping(key, None, now));
             }
         }
     }
@@ -156,7 +177,7 @@ impl Scheduler {
         let before = self.catalog.pod(pod).occupant();
         // Held until the old charge is given back.
         let class = self.catalog.class_of(&facts.spec);
-        let tags = self.catalog.tags_of(&facts.key.namespace, &facts.labels);
+        let tags = self.catalog.tags_of(facts);
         self.usage.count_crowds(&mut self.catalog);
         let after = Occupant { class, tags, is_leaving: facts.is_terminating };
         if after != before {

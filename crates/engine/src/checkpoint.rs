@@ -7,7 +7,10 @@
 mod resume;
 mod take;
 
-use model::{Attempt, Diagnosis, Labels, NamespaceFacts, NodeFacts, PodKey, PodSpec, Time};
+use model::{
+    Attempt, Diagnosis, GroupingFacts, Labels, NamespaceFacts, NodeFacts, Owner, PodKey, PodSpec,
+    Time,
+};
 use serde::{Deserialize, Serialize};
 
 pub use resume::ResumeError;
@@ -25,6 +28,8 @@ pub struct Checkpoint {
     pub resources: Vec<String>,
     /// Namespaces with their labels.
     pub namespaces: Vec<NamespaceFacts>,
+    /// Services and controllers with their selectors.
+    pub groupings: Vec<GroupingFacts>,
     /// Nodes by their places; nothing for a free place.
     pub nodes: Vec<Option<NodePlace>>,
     /// The specs of all pods, each once.
@@ -58,6 +63,9 @@ pub struct PodEntry {
     /// What rules of other pods know it by.
     #[serde(default)]
     pub labels: Labels,
+    /// The controller that made it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub owner: Option<Owner>,
     /// Higher goes first.
     pub priority: i32,
     /// Gates that keep it from being looked at.
@@ -127,6 +135,7 @@ impl Checkpoint {
             arrivals,
             resources,
             namespaces,
+            groupings,
             nodes,
             specs,
             pods,
@@ -137,6 +146,7 @@ impl Checkpoint {
         self.arrivals = self.arrivals.max(arrivals);
         self.resources.extend(resources);
         self.namespaces.extend(namespaces);
+        self.groupings.extend(groupings);
         self.nodes.extend(nodes);
         self.specs.extend(specs);
         self.pods.extend(pods);
@@ -157,6 +167,7 @@ impl Checkpoint {
             arrivals,
             resources,
             namespaces,
+            groupings,
             nodes,
             specs,
             pods,
@@ -164,6 +175,7 @@ impl Checkpoint {
             units,
         } = self;
         let mut namespaces = namespaces.into_iter();
+        let mut groupings = groupings.into_iter();
         let (mut resources, mut nodes) = (resources.into_iter(), nodes.into_iter());
         let (mut specs, mut pods) = (specs.into_iter(), pods.into_iter());
         let (mut diagnoses, mut units) = (diagnoses.into_iter(), units.into_iter());
@@ -175,6 +187,7 @@ impl Checkpoint {
                 arrivals,
                 resources: take(&mut resources, &mut room),
                 namespaces: take(&mut namespaces, &mut room),
+                groupings: take(&mut groupings, &mut room),
                 nodes: take(&mut nodes, &mut room),
                 specs: take(&mut specs, &mut room),
                 pods: take(&mut pods, &mut room),

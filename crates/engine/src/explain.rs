@@ -2,7 +2,7 @@
 //! results but the plugins.
 
 use framework::View;
-use model::{Labels, NodeId, PodSpec, Reason};
+use model::{NodeId, PodFacts, Reason};
 
 use crate::board::Board;
 use crate::screen::{Screen, plugins_of, screen};
@@ -32,12 +32,12 @@ impl Scheduler {
     /// Judges a pod that is not in the cluster. Nothing is changed that anyone could see.
     ///
     /// Returns nothing if no profile has the name the pod asks for.
-    pub fn judge(&mut self, spec: &PodSpec, labels: &Labels) -> Option<Judgement> {
-        if !self.schedules(&spec.scheduler) {
+    pub fn judge(&mut self, pod: &PodFacts) -> Option<Judgement> {
+        if !self.schedules(&pod.spec.scheduler) {
             return None;
         }
-        let class = self.catalog.class_of(spec);
-        let tags = self.catalog.tags_of(&spec.namespace, labels);
+        let class = self.catalog.class_of(&pod.spec);
+        let tags = self.catalog.tags_of(pod);
         self.usage.count_crowds(&mut self.catalog);
         let profile = profile_of(&self.profiles, &self.catalog, class);
         let mut board = Board::new(profile, &self.catalog, self.catalog.class(class));

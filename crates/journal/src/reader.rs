@@ -221,7 +221,9 @@ impl Segment {
             (
                 Event::NamespaceApplied(_)
                 | Event::NamespaceDeleted(_)
-                | Event::Reset(Present::Nodes(_) | Present::Namespaces(_))
+                | Event::GroupingApplied(_)
+                | Event::GroupingDeleted(_)
+                | Event::Reset(Present::Nodes(_) | Present::Namespaces(_) | Present::Groupings(..))
                 | Event::BindRefused { .. },
                 None,
             ) => {}

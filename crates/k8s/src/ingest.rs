@@ -2,6 +2,7 @@
 //! skipped while it is parsed and never kept.
 
 mod company;
+mod grouping;
 mod node;
 mod pod;
 mod quantity;
@@ -12,6 +13,7 @@ mod terms;
 mod view;
 
 pub use company::namespace;
+pub use grouping::{grouping, read_grouping};
 pub use node::node;
 pub(crate) use pod::with_tag;
 pub use pod::{pod, pod_to_judge};

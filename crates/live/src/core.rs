@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use engine::Scheduler;
 use journal::{Decided, Journal};
 use k8s::render;
-use model::{Decision, Diagnosis, Event, PodId, Present, Time, Waiting};
+use model::{Decision, Diagnosis, Event, GroupingKind, PodId, Present, Time, Waiting};
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::oneshot;
 use tracing::{debug, info};
@@ -53,6 +53,8 @@ pub(crate) struct State {
     has_nodes: bool,
     has_pods: bool,
     has_namespaces: bool,
+    /// Services and controllers that matter and are not listed yet.
+    awaited: Vec<GroupingKind>,
     is_leading: bool,
     /// Whom to tell when nothing is out any more; nothing is decided from then on.
     drain: Option<oneshot::Sender<()>>,
@@ -65,9 +67,14 @@ pub(crate) struct State {
 }
 
 impl State {
+    /// Nothing is known yet; these have to be listed beside the rest.
+    pub(crate) fn awaiting(groupings: &[GroupingKind]) -> Self {
+        Self { awaited: groupings.into(), ..Self::default() }
+    }
+
     /// Whether all that decisions need was listed.
     fn is_synced(&self) -> bool {
-        self.has_nodes && self.has_pods && self.has_namespaces
+        self.has_nodes && self.has_pods && self.has_namespaces && self.awaited.is_empty()
     }
 }
 
@@ -140,6 +147,8 @@ impl Core {
             | Event::NodeDeleted(_)
             | Event::NamespaceApplied(_)
             | Event::NamespaceDeleted(_)
+            | Event::GroupingApplied(_)
+            | Event::GroupingDeleted(_)
             | Event::BindRefused { .. } => {}
         }
         let now = self.now();
@@ -199,6 +208,8 @@ impl Core {
             },
             Event::NamespaceApplied(_)
             | Event::NamespaceDeleted(_)
+            | Event::GroupingApplied(_)
+            | Event::GroupingDeleted(_)
             | Event::Reset(_)
             | Event::BindRefused { .. } => return None,
         })
@@ -218,6 +229,7 @@ impl Core {
                 state.notes.reset(uids);
             }
             Present::Namespaces(_) => state.has_namespaces = true,
+            Present::Groupings(kind, _) => state.awaited.retain(|awaited| awaited != kind),
         }
         if !was_synced && state.is_synced() {
             self.health.set_synced();

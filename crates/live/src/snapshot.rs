@@ -78,7 +78,7 @@ async fn list(
                     progress.pods += 1;
                     slim_pod(object)
                 }
-                Kind::Namespaces => continue,
+                Kind::Namespaces | Kind::Groupings(_) => continue,
             };
             take(object, *progress)?;
         }

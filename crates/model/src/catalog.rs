@@ -7,6 +7,7 @@ mod classes;
 mod company;
 mod crowds;
 mod domains;
+mod groupings;
 mod nodes;
 mod pods;
 
@@ -178,14 +179,14 @@ impl Catalog {
     /// Takes in a pod that was not known.
     pub fn add_pod(&mut self, facts: &PodFacts) -> PodId {
         let class = self.class_of(&facts.spec);
-        let tags = self.crowds.hold_tags(&facts.key.namespace, &facts.labels);
+        let tags = self.crowds.hold_tags(facts);
         self.pods.add(facts, class, tags)
     }
 
     /// Takes in what is different about a known pod; its state stays as it is.
     pub fn update_pod(&mut self, pod: PodId, facts: &PodFacts) {
         let class = self.class_of(&facts.spec);
-        let tags = self.crowds.hold_tags(&facts.key.namespace, &facts.labels);
+        let tags = self.crowds.hold_tags(facts);
         let (class, tags) = self.pods.update(pod, facts, (class, tags));
         self.release_class(class);
         self.crowds.release_tags(tags);

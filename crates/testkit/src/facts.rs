@@ -65,6 +65,7 @@ pub fn pod(words: &str) -> PodFacts {
         key: PodKey { uid: name.clone(), namespace: "default".into(), name },
         spec: PodSpec { scheduler: "default-scheduler".into(), ..PodSpec::default() },
         labels: Box::default(),
+        owner: None,
         priority: 0,
         gates: Box::default(),
         is_preempting: true,

@@ -188,7 +188,7 @@ impl Script {
     }
 
     fn judge(&mut self, pod: &PodFacts) -> Vec<String> {
-        let Some(judgement) = self.scheduler.judge(&pod.spec, &pod.labels) else {
+        let Some(judgement) = self.scheduler.judge(pod) else {
             return vec!["no profile".into()];
         };
         let catalog = self.scheduler.catalog();

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use framework::Profile;
 use model::{
-    Attempt, Catalog, ClassId, Diagnosis, NamespaceFacts, PodFacts, PodId, PodSpec, PodState,
-    ResourceId, Txn,
+    Attempt, Catalog, ClassId, Diagnosis, GroupingFacts, NamespaceFacts, PodFacts, PodId, PodSpec,
+    PodState, ResourceId, Txn,
 };
 
 use super::{Checkpoint, NodePlace, PodEntry, UnitEntry, UnitPlace};
@@ -41,6 +41,7 @@ impl Scheduler {
             arrivals,
             resources,
             namespaces,
+            groupings,
             nodes,
             specs,
             pods,
@@ -53,6 +54,9 @@ impl Scheduler {
             resources.iter().map(|name| scheduler.catalog.resource(name)).collect();
         for NamespaceFacts { name, labels } in &namespaces {
             scheduler.catalog.set_namespace(name, Some(labels));
+        }
+        for GroupingFacts { key, selector } in &groupings {
+            scheduler.catalog.set_grouping(key, Some(selector));
         }
         scheduler.resume_nodes(nodes)?;
         // Held until all pods are there.
@@ -109,6 +113,7 @@ impl Scheduler {
             key,
             spec,
             labels,
+            owner,
             priority,
             gates,
             is_preempting,
@@ -134,6 +139,7 @@ impl Scheduler {
             key,
             spec: spec.clone(),
             labels,
+            owner,
             priority,
             gates,
             is_preempting,

@@ -19,6 +19,7 @@ impl Scheduler {
             arrivals: self.queue.arrivals(),
             resources: catalog.resource_names().map(Into::into).collect(),
             namespaces: catalog.namespace_facts().collect(),
+            groupings: catalog.grouping_facts().collect(),
             ..Checkpoint::default()
         };
         for place in (0..catalog.node_places()).map(NodeId::at) {
@@ -80,6 +81,7 @@ fn pod_entry(pod: &Pod, spec: usize, catalog: &Catalog) -> PodEntry {
         key: key.clone(),
         spec,
         labels: catalog.tags(*tags).labels.clone(),
+        owner: catalog.tags(*tags).owner.clone(),
         priority: *priority,
         gates: gates.clone(),
         is_preempting: *is_preempting,

@@ -99,9 +99,8 @@ pub(super) fn waiting(run: &Script) -> Vec<PodId> {
 /// What the cold path thinks of a pod.
 pub(super) fn judged(run: &mut Script, pod: PodId) -> Judgement {
     let catalog = run.scheduler.catalog();
-    let spec = catalog.class(catalog.pod(pod).class).spec.clone();
-    let labels = catalog.tags(catalog.pod(pod).tags).labels.clone();
-    run.scheduler.judge(&spec, &labels).expect("only pods of our profiles wait")
+    let facts = &run.pods[&*catalog.pod(pod).key.uid];
+    run.scheduler.judge(facts).expect("only pods of our profiles wait")
 }
 
 /// The total of every node that fits.

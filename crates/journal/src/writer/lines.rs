@@ -46,7 +46,9 @@ impl Said {
             }
             Event::NamespaceApplied(_)
             | Event::NamespaceDeleted(_)
-            | Event::Reset(Present::Nodes(_) | Present::Namespaces(_))
+            | Event::GroupingApplied(_)
+            | Event::GroupingDeleted(_)
+            | Event::Reset(Present::Nodes(_) | Present::Namespaces(_) | Present::Groupings(..))
             | Event::BindRefused { .. } => {}
         }
         Line::Applied { at, spec, event }.write(block);

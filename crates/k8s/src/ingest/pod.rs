@@ -1,11 +1,11 @@
 //! Pod objects to facts.
 
 use model::{
-    Event, Features, HostPort, Labels, Need, Operator, PodFacts, PodKey, PodSpec, Protocol,
-    Toleration,
+    Event, Features, HostPort, Need, Operator, PodFacts, PodKey, PodSpec, Protocol, Toleration,
 };
 
 use super::company::{Company, company, labels};
+use super::grouping::owner;
 use super::node::effect;
 use super::requests::requests;
 use super::terms::{preference, term};
@@ -35,19 +35,19 @@ pub(super) fn facts(view: PodView) -> PodFacts {
         is_finished: matches!(view.status.phase.as_str(), "Succeeded" | "Failed"),
         is_terminating: view.metadata.deletion_timestamp.is_some(),
         labels: labels(&view.metadata.labels),
+        owner: owner(&view.metadata.owner_references),
         spec: spec(view),
     }
 }
 
-/// The spec and the labels of a pod that is to be judged: a node it names is where it wants to go.
+/// A pod that is to be judged: a node it names is where it wants to go.
 ///
 /// # Errors
 /// When the object does not have the shape of a Pod.
-pub fn pod_to_judge(object: &serde_json::Value) -> Result<(PodSpec, Labels), IngestError> {
-    let view: PodView = read("Pod", object)?;
-    let target = Some(view.spec.node_name.clone()).filter(|name| !name.is_empty());
-    let labels = labels(&view.metadata.labels);
-    Ok((PodSpec { target, ..spec(view) }, labels))
+pub fn pod_to_judge(object: &serde_json::Value) -> Result<PodFacts, IngestError> {
+    let mut facts = facts(read("Pod", object)?);
+    facts.spec.target = facts.node.take();
+    Ok(facts)
 }
 
 fn key(view: &PodView) -> PodKey {

@@ -73,7 +73,10 @@ pub fn read_namespace(text: &[u8]) -> Result<(String, Event), IngestError> {
 
 /// Reads text without anything in between. Only a fault makes it worth the while to go through the
 /// object step by step and find where it is.
-fn read_text<T: DeserializeOwned>(kind: &'static str, text: &[u8]) -> Result<T, IngestError> {
+pub(super) fn read_text<T: DeserializeOwned>(
+    kind: &'static str,
+    text: &[u8],
+) -> Result<T, IngestError> {
     if let Ok(view) = serde_json::from_slice(text) {
         return Ok(view);
     }

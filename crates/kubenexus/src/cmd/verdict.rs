@@ -11,7 +11,7 @@ use framework::ProfileSettings;
 use k8s::config::{self, Settings};
 use k8s::ingest;
 use k8s::render::{code_word, reason_text};
-use model::{Catalog, Code, Reason, Time};
+use model::{Catalog, Code, GroupingKind, Reason, Time};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -121,16 +121,16 @@ fn judge(case: &Case) -> Result<Answer> {
     if !matches!(kind, "" | "Pod") {
         bail!("pod: kind: expected \"Pod\", found {}", shown(&Value::String(kind.into())));
     }
-    let (spec, labels) = ingest::pod_to_judge(&case.pod).context("pod")?;
-    let settings = profile(case.config.as_ref(), &spec.scheduler)?;
+    let mut pod = ingest::pod_to_judge(&case.pod).context("pod")?;
+    let settings = profile(case.config.as_ref(), &pod.spec.scheduler)?;
     let mut catalog = Catalog::default();
     let profile = plugins::build(&settings, &mut catalog)?;
     let mut scheduler = Scheduler::new(catalog, vec![profile], Options::default());
     for (at, object) in case.objects.iter().enumerate() {
         take_in(&mut scheduler, object).with_context(|| format!("objects[{at}]"))?;
     }
-    let spec = model::PodSpec { scheduler: settings.scheduler, ..spec };
-    let judgement = scheduler.judge(&spec, &labels).expect("the profile was made for this pod");
+    pod.spec.scheduler = settings.scheduler;
+    let judgement = scheduler.judge(&pod).expect("the profile was made for this pod");
     render(&judgement, scheduler.catalog())
 }
 
@@ -150,10 +150,13 @@ fn profile(config: Option<&Value>, scheduler: &str) -> Result<ProfileSettings> {
     })
 }
 
+/// Kinds that are looked at.
+const USED: [&str; 7] =
+    ["Node", "Pod", "Namespace", "Service", "ReplicationController", "ReplicaSet", "StatefulSet"];
+
 /// Kinds that are part of a cluster but that nothing built so far looks at, by API group.
 const IGNORED: &[(&str, &[&str])] = &[
-    ("", &["Service", "ReplicationController", "PersistentVolumeClaim", "PersistentVolume"]),
-    ("apps", &["ReplicaSet", "StatefulSet"]),
+    ("", &["PersistentVolumeClaim", "PersistentVolume"]),
     (
         "storage.k8s.io",
         &["StorageClass", "CSINode", "CSIDriver", "CSIStorageCapacity", "VolumeAttachment"],
@@ -180,12 +183,18 @@ fn take_in(scheduler: &mut Scheduler, object: &Value) -> Result<()> {
         ("", "Node") => ingest::node(object)?,
         ("", "Pod") => ingest::pod(object)?,
         ("", "Namespace") => ingest::namespace(object)?,
+        ("", "Service") => ingest::grouping(GroupingKind::Service, object)?,
+        ("", "ReplicationController") => {
+            ingest::grouping(GroupingKind::ReplicationController, object)?
+        }
+        ("apps", "ReplicaSet") => ingest::grouping(GroupingKind::ReplicaSet, object)?,
+        ("apps", "StatefulSet") => ingest::grouping(GroupingKind::StatefulSet, object)?,
         _ if IGNORED.iter().any(|(g, kinds)| *g == group && kinds.contains(&kind)) => return Ok(()),
         (_, "") => bail!("kind: required, but missing"),
         _ => {
             let [kind, version] = [kind, version].map(|word| shown(&Value::String(word.into())));
             let others = IGNORED.iter().flat_map(|(_, kinds)| *kinds).copied();
-            let known: Vec<_> = ["Node", "Pod", "Namespace"].into_iter().chain(others).collect();
+            let known: Vec<_> = USED.into_iter().chain(others).collect();
             bail!("unknown kind {kind} of apiVersion {version}; known are {}", known.join(", "));
         }
     };

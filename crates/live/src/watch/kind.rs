@@ -1,7 +1,7 @@
 //! The kinds that are watched, and how their objects are read.
 
 use k8s::ingest::{self, Standing};
-use model::{Event, Present};
+use model::{Event, GroupingKey, GroupingKind, Present};
 use serde::Deserialize;
 use tracing::error;
 
@@ -13,6 +13,7 @@ pub(crate) enum Kind {
     Nodes,
     Pods,
     Namespaces,
+    Groupings(GroupingKind),
 }
 
 /// Words of a kubelet that turned a pod away after it was bound.
@@ -35,6 +36,10 @@ impl Kind {
             Self::Nodes => "nodes",
             Self::Pods => "pods",
             Self::Namespaces => "namespaces",
+            Self::Groupings(GroupingKind::Service) => "services",
+            Self::Groupings(GroupingKind::ReplicationController) => "replicationcontrollers",
+            Self::Groupings(GroupingKind::ReplicaSet) => "replicasets",
+            Self::Groupings(GroupingKind::StatefulSet) => "statefulsets",
         }
     }
 
@@ -43,6 +48,12 @@ impl Kind {
         match self {
             Self::Nodes => "/api/v1/nodes?",
             Self::Namespaces => "/api/v1/namespaces?",
+            Self::Groupings(GroupingKind::Service) => "/api/v1/services?",
+            Self::Groupings(GroupingKind::ReplicationController) => {
+                "/api/v1/replicationcontrollers?"
+            }
+            Self::Groupings(GroupingKind::ReplicaSet) => "/apis/apps/v1/replicasets?",
+            Self::Groupings(GroupingKind::StatefulSet) => "/apis/apps/v1/statefulsets?",
             Self::Pods => {
                 "/api/v1/pods?fieldSelector=status.phase%21%3DSucceeded%2Cstatus.phase%21%3DFailed"
             }
@@ -55,6 +66,7 @@ impl Kind {
             Self::Nodes => Present::Nodes(Default::default()),
             Self::Pods => Present::Pods(Default::default()),
             Self::Namespaces => Present::Namespaces(Default::default()),
+            Self::Groupings(kind) => Present::Groupings(kind, Default::default()),
         }
     }
 }
@@ -69,8 +81,16 @@ struct View {
 #[serde(rename_all = "camelCase")]
 struct Meta {
     name: String,
+    #[serde(default)]
+    namespace: String,
     uid: String,
     resource_version: String,
+}
+
+impl Meta {
+    fn grouping(self, kind: GroupingKind) -> GroupingKey {
+        GroupingKey { kind, namespace: self.namespace.into(), name: self.name.into() }
+    }
 }
 
 #[derive(Default, Deserialize)]
@@ -103,6 +123,9 @@ impl Watcher {
             Kind::Namespaces => {
                 ingest::read_namespace(object).map(|(version, event)| (version, event, None))
             }
+            Kind::Groupings(kind) => {
+                ingest::read_grouping(kind, object).map(|(version, event)| (version, event, None))
+            }
         };
         let (read, name) = match read {
             Ok(read) => {
@@ -114,16 +137,18 @@ impl Watcher {
                 error!(name = meta.name, %fault, "an object that cannot be read");
                 self.metrics.not_read(self.kind.word());
                 let name = match self.kind {
-                    Kind::Nodes | Kind::Namespaces => meta.name,
-                    Kind::Pods => meta.uid,
+                    Kind::Nodes | Kind::Namespaces => meta.name.into(),
+                    Kind::Pods => meta.uid.into(),
+                    Kind::Groupings(kind) => meta.grouping(kind).listed_by(),
                 };
-                (None, Some(name.into()))
+                (None, Some(name))
             }
         };
         if let (Some(listing), Some(name)) = (listing, name) {
             match listing {
                 Present::Nodes(names) | Present::Namespaces(names) => names.insert(name),
                 Present::Pods(uids) => uids.insert(name),
+                Present::Groupings(_, names) => names.insert(name),
             };
         }
         read
@@ -136,11 +161,13 @@ impl Watcher {
         if view.is_rejected() {
             self.metrics.rejected_by_kubelet();
         }
+        let version = view.metadata.resource_version.clone();
         let event = match self.kind {
             Kind::Nodes => Event::NodeDeleted(view.metadata.name),
             Kind::Pods => Event::PodDeleted(view.metadata.uid),
             Kind::Namespaces => Event::NamespaceDeleted(view.metadata.name),
+            Kind::Groupings(kind) => Event::GroupingDeleted(view.metadata.grouping(kind)),
         };
-        Ok((view.metadata.resource_version, event, None))
+        Ok((version, event, None))
     }
 }

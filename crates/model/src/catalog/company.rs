@@ -5,21 +5,22 @@ use super::Catalog;
 use super::classes::{Company, Spread};
 use super::crowds::{Crowd, Held, Rule, Tags, Wish};
 use super::pods::Occupant;
-use crate::event::NamespaceFacts;
+use crate::event::{NamespaceFacts, PodFacts};
+use crate::grouping::{GroupingFacts, GroupingKey};
 use crate::ids::{CrowdId, DomainId, KeyId, NodeId, TagsId};
 use crate::spec::{LabelSelector, Labels, PodSpec, PodTerm, SpreadSpec, Target};
 use crate::symbol::Symbol;
 
 impl Catalog {
-    /// The namespace and labels that pods share.
+    /// The namespace, labels and owner that pods share.
     #[must_use]
     pub fn tags(&self, tags: TagsId) -> &Tags {
         self.crowds.tags(tags)
     }
 
     /// The tags of a pod that is not in the cluster; held until [`Catalog::release_tags`].
-    pub fn tags_of(&mut self, namespace: &str, labels: &Labels) -> TagsId {
-        self.crowds.hold_tags(namespace, labels)
+    pub fn tags_of(&mut self, facts: &PodFacts) -> TagsId {
+        self.crowds.hold_tags(facts)
     }
 
     /// Gives up one hold of tags.
@@ -78,6 +79,36 @@ impl Catalog {
     /// Namespaces that are there.
     pub fn namespaces(&self) -> impl Iterator<Item = &str> {
         self.crowds.namespaces()
+    }
+
+    /// Takes in the selector of a service or a controller, or that it is gone; tells whether other
+    /// pods are alike then.
+    pub fn set_grouping(&mut self, key: &GroupingKey, selector: Option<&LabelSelector>) -> bool {
+        self.crowds.set_grouping(key, selector)
+    }
+
+    /// Services and controllers with their selectors.
+    pub fn grouping_facts(&self) -> impl Iterator<Item = GroupingFacts> {
+        self.crowds.groupings.facts()
+    }
+
+    /// Services and controllers that are there.
+    pub fn groupings(&self) -> impl Iterator<Item = &GroupingKey> {
+        self.crowds.groupings.keys()
+    }
+
+    /// Compiles constraints that come from a configuration instead of a pod. Whom they are about
+    /// follows from each pod: its tags say who is alike from then on. To be called before there are
+    /// pods.
+    pub fn default_spread(&mut self, specs: &[SpreadSpec]) -> Box<[Spread]> {
+        self.crowds.asks_alike |= !specs.is_empty();
+        specs.iter().map(|spec| self.spread(spec, "")).collect()
+    }
+
+    /// Whether somebody asks which pods are alike, so that services and controllers matter.
+    #[must_use]
+    pub fn asks_alike(&self) -> bool {
+        self.crowds.asks_alike
     }
 
     /// The domain of a node; none if it lacks the label or is not there.

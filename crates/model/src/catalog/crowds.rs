@@ -4,10 +4,12 @@
 
 use std::collections::BTreeMap;
 
-use crate::event::NamespaceFacts;
+use super::groupings::Groupings;
+use crate::event::{NamespaceFacts, PodFacts};
+use crate::grouping::{GroupingKey, GroupingKind, Owner};
 use crate::ids::{CrowdId, KeyId, TagsId};
 use crate::map::{Table, hash_of};
-use crate::spec::{Labels, Target};
+use crate::spec::{LabelSelector, Labels, Target};
 
 /// What makes a pod belong to a crowd.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -55,11 +57,15 @@ pub struct Crowd {
     pub generation: u32,
 }
 
-/// A namespace and labels that pods share.
+/// A namespace, labels and an owner that pods share.
 pub struct Tags {
     namespace: Box<str>,
     /// The labels.
     pub labels: Labels,
+    /// The controller that made the pods.
+    pub owner: Option<Owner>,
+    /// The pods that services and the owner make alike with these, if somebody asks.
+    pub alike: Option<CrowdId>,
     hash: u64,
     holds: u32,
     /// Crowds its pods belong to for being meant, sorted.
@@ -78,6 +84,9 @@ pub(super) struct Crowds {
     free_crowds: Vec<CrowdId>,
     by_rule: Table<CrowdId>,
     namespaces: BTreeMap<Box<str>, Labels>,
+    pub(super) groupings: Groupings,
+    /// Whether somebody asks which pods are alike.
+    pub(super) asks_alike: bool,
     generation: u32,
     /// Crowds whose members have to be counted.
     uncounted: Vec<CrowdId>,
@@ -90,27 +99,33 @@ impl Crowds {
         self.tags[id.index()].as_ref().expect("tags in use are there")
     }
 
-    pub(super) fn hold_tags(&mut self, namespace: &str, labels: &Labels) -> TagsId {
-        let hash = hash_of(&(namespace, labels));
+    pub(super) fn hold_tags(&mut self, facts: &PodFacts) -> TagsId {
+        let PodFacts { key, labels, owner, .. } = facts;
+        let hash = hash_of(&(&key.namespace, labels, owner));
         let rows = &self.tags;
         let is_it = |id: &TagsId| {
             let row = rows[id.index()].as_ref().expect("listed tags are there");
-            row.hash == hash && *row.namespace == *namespace && row.labels == *labels
+            row.hash == hash
+                && row.namespace == key.namespace
+                && row.labels == *labels
+                && row.owner == *owner
         };
         let found = self.by_tags.find(hash, is_it).copied();
-        let id = found.unwrap_or_else(|| self.add_tags(namespace, labels, hash));
+        let id = found.unwrap_or_else(|| self.add_tags(facts, hash));
         self.tags[id.index()].as_mut().expect("tags in use are there").holds += 1;
         id
     }
 
-    fn add_tags(&mut self, namespace: &str, labels: &Labels, hash: u64) -> TagsId {
+    fn add_tags(&mut self, facts: &PodFacts, hash: u64) -> TagsId {
         let id = self.free_tags.pop().unwrap_or_else(|| {
             self.tags.push(None);
             TagsId::at(self.tags.len() - 1)
         });
         let mut tags = Tags {
-            namespace: namespace.into(),
-            labels: labels.clone(),
+            namespace: facts.key.namespace.clone(),
+            labels: facts.labels.clone(),
+            owner: facts.owner.clone(),
+            alike: None,
             hash,
             holds: 0,
             meant: Vec::new(),
@@ -125,6 +140,7 @@ impl Crowds {
         let rows = &self.tags;
         let rehash = |id: &TagsId| rows[id.index()].as_ref().map_or(0, |tags| tags.hash);
         self.by_tags.insert_unique(hash, id, rehash);
+        self.find_alike(id);
         id
     }
 
@@ -134,11 +150,61 @@ impl Crowds {
         if tags.holds > 0 {
             return;
         }
-        let hash = tags.hash;
+        let (hash, alike) = (tags.hash, tags.alike);
         self.tags[id.index()] = None;
         let entry = self.by_tags.find_entry(hash, |other| *other == id);
         entry.expect("tags in use are listed").remove();
         self.free_tags.push(id);
+        if let Some(crowd) = alike {
+            self.release(crowd);
+        }
+    }
+
+    /// Works out who is alike; tells whether these are others than before.
+    fn find_alike(&mut self, id: TagsId) -> bool {
+        if !self.asks_alike {
+            return false;
+        }
+        let Tags { namespace, labels, owner, alike: before, .. } = self.tags(id);
+        let before = *before;
+        let selector = self.groupings.alike(namespace, labels, owner.as_ref());
+        let alike = (!selector.requirements.is_empty()).then(|| Target {
+            namespaces: vec![namespace.to_string()],
+            namespace_selector: None,
+            selector: Some(selector),
+        });
+        let alike = alike.map(|target| {
+            self.hold(Rule::Meant { targets: [target].into(), counts_leaving: false })
+        });
+        self.tags[id.index()].as_mut().expect("tags in use are there").alike = alike;
+        if let Some(crowd) = before {
+            self.release(crowd);
+        }
+        alike != before
+    }
+
+    /// Takes in the selector of a service or a controller, or that it is gone; tells whether other
+    /// pods are alike then.
+    pub(super) fn set_grouping(
+        &mut self,
+        key: &GroupingKey,
+        selector: Option<&LabelSelector>,
+    ) -> bool {
+        let Some(before) = self.groupings.set(key, selector) else { return false };
+        let is_affected = |tags: &Tags| {
+            let mut selectors = selector.into_iter().chain(&before);
+            let is_own = |owner: &Owner| owner.kind == key.kind && owner.name == key.name;
+            tags.namespace == key.namespace
+                && match key.kind {
+                    GroupingKind::Service => selectors.any(|s| s.matches(&tags.labels)),
+                    GroupingKind::ReplicationController
+                    | GroupingKind::ReplicaSet
+                    | GroupingKind::StatefulSet => tags.owner.as_ref().is_some_and(is_own),
+                }
+        };
+        let is_there = |at: &usize| self.tags[*at].as_ref().is_some_and(is_affected);
+        let affected: Vec<_> = (0..self.tags.len()).filter(is_there).map(TagsId::at).collect();
+        affected.into_iter().fold(false, |is_changed, tags| self.find_alike(tags) || is_changed)
     }
 }
 

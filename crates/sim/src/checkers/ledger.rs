@@ -65,6 +65,8 @@ impl Place {
             | Event::PodDeleted(_)
             | Event::NamespaceApplied(_)
             | Event::NamespaceDeleted(_)
+            | Event::GroupingApplied(_)
+            | Event::GroupingDeleted(_)
             | Event::Reset(_)
             | Event::BindRefused { .. } => None,
         }
@@ -89,6 +91,8 @@ fn facts_of(object: &Event) -> &PodFacts {
         | Event::PodDeleted(_)
         | Event::NamespaceApplied(_)
         | Event::NamespaceDeleted(_)
+        | Event::GroupingApplied(_)
+        | Event::GroupingDeleted(_)
         | Event::Reset(_)
         | Event::BindRefused { .. } => unreachable!("only pods are kept as pods"),
     }
@@ -137,10 +141,12 @@ impl Ledger {
                 gone.iter().for_each(|uid| self.forget(uid));
             }
             Event::BindRefused { uid, attempt } => self.refused(uid, *attempt),
-            // The world has no namespaces.
+            // The world has no namespaces, services or controllers.
             Event::NamespaceApplied(_)
             | Event::NamespaceDeleted(_)
-            | Event::Reset(Present::Namespaces(_)) => {}
+            | Event::GroupingApplied(_)
+            | Event::GroupingDeleted(_)
+            | Event::Reset(Present::Namespaces(_) | Present::Groupings(..)) => {}
         }
     }
 
