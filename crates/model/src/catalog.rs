@@ -187,13 +187,25 @@ impl Catalog {
     pub fn update_pod(&mut self, pod: PodId, facts: &PodFacts) {
         let class = self.class_of(&facts.spec);
         let tags = self.crowds.hold_tags(facts);
+        let is_placed = self.pods.get(pod).state.node().is_some();
+        if is_placed {
+            self.crowds.count_placed(tags, true);
+        }
         let (class, tags) = self.pods.update(pod, facts, (class, tags));
+        if is_placed {
+            self.crowds.count_placed(tags, false);
+        }
         self.release_class(class);
         self.crowds.release_tags(tags);
     }
 
     /// Moves a pod to its next state.
     pub fn set_pod_state(&mut self, pod: PodId, state: PodState) {
+        let Pod { state: before, tags, .. } = self.pods.get(pod);
+        let is_placed = state.node().is_some();
+        if before.node().is_some() != is_placed {
+            self.crowds.count_placed(*tags, is_placed);
+        }
         self.pods.set_state(pod, state);
     }
 

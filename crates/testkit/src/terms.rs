@@ -101,7 +101,7 @@ pub(crate) fn liking(text: &str) -> (i32, PodTerm) {
     (weight.parse().expect("a weight is a number"), pod_term(term))
 }
 
-fn selector(text: &str) -> LabelSelector {
+pub(crate) fn selector(text: &str) -> LabelSelector {
     let (key, value) = pair(text);
     let requirement = RequirementSpec { key, operator: LabelOperator::In, values: vec![value] };
     LabelSelector { requirements: vec![requirement] }

@@ -148,6 +148,8 @@ impl Scheduler {
             is_finished: false,
             is_terminating,
         });
+        // Its owner may make it alike with pods that nobody asked about before.
+        self.usage.count_crowds(&mut self.catalog);
         if let Some(name) = node {
             self.settle(pod, &name, attempt);
         }

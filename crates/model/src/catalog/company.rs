@@ -50,8 +50,13 @@ impl Catalog {
     /// Whether a pod is among those that a crowd's rule means.
     #[must_use]
     pub fn is_in_crowd(&self, occupant: Occupant, crowd: CrowdId) -> bool {
-        self.tags(occupant.tags).meant.binary_search(&crowd).is_ok()
-            && (!occupant.is_leaving || self.counts_leaving(crowd))
+        self.is_meant(occupant.tags, crowd) && (!occupant.is_leaving || self.counts_leaving(crowd))
+    }
+
+    /// Whether pods with these tags are among those that a crowd's rule means.
+    #[must_use]
+    pub fn is_meant(&self, tags: TagsId, crowd: CrowdId) -> bool {
+        self.tags(tags).meant.binary_search(&crowd).is_ok()
     }
 
     fn counts_leaving(&self, crowd: CrowdId) -> bool {
@@ -61,8 +66,9 @@ impl Catalog {
         }
     }
 
-    /// Crowds that were made, or whose members are others, since this was last asked.
-    pub(crate) fn take_uncounted_crowds(&mut self) -> Vec<CrowdId> {
+    /// Crowds that were made, or whose members are others, since this was last asked; and how many
+    /// pods on nodes are members at most.
+    pub(crate) fn take_uncounted_crowds(&mut self) -> Vec<(CrowdId, usize)> {
         self.crowds.take_uncounted()
     }
 
@@ -121,6 +127,12 @@ impl Catalog {
     #[must_use]
     pub fn domain_places(&self, key: KeyId) -> usize {
         self.domains.count(key)
+    }
+
+    /// The domain of nodes whose value of the label is empty, if there are any.
+    #[must_use]
+    pub fn unnamed_domain(&self, key: KeyId) -> Option<DomainId> {
+        self.domains.find(key, self.symbols.find("")?)
     }
 
     /// The label of a key.

@@ -2,6 +2,8 @@
 //! pods belong to a crowd follows from their namespace and labels, their tags, and is worked out
 //! once for all pods that share them. How many of a crowd are on which node is kept in the usage.
 
+mod index;
+
 use std::collections::BTreeMap;
 
 use super::groupings::Groupings;
@@ -10,6 +12,7 @@ use crate::grouping::{GroupingKey, GroupingKind, Owner};
 use crate::ids::{CrowdId, KeyId, TagsId};
 use crate::map::{Table, hash_of};
 use crate::spec::{LabelSelector, Labels, Target};
+use index::Index;
 
 /// What makes a pod belong to a crowd.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -68,6 +71,8 @@ pub struct Tags {
     pub alike: Option<CrowdId>,
     hash: u64,
     holds: u32,
+    /// How many pods on nodes have them.
+    placed: usize,
     /// Crowds its pods belong to for being meant, sorted.
     pub meant: Vec<CrowdId>,
     /// Crowds of pods that hold a rule about its pods, sorted.
@@ -87,9 +92,10 @@ pub(super) struct Crowds {
     pub(super) groupings: Groupings,
     /// Whether somebody asks which pods are alike.
     pub(super) asks_alike: bool,
+    index: Index,
     generation: u32,
-    /// Crowds whose members have to be counted.
-    uncounted: Vec<CrowdId>,
+    /// Crowds whose members have to be counted, and how many of these are on nodes at most.
+    uncounted: Vec<(CrowdId, usize)>,
 }
 
 // === Tags ===
@@ -128,14 +134,15 @@ impl Crowds {
             alike: None,
             hash,
             holds: 0,
+            placed: 0,
             meant: Vec::new(),
             held: Vec::new(),
         };
-        for (at, crowd) in self.crowds.iter().enumerate() {
-            if let Some(crowd) = crowd {
-                tags.join(CrowdId::at(at), &crowd.rule, &self.namespaces);
-            }
+        let crowds: Vec<_> = self.index.crowds_of(&tags).collect();
+        for crowd in crowds {
+            tags.join(crowd, &self.get(crowd).rule, &self.namespaces);
         }
+        self.index.add_tags(id, &tags);
         self.tags[id.index()] = Some(tags);
         let rows = &self.tags;
         let rehash = |id: &TagsId| rows[id.index()].as_ref().map_or(0, |tags| tags.hash);
@@ -150,14 +157,20 @@ impl Crowds {
         if tags.holds > 0 {
             return;
         }
-        let (hash, alike) = (tags.hash, tags.alike);
-        self.tags[id.index()] = None;
-        let entry = self.by_tags.find_entry(hash, |other| *other == id);
+        let tags = self.tags[id.index()].take().expect("tags in use are there");
+        self.index.remove_tags(id, &tags);
+        let entry = self.by_tags.find_entry(tags.hash, |other| *other == id);
         entry.expect("tags in use are listed").remove();
         self.free_tags.push(id);
-        if let Some(crowd) = alike {
+        if let Some(crowd) = tags.alike {
             self.release(crowd);
         }
+    }
+
+    /// Counts a pod with these tags that came to a node, or left it.
+    pub(super) fn count_placed(&mut self, id: TagsId, is_placed: bool) {
+        let tags = self.tags[id.index()].as_mut().expect("tags in use are there");
+        tags.placed = if is_placed { tags.placed + 1 } else { tags.placed - 1 };
     }
 
     /// Works out who is alike; tells whether these are others than before.
@@ -191,20 +204,20 @@ impl Crowds {
         selector: Option<&LabelSelector>,
     ) -> bool {
         let Some(before) = self.groupings.set(key, selector) else { return false };
-        let is_affected = |tags: &Tags| {
-            let mut selectors = selector.into_iter().chain(&before);
-            let is_own = |owner: &Owner| owner.kind == key.kind && owner.name == key.name;
-            tags.namespace == key.namespace
-                && match key.kind {
-                    GroupingKind::Service => selectors.any(|s| s.matches(&tags.labels)),
-                    GroupingKind::ReplicationController
-                    | GroupingKind::ReplicaSet
-                    | GroupingKind::StatefulSet => tags.owner.as_ref().is_some_and(is_own),
-                }
+        let affected: Vec<TagsId> = match key.kind {
+            GroupingKind::Service => {
+                let selectors = selector.into_iter().chain(&before);
+                selectors.flat_map(|s| self.index.tags_selected(&key.namespace, s)).collect()
+            }
+            GroupingKind::ReplicationController
+            | GroupingKind::ReplicaSet
+            | GroupingKind::StatefulSet => self.index.tags_owned(key),
         };
-        let is_there = |at: &usize| self.tags[*at].as_ref().is_some_and(is_affected);
-        let affected: Vec<_> = (0..self.tags.len()).filter(is_there).map(TagsId::at).collect();
-        affected.into_iter().fold(false, |is_changed, tags| self.find_alike(tags) || is_changed)
+        let mut is_changed = false;
+        for tags in affected {
+            is_changed |= self.find_alike(tags);
+        }
+        is_changed
     }
 }
 
@@ -234,16 +247,21 @@ impl Crowds {
             self.crowds.push(None);
             CrowdId::at(self.crowds.len() - 1)
         });
-        for tags in self.tags.iter_mut().flatten() {
-            tags.join(id, &rule, &self.namespaces);
+        let mut placed = 0;
+        for tags in self.reached(&rule) {
+            let tags = self.tags[tags.index()].as_mut().expect("listed tags are there");
+            if tags.join(id, &rule, &self.namespaces) {
+                placed += tags.placed;
+            }
         }
+        self.index.add_crowd(id, &rule);
         self.generation = self.generation.wrapping_add(1);
         let crowd = Crowd { rule, hash, holds: 0, generation: self.generation };
         self.crowds[id.index()] = Some(Box::new(crowd));
         let rows = &self.crowds;
         let rehash = |id: &CrowdId| rows[id.index()].as_deref().map_or(0, |crowd| crowd.hash);
         self.by_rule.insert_unique(hash, id, rehash);
-        self.uncounted.push(id);
+        self.uncounted.push((id, placed));
         id
     }
 
@@ -253,16 +271,25 @@ impl Crowds {
         if crowd.holds > 0 {
             return;
         }
-        let hash = crowd.hash;
-        self.crowds[id.index()] = None;
-        let entry = self.by_rule.find_entry(hash, |other| *other == id);
+        let crowd = self.crowds[id.index()].take().expect("a crowd in use is there");
+        let entry = self.by_rule.find_entry(crowd.hash, |other| *other == id);
         entry.expect("a crowd in use is listed").remove();
         self.free_crowds.push(id);
-        self.uncounted.retain(|other| *other != id);
-        self.tags.iter_mut().flatten().for_each(|tags| tags.part(id));
+        self.uncounted.retain(|(other, _)| *other != id);
+        self.index.remove_crowd(id, &crowd.rule);
+        for tags in self.reached(&crowd.rule) {
+            self.tags[tags.index()].as_mut().expect("listed tags are there").part(id);
+        }
     }
 
-    pub(super) fn take_uncounted(&mut self) -> Vec<CrowdId> {
+    /// Tags that a rule may be about.
+    fn reached(&self, rule: &Rule) -> Vec<TagsId> {
+        let is_there = |at: &usize| self.tags[*at].is_some();
+        let all = || (0..self.tags.len()).filter(is_there).map(TagsId::at).collect();
+        self.index.tags_of(rule).unwrap_or_else(all)
+    }
+
+    pub(super) fn take_uncounted(&mut self) -> Vec<(CrowdId, usize)> {
         std::mem::take(&mut self.uncounted)
     }
 }
@@ -295,7 +322,7 @@ impl Crowds {
                 tags.join(id, &crowd.rule, &self.namespaces);
             }
             if let Rule::Meant { .. } = crowd.rule {
-                self.uncounted.push(id);
+                self.uncounted.push((id, usize::MAX));
             }
         }
         true
@@ -312,8 +339,13 @@ impl Crowds {
 }
 
 impl Tags {
-    /// Joins a crowd if its rule says so.
-    fn join(&mut self, crowd: CrowdId, rule: &Rule, namespaces: &BTreeMap<Box<str>, Labels>) {
+    /// Joins a crowd if its rule says so; tells whether it does.
+    fn join(
+        &mut self,
+        crowd: CrowdId,
+        rule: &Rule,
+        namespaces: &BTreeMap<Box<str>, Labels>,
+    ) -> bool {
         let labels = namespaces.get(&self.namespace);
         let (list, is_member) = match rule {
             Rule::Meant { targets, .. } => {
@@ -331,6 +363,7 @@ impl Tags {
         if is_member && let Err(at) = list.binary_search(&crowd) {
             list.insert(at, crowd);
         }
+        is_member
     }
 
     fn part(&mut self, crowd: CrowdId) {

@@ -69,18 +69,11 @@ impl Groupings {
     }
 
     fn services(&self, namespace: &str) -> impl Iterator<Item = &LabelSelector> {
-        let first = GroupingKey {
-            kind: GroupingKind::Service,
-            namespace: namespace.into(),
-            name: Box::default(),
-        };
-        let is_within = |key: &GroupingKey| {
-            key.kind == GroupingKind::Service && *key.namespace == *first.namespace
-        };
-        let found = self
-            .selectors
-            .range(&first..)
-            .map_while(|(key, selector)| is_within(key).then_some(selector));
-        found.collect::<Vec<_>>().into_iter()
+        let (kind, name) = (GroupingKind::Service, Box::default());
+        let first = GroupingKey { kind, namespace: namespace.into(), name };
+        let from = self.selectors.range(&first..);
+        let is_within =
+            move |key: &GroupingKey| key.kind == kind && key.namespace == first.namespace;
+        from.take_while(move |(key, _)| is_within(key)).map(|(_, selector)| selector)
     }
 }

@@ -142,6 +142,9 @@ impl Pods {
         let pod = self.row(id);
         let priority = std::mem::replace(&mut pod.priority, facts.priority);
         let is_placed = pod.state.node().is_some();
+        if pod.key != facts.key {
+            pod.key = facts.key.clone();
+        }
         pod.gates.clone_from(&facts.gates);
         pod.is_preempting = facts.is_preempting;
         pod.nominated = facts.nominated.as_deref().map(Into::into);

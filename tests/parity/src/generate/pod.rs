@@ -4,12 +4,12 @@ use serde_json::{Value, json};
 
 use super::amount::{self, Size};
 use super::theme::World;
-use super::{company, container, place, resize, taint};
+use super::{company, container, grouping, place, resize, taint};
 use crate::draw::Draw;
 
 /// Every pod of the cluster but the one to judge.
 pub(super) fn existing(draw: &mut Draw, world: &World) -> Vec<Value> {
-    let has_company = world.theme.spread || world.theme.pod_affinity;
+    let has_company = has_company(world);
     let count = if has_company { draw.between(4, 30) } else { draw.between(0, 12) };
     (0..count).map(|index| one_existing(draw, world, index)).collect()
 }
@@ -115,10 +115,18 @@ fn pod(draw: &mut Draw, world: &World, name: &str) -> Value {
         "apiVersion": "v1", "kind": "Pod",
         "metadata": {"name": name, "namespace": namespace, "uid": format!("pod-{name}")},
     });
-    if world.theme.spread || world.theme.pod_affinity {
+    if has_company(world) {
         pod["metadata"]["labels"] = company::labels(draw);
     }
+    if world.theme.groupings && draw.chance(70) {
+        pod["metadata"]["ownerReferences"] = grouping::owners(draw);
+    }
     pod
+}
+
+/// Whether it matters where other pods are.
+fn has_company(world: &World) -> bool {
+    world.theme.spread || world.theme.pod_affinity || world.theme.groupings
 }
 
 /// What a pod asks for beside its containers.

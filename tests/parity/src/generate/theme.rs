@@ -24,6 +24,8 @@ pub(super) struct Theme {
     pub(super) volumes: bool,
     pub(super) spread: bool,
     pub(super) pod_affinity: bool,
+    /// There are services and controllers, and pods name their owners.
+    pub(super) groupings: bool,
     /// Nodes have room for a handful of pods only.
     pub(super) crowded: bool,
     /// Quantities are written in every way the API allows.
@@ -56,6 +58,7 @@ impl Theme {
             volumes: draw.chance(25),
             spread: draw.chance(25),
             pod_affinity: draw.chance(25),
+            groupings: draw.chance(30),
             crowded: draw.chance(12),
             odd_amounts: draw.chance(30),
             invalid_selectors: draw.chance(if match_fields { 30 } else { 8 }),
