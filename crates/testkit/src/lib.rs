@@ -13,8 +13,8 @@
 //! );
 //! ```
 //!
-//! Words of nodes, pods and groupings are listed in `facts`, commands in `script`. A fixture that makes no
-//! sense panics with its line: it is a mistake in the test.
+//! Words of nodes, pods and groupings are listed in `facts`, commands in `script`. A fixture that
+//! makes no sense panics with its line: it is a mistake in the test.
 
 pub mod draw;
 mod facts;

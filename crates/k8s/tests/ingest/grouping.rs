@@ -51,10 +51,13 @@ fn selectors_by_table() {
     assert_eq!(fault, "Service: spec.selector.matchLabels: expected a string, found an object");
 }
 
+fn owner(version: &str, kind: &str, is_controller: bool) -> Value {
+    json!({"apiVersion": version, "kind": kind, "name": "web", "controller": is_controller})
+}
+
 #[test]
 fn the_owner_of_a_pod_is_its_controller_by_kind_and_version() {
     use GroupingKind::{ReplicaSet, ReplicationController, StatefulSet};
-    let owner = |version: &str, kind: &str, is_controller: bool| json!({"apiVersion": version, "kind": kind, "name": "web", "controller": is_controller});
     // (owners, kind of the one that counts)
     let table = [
         (json!([owner("apps/v1", "ReplicaSet", true)]), Some(ReplicaSet)),
