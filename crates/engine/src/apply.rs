@@ -2,8 +2,8 @@
 
 use framework::{cures, is_about_others};
 use model::{
-    Attempt, BudgetFacts, Change, Event, Labels, NodeChange, NodeFacts, NodeId, Occupant, Pod,
-    PodFacts, PodId, PodState, Present, Reason, Time, Txn, UnitId,
+    Attempt, BudgetFacts, Change, Event, GroupingKey, LabelSelector, Labels, NodeChange, NodeFacts,
+    NodeId, Occupant, Pod, PodFacts, PodId, PodState, Present, Reason, Time, Txn, UnitId,
 };
 
 use crate::queue::Place;
@@ -27,6 +27,10 @@ impl Scheduler {
             Event::NamespaceDeleted(name) => self.set_namespace(name, None, now),
             Event::BudgetApplied(facts) => self.catalog.set_budget(facts),
             Event::BudgetDeleted(key) => self.catalog.delete_budget(key),
+            Event::GroupingApplied(facts) => {
+                self.set_grouping(&facts.key, Some(&facts.selector), now);
+            }
+            Event::GroupingDeleted(key) => self.set_grouping(key, None, now),
             Event::Reset(present) => self.reset(present, now),
             Event::BindRefused { uid, attempt } => self.refused(uid, *attempt, now),
             Event::EvictionFailed(uid) => self.eviction_failed(uid, now),
@@ -64,6 +68,17 @@ impl Scheduler {
         }
     }
 
+    /// Takes in the selector of a service or a controller: pods may be alike with others now, or
+    /// with nobody, so that nothing is asked of their nodes.
+    fn set_grouping(&mut self, key: &GroupingKey, selector: Option<&LabelSelector>, now: Time) {
+        if self.catalog.set_grouping(key, selector) {
+            self.usage.count_crowds(&mut self.catalog);
+            let is_about_spread =
+                |reason: &Reason| matches!(reason, Reason::SpreadSkew | Reason::SpreadLabel);
+            self.queue.wake(now, is_about_spread, |_, _, _| true);
+        }
+    }
+
     /// Forgets what is not in a list of all there is. An assumed pod that the API does not know is
     /// gone as well.
     fn reset(&mut self, present: &Present, now: Time) {
@@ -88,6 +103,12 @@ impl Scheduler {
                 let gone = self.catalog.budgets().map(BudgetFacts::key);
                 let gone: Vec<Box<str>> = gone.filter(|key| !keys.contains(key)).collect();
                 gone.iter().for_each(|key| self.catalog.delete_budget(key));
+            }
+            Present::Groupings(kind, names) => {
+                let is_gone =
+                    |key: &&GroupingKey| key.kind == *kind && !names.contains(&key.listed_by());
+                let gone: Vec<_> = self.catalog.groupings().filter(is_gone).cloned().collect();
+                gone.iter().for_each(|key| self.set_grouping(key, None, now));
             }
         }
     }
@@ -171,7 +192,7 @@ impl Scheduler {
         let before = self.catalog.pod(pod).occupant();
         // Held until the old charge is given back.
         let class = self.catalog.class_of(&facts.spec);
-        let tags = self.catalog.tags_of(&facts.key.namespace, &facts.labels);
+        let tags = self.catalog.tags_of(facts);
         self.usage.count_crowds(&mut self.catalog);
         let after = Occupant { class, tags, is_leaving: facts.is_terminating };
         if after != before {

@@ -8,7 +8,8 @@ mod resume;
 mod take;
 
 use model::{
-    Attempt, BudgetFacts, Diagnosis, Labels, NamespaceFacts, NodeFacts, PodKey, PodSpec, Time,
+    Attempt, BudgetFacts, Diagnosis, GroupingFacts, Labels, NamespaceFacts, NodeFacts, Owner,
+    PodKey, PodSpec, Time,
 };
 use serde::{Deserialize, Serialize};
 
@@ -29,6 +30,8 @@ pub struct Checkpoint {
     pub namespaces: Vec<NamespaceFacts>,
     /// Disruption budgets.
     pub budgets: Vec<BudgetFacts>,
+    /// Services and controllers with their selectors.
+    pub groupings: Vec<GroupingFacts>,
     /// Nodes by their places; nothing for a free place.
     pub nodes: Vec<Option<NodePlace>>,
     /// The specs of all pods, each once.
@@ -62,6 +65,9 @@ pub struct PodEntry {
     /// What rules of other pods know it by.
     #[serde(default)]
     pub labels: Labels,
+    /// The controller that made it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub owner: Option<Owner>,
     /// Higher goes first.
     pub priority: i32,
     /// Gates that keep it from being looked at.
@@ -144,6 +150,7 @@ impl Checkpoint {
             resources,
             namespaces,
             budgets,
+            groupings,
             nodes,
             specs,
             pods,
@@ -155,6 +162,7 @@ impl Checkpoint {
         self.resources.extend(resources);
         self.namespaces.extend(namespaces);
         self.budgets.extend(budgets);
+        self.groupings.extend(groupings);
         self.nodes.extend(nodes);
         self.specs.extend(specs);
         self.pods.extend(pods);
@@ -176,6 +184,7 @@ impl Checkpoint {
             resources,
             namespaces,
             budgets,
+            groupings,
             nodes,
             specs,
             pods,
@@ -183,6 +192,7 @@ impl Checkpoint {
             units,
         } = self;
         let (mut namespaces, mut budgets) = (namespaces.into_iter(), budgets.into_iter());
+        let mut groupings = groupings.into_iter();
         let (mut resources, mut nodes) = (resources.into_iter(), nodes.into_iter());
         let (mut specs, mut pods) = (specs.into_iter(), pods.into_iter());
         let (mut diagnoses, mut units) = (diagnoses.into_iter(), units.into_iter());
@@ -195,6 +205,7 @@ impl Checkpoint {
                 resources: take(&mut resources, &mut room),
                 namespaces: take(&mut namespaces, &mut room),
                 budgets: take(&mut budgets, &mut room),
+                groupings: take(&mut groupings, &mut room),
                 nodes: take(&mut nodes, &mut room),
                 specs: take(&mut specs, &mut room),
                 pods: take(&mut pods, &mut room),

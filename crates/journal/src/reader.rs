@@ -223,7 +223,14 @@ impl Segment {
                 | Event::NamespaceDeleted(_)
                 | Event::BudgetApplied(_)
                 | Event::BudgetDeleted(_)
-                | Event::Reset(Present::Nodes(_) | Present::Namespaces(_) | Present::Budgets(_))
+                | Event::GroupingApplied(_)
+                | Event::GroupingDeleted(_)
+                | Event::Reset(
+                    Present::Nodes(_)
+                    | Present::Namespaces(_)
+                    | Present::Budgets(_)
+                    | Present::Groupings(..),
+                )
                 | Event::BindRefused { .. }
                 | Event::EvictionFailed(_),
                 None,

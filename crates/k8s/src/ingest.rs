@@ -3,6 +3,7 @@
 
 mod budget;
 mod company;
+mod grouping;
 mod node;
 mod pod;
 mod quantity;
@@ -15,6 +16,7 @@ mod view;
 
 pub use budget::{budget, read_budget};
 pub use company::namespace;
+pub use grouping::{grouping, read_grouping};
 pub use node::node;
 pub(crate) use pod::with_tag;
 pub use pod::{pod, pod_to_judge};

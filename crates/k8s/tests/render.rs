@@ -117,6 +117,7 @@ fn a_binding_is_these_bytes() {
     let key = PodKey { uid: "uid-\"1\"".into(), namespace: "shop".into(), name: "web".into() };
     let pod = catalog.add_pod(&PodFacts {
         labels: Box::default(),
+        owner: None,
         key,
         spec: PodSpec::default(),
         priority: 0,
@@ -126,6 +127,8 @@ fn a_binding_is_these_bytes() {
         nominated: None,
         is_finished: false,
         is_terminating: false,
+        is_preempted: false,
+        started: None,
     });
     let text = serde_json::to_string(&binding(&catalog, pod, node)).expect("JSON");
     let expected = concat!(

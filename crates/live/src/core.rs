@@ -15,7 +15,9 @@ use std::time::{Duration, Instant};
 use engine::Scheduler;
 use journal::{Decided, Journal};
 use k8s::render;
-use model::{Decision, Diagnosis, Event, PodId, Preemption, Present, Rescue, Time, Waiting};
+use model::{
+    Decision, Diagnosis, Event, GroupingKind, PodId, Preemption, Present, Rescue, Time, Waiting,
+};
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::oneshot;
 use tracing::{debug, info};
@@ -56,6 +58,8 @@ pub(crate) struct State {
     has_pods: bool,
     has_namespaces: bool,
     has_budgets: bool,
+    /// Services and controllers that matter and are not listed yet.
+    awaited: Vec<GroupingKind>,
     is_leading: bool,
     /// Whom to tell when nothing is out any more; nothing is decided from then on.
     drain: Option<oneshot::Sender<()>>,
@@ -72,13 +76,17 @@ pub(crate) struct State {
 }
 
 impl State {
+    /// Nothing is known yet; these have to be listed beside the rest.
+    pub(crate) fn awaiting(groupings: &[GroupingKind]) -> Self {
+        Self { awaited: groupings.into(), ..Self::default() }
+    }
+
     /// Whether all that decisions need was listed.
     fn is_synced(&self) -> bool {
-        self.has_nodes && self.has_pods && self.has_namespaces && self.has_budgets
+        let has_all = self.has_nodes && self.has_pods && self.has_namespaces && self.has_budgets;
+        has_all && self.awaited.is_empty()
     }
-}
 
-impl State {
     /// A pod needs no room any more, or asks for it elsewhere: what is still to be evicted stays.
     fn give_up(&mut self, uid: &str) {
         if let Some(stands) = self.plans.remove(uid) {
@@ -163,7 +171,9 @@ impl Core {
             | Event::BudgetApplied(_)
             | Event::BudgetDeleted(_)
             | Event::BindRefused { .. }
-            | Event::EvictionFailed(_) => {}
+            | Event::EvictionFailed(_)
+            | Event::GroupingApplied(_)
+            | Event::GroupingDeleted(_) => {}
         }
         let now = self.now();
         self.scheduler.apply(&seen.event, now);
@@ -224,6 +234,8 @@ impl Core {
             | Event::NamespaceDeleted(_)
             | Event::BudgetApplied(_)
             | Event::BudgetDeleted(_)
+            | Event::GroupingApplied(_)
+            | Event::GroupingDeleted(_)
             | Event::Reset(_)
             | Event::BindRefused { .. }
             | Event::EvictionFailed(_) => return None,
@@ -245,6 +257,7 @@ impl Core {
             }
             Present::Namespaces(_) => state.has_namespaces = true,
             Present::Budgets(_) => state.has_budgets = true,
+            Present::Groupings(kind, _) => state.awaited.retain(|awaited| awaited != kind),
         }
         if !was_synced && state.is_synced() {
             self.health.set_synced();

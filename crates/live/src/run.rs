@@ -9,13 +9,13 @@ use anyhow::{Context as _, Result, anyhow, bail};
 use engine::{Backoff, Scheduler};
 use journal::{Closer, Journal};
 use k8s::config::Settings;
-use model::{Catalog, Millis};
+use model::{Catalog, GroupingKind, Millis};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{Semaphore, mpsc, oneshot};
 use tracing::{info, warn};
 
 use crate::client::{configuration, connect};
-use crate::core::Core;
+use crate::core::{Core, State};
 use crate::dispatch::{self, Dispatch};
 use crate::feed::{Feed, Input, feed};
 use crate::lease::{Candidate, Leadership, Loss, hostname};
@@ -99,8 +99,12 @@ async fn start(options: Options) -> Result<()> {
     let (journal, closer) = open_journal(&options)?.unzip();
     let (feed, inbox) = feed();
     let (orders, taken) = mpsc::unbounded_channel();
+    let scheduler = scheduler(&options)?;
+    // What services and controllers say matters only for spread that pods do not ask for.
+    let asks_alike = scheduler.catalog().asks_alike();
+    let groupings: &'static [_] = if asks_alike { &GroupingKind::ALL } else { &[] };
     let core = Core {
-        scheduler: scheduler(&options)?,
+        scheduler,
         profiles,
         inbox,
         orders,
@@ -108,10 +112,10 @@ async fn start(options: Options) -> Result<()> {
         health: health.clone(),
         journal,
         start: Instant::now(),
-        state: Default::default(),
+        state: State::awaiting(groupings),
     };
     let binder = connect(&config, Some(leadership.clone()))?;
-    let live = Live { client, binder, feed, metrics, health, leadership };
+    let live = Live { client, binder, feed, metrics, health, leadership, groupings };
     if let Some(server) = server {
         live.serve(server, settings);
     }
@@ -203,6 +207,8 @@ struct Live {
     metrics: Arc<Metrics>,
     health: Arc<Health>,
     leadership: Leadership,
+    /// Services and controllers that matter.
+    groupings: &'static [GroupingKind],
 }
 
 impl Live {
@@ -245,7 +251,9 @@ impl Live {
     }
 
     fn watch(&self, progress: &Progress) {
-        for kind in [Kind::Namespaces, Kind::Budgets, Kind::Nodes, Kind::Pods] {
+        let groupings = self.groupings.iter().copied().map(Kind::Groupings);
+        let others = [Kind::Namespaces, Kind::Budgets, Kind::Nodes, Kind::Pods];
+        for kind in groupings.chain(others) {
             let (client, feed) = (self.client.clone(), self.feed.clone());
             let watcher = Watcher::new(kind, client, feed, self.metrics.clone(), progress.clone());
             tokio::spawn(watcher.run());

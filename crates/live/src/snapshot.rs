@@ -78,7 +78,7 @@ async fn list(
                     progress.pods += 1;
                     slim_pod(object)
                 }
-                Kind::Namespaces | Kind::Budgets => continue,
+                Kind::Namespaces | Kind::Budgets | Kind::Groupings(_) => continue,
             };
             take(object, *progress)?;
         }

@@ -8,6 +8,7 @@ mod classes;
 mod company;
 mod crowds;
 mod domains;
+mod groupings;
 mod nodes;
 mod pods;
 
@@ -185,7 +186,7 @@ impl Catalog {
     /// Takes in a pod that was not known.
     pub fn add_pod(&mut self, facts: &PodFacts) -> PodId {
         let class = self.class_of(&facts.spec);
-        let tags = self.crowds.hold_tags(&facts.key.namespace, &facts.labels);
+        let tags = self.crowds.hold_tags(facts);
         let nominated = facts.nominated.as_ref().map(|name| self.symbols.intern(name));
         self.pods.add(facts, class, tags, nominated)
     }
@@ -193,15 +194,27 @@ impl Catalog {
     /// Takes in what is different about a known pod; its state stays as it is.
     pub fn update_pod(&mut self, pod: PodId, facts: &PodFacts) {
         let class = self.class_of(&facts.spec);
-        let tags = self.crowds.hold_tags(&facts.key.namespace, &facts.labels);
+        let tags = self.crowds.hold_tags(facts);
         let nominated = facts.nominated.as_ref().map(|name| self.symbols.intern(name));
+        let is_placed = self.pods.get(pod).state.node().is_some();
+        if is_placed {
+            self.crowds.count_placed(tags, true);
+        }
         let (class, tags) = self.pods.update(pod, facts, (class, tags), nominated);
+        if is_placed {
+            self.crowds.count_placed(tags, false);
+        }
         self.release_class(class);
         self.crowds.release_tags(tags);
     }
 
     /// Moves a pod to its next state.
     pub fn set_pod_state(&mut self, pod: PodId, state: PodState) {
+        let Pod { state: before, tags, .. } = self.pods.get(pod);
+        let is_placed = state.node().is_some();
+        if before.node().is_some() != is_placed {
+            self.crowds.count_placed(*tags, is_placed);
+        }
         self.pods.set_state(pod, state);
     }
 

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::amounts::Amounts;
 use crate::decision::Attempt;
+use crate::grouping::{GroupingFacts, GroupingKey, GroupingKind, Owner};
 use crate::need::Features;
 use crate::spec::{LabelSelector, Labels, PodSpec};
 use crate::taint::Taint;
@@ -30,6 +31,10 @@ pub enum Event {
     BudgetApplied(Box<BudgetFacts>),
     /// A disruption budget is gone; by [`BudgetFacts::key`].
     BudgetDeleted(String),
+    /// A service or a controller is there, or groups other pods now.
+    GroupingApplied(Box<GroupingFacts>),
+    /// A service or a controller is gone.
+    GroupingDeleted(GroupingKey),
     /// All there is of a kind was listed, and applied just before: what is not among it is gone.
     Reset(Present),
     /// The API server refused a binding: the pod is not on that node.
@@ -52,10 +57,12 @@ impl Event {
             Self::PodApplied(facts) => Some(facts.key.uid.clone()),
             Self::NamespaceApplied(facts) => Some(facts.name.clone()),
             Self::BudgetApplied(facts) => Some(facts.key()),
+            Self::GroupingApplied(facts) => Some(facts.key.listed_by()),
             Self::NodeDeleted(_)
             | Self::PodDeleted(_)
             | Self::NamespaceDeleted(_)
             | Self::BudgetDeleted(_)
+            | Self::GroupingDeleted(_)
             | Self::Reset(_)
             | Self::BindRefused { .. }
             | Self::EvictionFailed(_) => None,
@@ -74,6 +81,8 @@ pub enum Present {
     Namespaces(BTreeSet<Box<str>>),
     /// Disruption budgets, by [`BudgetFacts::key`].
     Budgets(BTreeSet<Box<str>>),
+    /// Services or controllers of one kind, by namespace and name with a slash between them.
+    Groupings(GroupingKind, BTreeSet<Box<str>>),
 }
 
 /// A disruption budget as the API has it.
@@ -144,6 +153,9 @@ pub struct PodFacts {
     /// What rules of other pods know it by.
     #[serde(default)]
     pub labels: Labels,
+    /// The controller that made it, if it is one that groups pods.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub owner: Option<Owner>,
     /// Higher goes first.
     pub priority: i32,
     /// Gates that keep it from being looked at.

@@ -12,6 +12,7 @@ mod amounts;
 mod catalog;
 mod decision;
 mod event;
+mod grouping;
 mod ids;
 mod map;
 mod names;
@@ -36,6 +37,7 @@ pub use decision::{Attempt, Decision, Diagnosis, Preemption, Rescue, Waiting};
 pub use event::{
     BudgetFacts, Change, Event, NamespaceFacts, NodeAspects, NodeFacts, PodFacts, PodKey, Present,
 };
+pub use grouping::{GroupingFacts, GroupingKey, GroupingKind, Owner};
 pub use ids::{ClassId, CrowdId, DomainId, KeyId, NodeId, PodId, ResourceId, TagsId, UnitId};
 pub use map::{Map, Table, hash_of};
 pub use names::{is_label_value, is_qualified_name};

@@ -167,7 +167,7 @@ pub struct Preference {
 }
 
 /// One requirement on a label or a field.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RequirementSpec<O> {
     /// The label or field.
@@ -179,7 +179,7 @@ pub struct RequirementSpec<O> {
 }
 
 /// Comparisons of labels.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum LabelOperator {
     /// Has the label, with one of the values.
     In,

@@ -158,8 +158,8 @@ impl Usage {
     /// Counts the crowds that were made, or whose members are others, since the last time. To be
     /// called after whatever brings a class, or changes a namespace.
     pub fn count_crowds(&mut self, catalog: &mut Catalog) {
-        for crowd in catalog.take_uncounted_crowds() {
-            for node in self.gatherings.count(catalog, crowd) {
+        for (crowd, members_max) in catalog.take_uncounted_crowds() {
+            for node in self.gatherings.count(catalog, crowd, members_max) {
                 self.touch(Touch { node, is_facts: false });
             }
         }

@@ -27,7 +27,7 @@ impl Case {
             let line = draw::pod(0, None, *dice);
             let pod = testkit::pod(line.trim_start_matches("pod "));
             let class = catalog.class_of(&pod.spec);
-            let tags = catalog.tags_of(&pod.key.namespace, &pod.labels);
+            let tags = catalog.tags_of(&pod);
             Occupant { class, tags, is_leaving: dice.is_multiple_of(7) }
         };
         let kinds = dice.iter().map(kind).collect();

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use framework::{
     Admit, Args, BalancedArgs, Feasible, FitArgs, NodeAffinityArgs, PluginChoice, PluginInfo,
-    PodAffinityArgs, Point, Points, Profile, ProfileSettings, Rank, Ranking, Rescues, WEIGHTS_MAX,
+    PodAffinityArgs, Point, Points, Profile, ProfileSettings, Rank, Ranking, Rescues, SpreadArgs,
+    WEIGHTS_MAX,
 };
 use model::Catalog;
 
@@ -229,7 +230,7 @@ fn make_feasible(
         "NodePorts" => Arc::new(NodePorts),
         "NodeResourcesFit" => Arc::new(NodeResourcesFit::new(fit_args(settings), catalog)),
         "NodeDeclaredFeatures" => Arc::new(NodeDeclaredFeatures),
-        "PodTopologySpread" => Arc::new(PodTopologySpread),
+        "PodTopologySpread" => Arc::new(PodTopologySpread::new(&spread_args(settings), catalog)),
         "InterPodAffinity" => Arc::new(InterPodAffinity::new(pod_affinity_args(settings))),
         name => Arc::new(Guard::of(name).ok_or_else(|| unknown(settings, choice, point))?),
     })
@@ -248,7 +249,7 @@ fn make_rank(
             Arc::new(NodeResourcesBalancedAllocation::new(&balanced_args(settings), catalog))
         }
         "ImageLocality" => Arc::new(ImageLocality),
-        "PodTopologySpread" => Arc::new(PodTopologySpread),
+        "PodTopologySpread" => Arc::new(PodTopologySpread::new(&spread_args(settings), catalog)),
         "InterPodAffinity" => Arc::new(InterPodAffinity::new(pod_affinity_args(settings))),
         // Pods that these would rank are refused by their guard.
         name if Guard::of(name).is_some() => return Ok(None),
@@ -281,6 +282,13 @@ fn pod_affinity_args(settings: &ProfileSettings) -> PodAffinityArgs {
     match settings.args_of("InterPodAffinity") {
         Some(Args::PodAffinity(args)) => *args,
         _ => PodAffinityArgs::default(),
+    }
+}
+
+fn spread_args(settings: &ProfileSettings) -> SpreadArgs {
+    match settings.args_of("PodTopologySpread") {
+        Some(Args::Spread(args)) => args.clone(),
+        _ => SpreadArgs::default(),
     }
 }
 

@@ -88,8 +88,12 @@ impl Sums {
 
     /// What the domain of a node has; nothing if the node lacks the label.
     pub(crate) fn of(&self, view: View<'_>, node: NodeId) -> Option<Sum> {
-        let domain = view.catalog.domain(self.key, node)?;
-        Some(self.domains[domain.index()])
+        Some(self.in_domain(view.catalog.domain(self.key, node)?))
+    }
+
+    /// What a domain has.
+    pub(crate) fn in_domain(&self, domain: DomainId) -> Sum {
+        self.domains[domain.index()]
     }
 
     /// Domains with a node that counts.

@@ -1,10 +1,15 @@
 //! Spreads pods over topology domains: keeps them off domains that have too many of their like, and
 //! prefers domains that have fewer.
+//!
+//! Pods that say nothing of it are spread as the profile says (`defaultConstraints`), with the pods
+//! that services and their controller make alike with them; without any, over hosts and zones, and
+//! softly.
 
+mod defaults;
 mod logarithm;
 mod score;
 
-use framework::{Feasible, Narrow, Plugin, Rank, Reach, Scores, Verdict, View};
+use framework::{Feasible, Narrow, Plugin, Rank, Reach, Scores, SpreadArgs, Verdict, View};
 use model::{
     Catalog, Class, CrowdId, KeyId, NodeId, Occupant, Reason, Selector, Spread, Symbol, Toleration,
     Touch,
@@ -13,9 +18,49 @@ use model::{
 use crate::node_affinity::has_labels;
 use crate::sums::Sums;
 use crate::taint_toleration::has_untolerated;
+use defaults::{Defaults, system};
 use score::Preferred;
 
-pub(crate) struct PodTopologySpread;
+pub(crate) struct PodTopologySpread {
+    /// For pods without constraints of their own.
+    defaults: Box<[Spread]>,
+    /// Whether nodes that lack a label of the defaults count all the same.
+    is_lenient: bool,
+}
+
+impl PodTopologySpread {
+    pub(crate) fn new(args: &SpreadArgs, catalog: &mut Catalog) -> Self {
+        match args {
+            SpreadArgs::System => {
+                Self { defaults: catalog.default_spread(&system()), is_lenient: true }
+            }
+            SpreadArgs::List(specs) => {
+                Self { defaults: catalog.default_spread(specs), is_lenient: false }
+            }
+        }
+    }
+
+    /// The constraints that hold for a class and are required, or those that are not.
+    fn constraints(&self, class: &Class, is_required: bool) -> Option<Source> {
+        let is_own = !class.spec.spread.is_empty();
+        let all = if is_own { &class.company.spread } else { &self.defaults };
+        let of_sort = |spread: &&Spread| spread.is_required == is_required;
+        let all: Vec<Spread> = all.iter().filter(of_sort).cloned().collect();
+        let is_lenient = !is_own && self.is_lenient;
+        let labels = all.iter().map(|spread| spread.key);
+        let counting = Counting {
+            keys: labels.filter(|_| !is_lenient).collect(),
+            labels: class.node_selector.clone(),
+            required: class.required.clone(),
+            tolerations: class.tolerations.clone(),
+        };
+        let source = match is_own {
+            true => Source::Own(Constraints::new(all.iter().cloned(), counting)),
+            false => Source::Profile(Defaults::new(&all, counting, class.namespace)),
+        };
+        (!all.is_empty()).then_some(source)
+    }
+}
 
 impl Plugin for PodTopologySpread {
     fn name(&self) -> &'static str {
@@ -29,15 +74,48 @@ impl Feasible for PodTopologySpread {
         if class.company.spread.iter().any(is_broken) {
             return Some(Box::new(Broken));
         }
-        let constraints = Constraints::of(class, true)?;
-        Some(Box::new(Required { constraints }))
+        let source = self.constraints(class, true)?;
+        Some(Box::new(Required { source }))
     }
 }
 
 impl Rank for PodTopologySpread {
     fn prepare(&self, _: &Catalog, class: &Class) -> Option<Box<dyn Scores>> {
-        let constraints = Constraints::of(class, false)?;
-        Some(Box::new(Preferred { constraints }))
+        let source = self.constraints(class, false)?;
+        Some(Box::new(Preferred { source }))
+    }
+}
+
+/// Where the constraints of one sort come from.
+enum Source {
+    /// From the pods, which share a class.
+    Own(Constraints),
+    /// From the profile. Whom they are about differs from pod to pod of the class.
+    Profile(Defaults),
+}
+
+impl Source {
+    /// The constraints on a pod, if there are any.
+    fn of(&self, view: View<'_>) -> Option<&Constraints> {
+        match self {
+            Self::Own(constraints) => Some(constraints),
+            Self::Profile(defaults) => defaults.of(view),
+        }
+    }
+
+    /// Whether there are any on a pod.
+    fn applies(&self, view: View<'_>) -> bool {
+        match self {
+            Self::Own(_) => true,
+            Self::Profile(_) => defaults::crowd(view).is_some(),
+        }
+    }
+
+    fn refresh(&mut self, view: View<'_>, touched: Option<&[Touch]>) {
+        match self {
+            Self::Own(constraints) => constraints.refresh(view, touched),
+            Self::Profile(defaults) => defaults.refresh(view, touched),
+        }
     }
 }
 
@@ -48,7 +126,9 @@ struct Constraints {
 }
 
 /// What decides whether a node counts.
+#[derive(Clone)]
 struct Counting {
+    /// Labels it must have.
     keys: Box<[KeyId]>,
     labels: Box<[(Symbol, Symbol)]>,
     required: Option<Selector>,
@@ -56,18 +136,12 @@ struct Counting {
 }
 
 impl Constraints {
-    /// The constraints of a class that are required, or those that are not.
-    fn of(class: &Class, is_required: bool) -> Option<Self> {
-        let of_sort = |spread: &&Spread| spread.is_required == is_required;
-        let with_sums = |spread: &Spread| (spread.clone(), Sums::new(spread.crowd, spread.key));
-        let all: Vec<_> = class.company.spread.iter().filter(of_sort).map(with_sums).collect();
-        let counting = Counting {
-            keys: all.iter().map(|(spread, _)| spread.key).collect(),
-            labels: class.node_selector.clone(),
-            required: class.required.clone(),
-            tolerations: class.tolerations.clone(),
+    fn new(all: impl Iterator<Item = Spread>, counting: Counting) -> Self {
+        let with_sums = |spread: Spread| {
+            let sums = Sums::new(spread.crowd, spread.key);
+            (spread, sums)
         };
-        (!all.is_empty()).then_some(Self { all, counting })
+        Self { all: all.map(with_sums).collect(), counting }
     }
 
     fn refresh(&mut self, view: View<'_>, touched: Option<&[Touch]>) {
@@ -106,11 +180,7 @@ fn counts_itself(spread: &Spread, view: View<'_>) -> bool {
     spread.is_about_all || spread.crowd.is_some_and(is_meant)
 }
 
-struct Required {
-    constraints: Constraints,
-}
-
-impl Required {
+impl Constraints {
     /// By constraint, how many pods a domain may have so that one more may come.
     fn limits(&self, view: View<'_>) -> Vec<i64> {
         let limit = |(spread, sums): &(Spread, Sums)| {
@@ -124,11 +194,11 @@ impl Required {
             }
             i64::from(spread.max_skew) + lowest - i64::from(counts_itself(spread, view))
         };
-        self.constraints.all.iter().map(limit).collect()
+        self.all.iter().map(limit).collect()
     }
 
     fn verdict(&self, view: View<'_>, limits: &[i64], node: NodeId) -> Option<Reason> {
-        for ((_, sums), limit) in self.constraints.all.iter().zip(limits) {
+        for ((_, sums), limit) in self.all.iter().zip(limits) {
             let Some(sum) = sums.of(view, node) else { return Some(Reason::SpreadLabel) };
             if i64::from(sum.pods) > *limit {
                 return Some(Reason::SpreadSkew);
@@ -138,28 +208,44 @@ impl Required {
     }
 }
 
+struct Required {
+    source: Source,
+}
+
 impl Narrow for Required {
     fn reach(&self) -> Reach {
         Reach::Around
     }
 
+    fn applies(&self, view: View<'_>) -> bool {
+        self.source.applies(view)
+    }
+
     fn refresh(&mut self, view: View<'_>, touched: Option<&[Touch]>) {
-        self.constraints.refresh(view, touched);
+        self.source.refresh(view, touched);
     }
 
     fn is_moved_by(&self, catalog: &Catalog, occupant: Occupant) -> bool {
-        let crowds = self.constraints.all.iter().filter_map(|(spread, _)| spread.crowd);
         let meant = &catalog.tags(occupant.tags).meant;
-        crowds.into_iter().any(|crowd| meant.binary_search(&crowd).is_ok())
+        match &self.source {
+            Source::Own(constraints) => {
+                let mut crowds = constraints.all.iter().filter_map(|(spread, _)| spread.crowd);
+                crowds.any(|crowd| meant.binary_search(&crowd).is_ok())
+            }
+            Source::Profile(defaults) => defaults.is_moved_by(catalog, occupant),
+        }
     }
 
     fn narrow(&self, view: View<'_>, nodes: &mut Vec<NodeId>) {
-        let limits = self.limits(view);
-        nodes.retain(|node| self.verdict(view, &limits, *node).is_none());
+        let Some(constraints) = self.source.of(view) else { return };
+        let limits = constraints.limits(view);
+        nodes.retain(|node| constraints.verdict(view, &limits, *node).is_none());
     }
 
     fn why_not(&self, view: View<'_>, node: NodeId) -> Vec<Reason> {
-        self.verdict(view, &self.limits(view), node).into_iter().collect()
+        let verdict =
+            |constraints: &Constraints| constraints.verdict(view, &constraints.limits(view), node);
+        self.source.of(view).and_then(verdict).into_iter().collect()
     }
 }
 

@@ -34,7 +34,7 @@ const IMAGES: [&str; 4] = ["", "image=web@900Mi", "image=web@300Mi image=db@500M
 const BUDGETS: [&str; 4] = ["label=app:web", "", "label=app:db", "label=app:web disrupted=p3"];
 
 /// What pods ask for beside cpu and memory.
-const SHAPES: [&str; 31] = [
+const SHAPES: [&str; 35] = [
     "",
     "tolerate=spot",
     "prefer=10:zone:in:x prefer=3:disk:in:ssd",
@@ -55,6 +55,10 @@ const SHAPES: [&str; 31] = [
     "label=app:web",
     "label=app:db",
     "label=app:web spread=zone,1,app:web",
+    "label=app:web owner=replicaset/web",
+    "label=app:web owner=replicationcontroller/db",
+    "label=app:db owner=statefulset/db",
+    "label=app:web label=tier:back",
     "label=app:web spread=zone,1,app:web,soft",
     "label=app:db near=zone,app:web",
     "label=app:db near=zone,app:db",
@@ -76,15 +80,17 @@ pub fn node(at: usize, dice: u64) -> String {
         dice.pick(&["cpu=4", "cpu=2", "cpu=1", "cpu=16"]),
         dice.pick(&["memory=8Gi", "memory=4Gi", "memory=2Gi"]),
         dice.pick(&["pods=110", "pods=2", "pods=1", "pods=4"]),
-        dice.pick(&["zone=x", "zone=y", ""]),
+        dice.pick(&["zone=x", "zone=y", "label=topology.kubernetes.io/zone:x zone=y", ""]),
         dice.pick(&TAINTS),
         dice.pick(&["", "disk=ssd", "disk=hdd", "cores=16"]),
         dice.pick(&["", "gpu=2", "gpu=1 example.com/nic=1"]),
         dice.pick(&IMAGES),
         dice.pick(&["", "", "", "closed"]),
         dice.pick(&["", "feature=VolumeBindMountOptions"]),
+        dice.pick(&["", "label=kubernetes.io/hostname:"]),
     ];
-    said(format!("node n{at}"), &words)
+    let line = said(format!("node n{at}"), &words);
+    if line.ends_with(':') { format!("{line}n{at}") } else { line }
 }
 
 /// A line for the pod with this number, waiting or on `node`.
@@ -117,7 +123,7 @@ pub fn pod(at: usize, node: Option<usize>, dice: u64) -> String {
 #[must_use]
 pub fn event(nodes: usize, pods: usize, dice: u64) -> String {
     let mut dice = Dice(dice);
-    let kind = dice.below(20);
+    let kind = dice.below(22);
     // One more than there are: a node that pods name and that is not there, or a new one.
     let (at, to) = (dice.below(pods), dice.below(nodes + 1));
     match kind {
@@ -130,8 +136,24 @@ pub fn event(nodes: usize, pods: usize, dice: u64) -> String {
         16 => format!("refuse p{at}"),
         17 => format!("keep p{at}"),
         18 => said("budget web".into(), &[dice.pick(&BUDGETS), dice.pick(&["", "allows=1"])]),
+        19 => grouping(dice.0),
+        20 => format!("gone {}", said("grouping".into(), &[Dice(dice.0).pick(&GROUPINGS)])),
         _ => format!("confirm p{at} n{to}"),
     }
+}
+
+const GROUPINGS: [&str; 5] =
+    ["service/web", "replicaset/web", "service/db", "statefulset/db", "replicationcontroller/db"];
+
+/// A line for a service or a controller.
+fn grouping(dice: u64) -> String {
+    let mut dice = Dice(dice);
+    let words = [
+        dice.pick(&GROUPINGS),
+        dice.pick(&["app:web", "app:web", "app:db", "app:web tier:back", ""]),
+        dice.pick(&["", "", "", "namespace=shy"]),
+    ];
+    said("grouping".into(), &words)
 }
 
 fn said(mut line: String, words: &[&str]) -> String {

@@ -1,21 +1,24 @@
-//! Lines of words to nodes and pods.
+//! Lines of words to nodes, pods, services and controllers.
 //!
 //! ```text
 //! node NAME cpu=4 memory=8Gi storage=1Gi pods=110 gpu=2 example.com/x=1 LABEL=VALUE closed
-//!           taint=KEY[=VALUE]:EFFECT image=NAME@SIZE feature=NAME
+//!           taint=KEY[=VALUE]:EFFECT image=NAME@SIZE feature=NAME label=LABEL:VALUE
 //! pod  NAME cpu= memory= storage= gpu= example.com/x=1 overhead=100m on=NODE target=NODE
 //!           select=KEY:VALUE require=TERM prefer=WEIGHT:TERM tolerate=TOLERATION
 //!           port=80[/UDP][@ADDRESS] image= feature= need=NEED
 //!           label=KEY:VALUE spread=KEY,SKEW,LABEL:VALUE[,soft] near=KEY,LABEL:VALUE[,NAMESPACE]
 //!           far=KEY,LABEL:VALUE[,NAMESPACE] like=WEIGHT,KEY,LABEL:VALUE[,NAMESPACE]
 //!           priority=5 polite gate=NAME nominated=NODE namespace= scheduler= uid=
-//!           started=SECONDS finished terminating preempted
+//!           started=SECONDS owner=KIND/NAME finished terminating preempted
 //! budget NAME allows=1 label=KEY:VALUE disrupted=POD namespace=
+//! grouping KIND/NAME LABEL:VALUE .. namespace=
+//!           where KIND is service, replicationcontroller, replicaset or statefulset
 //! ```
 
 use model::{
-    Amounts, BudgetFacts, Charge, Features, HostPort, Need, NodeFacts, PodFacts, PodKey, PodSpec,
-    PodTerm, Protocol, Quantity, Requests,
+    Amounts, BudgetFacts, Charge, Features, GroupingFacts, GroupingKey, GroupingKind, HostPort,
+    LabelSelector, Need, NodeFacts, Owner, PodFacts, PodKey, PodSpec, PodTerm, Protocol, Quantity,
+    Requests,
 };
 
 use crate::terms;
@@ -42,6 +45,7 @@ pub fn node(words: &str) -> NodeFacts {
             Some(("pods", value)) => node.pods_max = number(value),
             Some(("taint", value)) => node.taints.push(terms::taint(value)),
             Some(("feature", value)) => features.push(value),
+            Some(("label", value)) => node.labels.push(terms::pair(value)),
             Some(("image", value)) => {
                 let (name, size) = value.split_once('@').expect("an image is NAME@SIZE");
                 node.images.push((name.into(), quantity(size).units()));
@@ -89,6 +93,7 @@ pub fn pod(words: &str) -> PodFacts {
         key: PodKey { uid: name.clone(), namespace: "default".into(), name },
         spec: PodSpec { scheduler: "default-scheduler".into(), ..PodSpec::default() },
         labels: Box::default(),
+        owner: None,
         priority: 0,
         gates: Box::default(),
         is_preempting: true,
@@ -158,7 +163,46 @@ fn set_pod(pod: &mut PodFacts, key: &str, value: &str) {
         "namespace" => pod.key.namespace = value.into(),
         "scheduler" => spec.scheduler = value.into(),
         "uid" => pod.key.uid = value.into(),
+        "owner" => {
+            let GroupingKey { kind, name, .. } = grouping_key(value);
+            pod.owner = Some(Owner { kind, name });
+        }
         _ => panic!("a pod does not know the word {key}={value}"),
+    }
+}
+
+/// A service or a controller by its words.
+///
+/// # Panics
+/// When a word makes no sense.
+#[must_use]
+pub fn grouping(words: &str) -> GroupingFacts {
+    let mut words = words.split_whitespace();
+    let mut key = grouping_key(words.next().expect("a grouping has a name"));
+    let mut selector = LabelSelector::default();
+    for word in words {
+        match word.split_once('=') {
+            None => selector.requirements.extend(terms::selector(word).requirements),
+            Some(("namespace", value)) => key.namespace = value.into(),
+            Some(_) => panic!("a grouping does not know the word {word:?}"),
+        }
+    }
+    GroupingFacts { key, selector }
+}
+
+/// Which service or controller `KIND/NAME` is, in the default namespace.
+pub(crate) fn grouping_key(text: &str) -> GroupingKey {
+    let (kind, name) = text.split_once('/').expect("a grouping is KIND/NAME");
+    GroupingKey { kind: grouping_kind(kind), namespace: "default".into(), name: name.into() }
+}
+
+pub(crate) fn grouping_kind(word: &str) -> GroupingKind {
+    match word {
+        "service" => GroupingKind::Service,
+        "replicationcontroller" => GroupingKind::ReplicationController,
+        "replicaset" => GroupingKind::ReplicaSet,
+        "statefulset" => GroupingKind::StatefulSet,
+        _ => panic!("{word:?} groups nobody"),
     }
 }
 

@@ -13,8 +13,8 @@
 //! );
 //! ```
 //!
-//! Words of nodes and pods are listed in `facts`, commands in `script`. A fixture that makes no
-//! sense panics with its line: it is a mistake in the test.
+//! Words of nodes, pods and groupings are listed in `facts`, commands in `script`. A fixture that
+//! makes no sense panics with its line: it is a mistake in the test.
 
 pub mod draw;
 mod facts;
@@ -22,6 +22,6 @@ mod profile;
 mod script;
 mod terms;
 
-pub use facts::{budget, node, pod};
+pub use facts::{budget, grouping, node, pod};
 pub use profile::{default_profile, only, with_args};
 pub use script::{Script, check, check_with};

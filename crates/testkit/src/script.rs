@@ -3,8 +3,11 @@
 //! ```text
 //! node WORDS | pod WORDS          there is such a node or pod, or it is different now
 //! gone node NAME | gone pod UID   it is gone
+//! grouping WORDS                  there is such a service or controller, or it is different now
+//! gone grouping KIND/NAME         it is gone
 //! relist nodes NAME ..            these are all the nodes there are: others are gone
 //! relist pods UID ..              the same for pods
+//! relist KIND NAMESPACE/NAME ..   the same for services, or for controllers of one kind
 //! confirm UID [NODE]              the API says that the pod is on its node, or on another
 //! keep UID                        a pod that was to be evicted was not
 //! budget WORDS                    there is such a disruption budget, or it is different now
@@ -29,7 +32,8 @@ use model::{
     Preemption, Present, Reason, Rescue, Time, Waiting,
 };
 
-use crate::{budget, default_profile, node, pod};
+use crate::facts::{grouping_key, grouping_kind};
+use crate::{budget, default_profile, grouping, node, pod};
 
 /// Runs a script with the default profile.
 ///
@@ -137,6 +141,13 @@ impl Script {
                 self.pods.retain(|uid, _| uids.contains(&uid.as_str()));
                 let uids = uids.iter().map(|uid| (*uid).into()).collect();
                 self.apply(&Event::Reset(Present::Pods(uids)));
+            }
+            ["grouping", ..] => self.apply(&Event::GroupingApplied(Box::new(grouping(rest)))),
+            ["gone", "grouping", key] => self.apply(&Event::GroupingDeleted(grouping_key(key))),
+            ["relist", kind, ref names @ ..] => {
+                let names = names.iter().map(|name| (*name).into()).collect();
+                let kind = grouping_kind(kind);
+                self.apply(&Event::Reset(Present::Groupings(kind, names)));
             }
             ["confirm", uid] => self.confirm(uid, None),
             ["confirm", uid, node] => self.confirm(uid, Some(node)),

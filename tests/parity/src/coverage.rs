@@ -13,6 +13,7 @@ pub struct Coverage {
     errors: u64,
     mixed: u64,
     tied: u64,
+    spread_by_default: u64,
     prefilter: BTreeMap<String, u64>,
     preemption: BTreeMap<String, u64>,
     reasons: BTreeMap<String, u64>,
@@ -21,7 +22,7 @@ pub struct Coverage {
 
 impl Coverage {
     /// Counts one verdict.
-    pub fn add(&mut self, verdict: &Value) {
+    pub fn add(&mut self, case: &Value, verdict: &Value) {
         self.cases += 1;
         if !verdict["error"].is_null() {
             self.errors += 1;
@@ -39,6 +40,12 @@ impl Coverage {
         let is_split = !feasible.is_empty() && feasible.len() < nodes.len();
         self.mixed += u64::from(is_split || totals.len() > 1);
         self.tied += u64::from(crate::compare::winners(verdict).len() > 1);
+        let has_say = |node: &Value| {
+            let is_scored = node["scores"].get("PodTopologySpread").is_some();
+            is_scored || node["plugin"] == "PodTopologySpread"
+        };
+        let is_default = case["pod"]["spec"]["topologySpreadConstraints"].is_null();
+        self.spread_by_default += u64::from(is_default && nodes.values().any(has_say));
         count(&mut self.reasons, nodes.values().flat_map(texts).collect());
         let scored = feasible.iter().filter_map(|node| node["scores"].as_object()).flatten();
         let scored = scored.filter(|(_, score)| score.as_i64() != Some(0));
@@ -51,6 +58,7 @@ impl Coverage {
         self.errors += other.errors;
         self.mixed += other.mixed;
         self.tied += other.tied;
+        self.spread_by_default += other.spread_by_default;
         for (mine, theirs) in [
             (&mut self.prefilter, other.prefilter),
             (&mut self.preemption, other.preemption),
@@ -110,6 +118,7 @@ impl Display for Coverage {
         let shares = [
             ("nodes differ in feasibility or total", self.mixed),
             ("several winners", self.tied),
+            ("spread by default", self.spread_by_default),
             ("rejected before any node", self.prefilter.values().sum()),
             ("error", self.errors),
         ];
@@ -143,9 +152,10 @@ mod tests {
         let no = json!({"feasible": false, "plugin": "P", "reasons": ["full"]});
         let yes = json!({"feasible": true, "scores": {"S": 3, "Z": 0}, "total": 3});
         let mut coverage = Coverage::default();
-        coverage.add(&json!({"error": null, "nodes": {"a": no, "b": no, "c": yes}}));
+        let case = json!({"pod": {"spec": {}}});
+        coverage.add(&case, &json!({"error": null, "nodes": {"a": no, "b": no, "c": yes}}));
         let mut other = Coverage::default();
-        other.add(&json!({"error": "unreadable"}));
+        other.add(&case, &json!({"error": "unreadable"}));
         coverage.merge(other);
         let text = coverage.to_string();
         assert!(text.contains("What 2 cases met"), "{text}");
@@ -153,5 +163,18 @@ mod tests {
         assert!(text.contains("1   50.0%  S\n"), "{text}");
         assert!(text.contains("1   50.0%  error"), "{text}");
         assert!(!text.contains("  Z"), "{text}");
+    }
+
+    #[test]
+    fn only_pods_without_constraints_are_spread_by_default() {
+        let no = json!({"feasible": false, "plugin": "PodTopologySpread", "reasons": ["skew"]});
+        let yes = json!({"feasible": true, "scores": {"PodTopologySpread": 0}, "total": 0});
+        let mut coverage = Coverage::default();
+        for (constraints, node) in [(json!(null), &no), (json!(null), &yes), (json!([{}]), &yes)] {
+            let case = json!({"pod": {"spec": {"topologySpreadConstraints": constraints}}});
+            coverage.add(&case, &json!({"error": null, "nodes": {"a": node, "b": node}}));
+        }
+        let text = coverage.to_string();
+        assert!(text.contains("2   66.7%  spread by default"), "{text}");
     }
 }

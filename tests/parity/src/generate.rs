@@ -2,14 +2,14 @@
 //!
 //! Few nodes and few distinct values of everything make conflicts and ties frequent. Each case
 //! switches whole subjects on or off (see [`theme`]), because a pod that uses every field at once
-//! fits nowhere and shows nothing. Never drawn: volume claims, resource claims, and services or
-//! controllers that select the pod.
+//! fits nowhere and shows nothing. Never drawn: volume claims and resource claims.
 
 mod amount;
 mod bad;
 mod company;
 mod config;
 mod container;
+mod grouping;
 mod node;
 mod place;
 mod pod;
@@ -33,6 +33,7 @@ pub fn case(seed: u64, number: u64) -> Value {
     preemption::part_ports(&mut objects);
     objects.extend(company::namespaces(&mut draw, &world));
     objects.extend(preemption::budgets(&mut draw, &world));
+    objects.extend(grouping::all(&mut draw, &world));
     objects.extend(bystanders(&mut draw, &world));
     if draw.chance(50) {
         draw.shuffle(&mut objects);

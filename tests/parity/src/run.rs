@@ -174,7 +174,7 @@ impl Tally {
     /// Counts one outcome.
     pub fn add(&mut self, outcome: Outcome, progress: &Progress) {
         if let Answer::Verdict(theirs) = &outcome.theirs {
-            self.coverage.add(theirs);
+            self.coverage.add(&outcome.case, theirs);
         }
         progress.done.fetch_add(1, Ordering::Relaxed);
         let Some(first) = outcome.differences().into_iter().next() else {

@@ -24,8 +24,9 @@ fn judged(objects: &[Value], pod: &Value) -> Option<Judgement> {
         };
         scheduler.apply(&event, Time::default());
     }
-    let (spec, labels) = ingest::pod_to_judge(pod).ok()?;
-    scheduler.judge(&model::PodSpec { scheduler: name, ..spec }, &labels)
+    let mut facts = ingest::pod_to_judge(pod).ok()?;
+    facts.spec.scheduler = name;
+    scheduler.judge(&facts)
 }
 
 fn slim(object: &Value) -> Value {

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use framework::Profile;
 use model::{
-    Attempt, Catalog, ClassId, Diagnosis, NamespaceFacts, PodFacts, PodId, PodSpec, PodState,
-    ResourceId, Txn,
+    Attempt, Catalog, ClassId, Diagnosis, GroupingFacts, NamespaceFacts, PodFacts, PodId, PodSpec,
+    PodState, ResourceId, Txn,
 };
 
 use super::{Checkpoint, NodePlace, PodEntry, UnitEntry, UnitPlace};
@@ -42,6 +42,7 @@ impl Scheduler {
             resources,
             namespaces,
             budgets,
+            groupings,
             nodes,
             specs,
             pods,
@@ -56,6 +57,9 @@ impl Scheduler {
             scheduler.catalog.set_namespace(name, Some(labels));
         }
         budgets.iter().for_each(|budget| scheduler.catalog.set_budget(budget));
+        for GroupingFacts { key, selector } in &groupings {
+            scheduler.catalog.set_grouping(key, Some(selector));
+        }
         scheduler.resume_nodes(nodes)?;
         // Held until all pods are there.
         let classes: Vec<_> = specs.iter().map(|spec| scheduler.catalog.class_of(spec)).collect();
@@ -111,6 +115,7 @@ impl Scheduler {
             key,
             spec,
             labels,
+            owner,
             priority,
             gates,
             is_preempting,
@@ -140,6 +145,7 @@ impl Scheduler {
             key,
             spec: spec.clone(),
             labels,
+            owner,
             priority,
             gates,
             is_preempting,
@@ -152,6 +158,8 @@ impl Scheduler {
         });
         self.catalog.restore_nomination(pod, nominated.as_deref());
         self.catalog.set_evicted(pod, is_evicted);
+        // Its owner may make it alike with pods that nobody asked about before.
+        self.usage.count_crowds(&mut self.catalog);
         if let Some(name) = node {
             self.settle(pod, &name, attempt);
         }

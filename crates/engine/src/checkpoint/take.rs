@@ -20,6 +20,7 @@ impl Scheduler {
             resources: catalog.resource_names().map(Into::into).collect(),
             namespaces: catalog.namespace_facts().collect(),
             budgets: catalog.budgets().cloned().collect(),
+            groupings: catalog.grouping_facts().collect(),
             ..Checkpoint::default()
         };
         for place in (0..catalog.node_places()).map(NodeId::at) {
@@ -86,6 +87,7 @@ fn pod_entry(pod: &Pod, spec: usize, catalog: &Catalog) -> PodEntry {
         key: key.clone(),
         spec,
         labels: catalog.tags(*tags).labels.clone(),
+        owner: catalog.tags(*tags).owner.clone(),
         priority: *priority,
         gates: gates.clone(),
         is_preempting: *is_preempting,

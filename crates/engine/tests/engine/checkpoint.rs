@@ -78,7 +78,7 @@ proptest! {
 
     #[test]
     fn a_resumed_scheduler_goes_on_as_the_first_does(
-        profile in 0usize..4,
+        profile in 0usize..5,
         (nodes, turns) in (1usize..24).prop_flat_map(|count| {
             (vec(any::<u64>(), count), vec(turn(count), 60..90))
         }),

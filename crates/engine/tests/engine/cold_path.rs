@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use framework::{Args, FitArgs, ProfileSettings, ResourceWeight, ShapePoint, Strategy};
+use framework::{Args, FitArgs, ProfileSettings, ResourceWeight, ShapePoint, SpreadArgs, Strategy};
 use kubenexus_engine::{Backoff, Judgement, NodeJudgement, Options};
 use model::{
-    Decision, Diagnosis, Millis, NodeId, PodId, PodState, Preemption, Reason, Rescue, Txn, Usage,
+    Decision, Diagnosis, Millis, NodeId, PodId, PodState, Preemption, Reason, Rescue, SpreadSpec,
+    Txn, Usage,
 };
 use proptest::prelude::ProptestConfig;
 use proptest::test_runner::RngSeed;
@@ -44,7 +45,24 @@ pub(super) fn profiles() -> Vec<ProfileSettings> {
         ranked(Strategy::MostAllocated),
         ranked(Strategy::RequestedToCapacityRatio(shape.into())),
         heavy,
+        strict(),
     ]
+}
+
+/// A profile that demands that pods are spread which do not say so themselves.
+pub(super) fn strict() -> ProfileSettings {
+    let constraint = |(key, max_skew, is_required): (&str, i32, bool)| SpreadSpec {
+        key: key.into(),
+        selector: None,
+        max_skew,
+        min_domains: 1,
+        is_required,
+        honours_affinity: true,
+        honours_taints: false,
+    };
+    let list = [("zone", 1, true), ("kubernetes.io/hostname", 2, false)].map(constraint);
+    let args = Args::Spread(SpreadArgs::List(list.into()));
+    with_args(default_profile(), "PodTopologySpread", args)
 }
 
 /// A scheduler in which parked units wait for a change, however long it takes.

@@ -22,7 +22,7 @@ fn story(nodes: impl Strategy<Value = usize>) -> impl Strategy<Value = Story> {
     let drawn = nodes.prop_flat_map(|count| {
         let line = any::<u64>().prop_map(move |dice| draw::event(count, 30, dice));
         // Events that can be left out, so that a failing story shrinks to the few that matter.
-        (0usize..4, vec(any::<u64>(), count), vec(option::weighted(0.98, line), 70..100))
+        (0usize..5, vec(any::<u64>(), count), vec(option::weighted(0.98, line), 70..100))
     });
     drawn.prop_map(|(profile, nodes, events)| {
         let nodes = nodes.iter().enumerate().map(|(at, dice)| draw::node(at, *dice));

@@ -6,6 +6,8 @@ use framework::{Args, NodeAffinityArgs, Point, ProfileSettings};
 use model::{Decision, Need, Reason, ResourceId};
 use testkit::{Script, default_profile, pod, with_args};
 
+use crate::cold_path::strict;
+
 /// A cluster in which pod `p` waits, what wakes it, and what does not. Several commands are
 /// separated by semicolons.
 struct Case {
@@ -344,4 +346,34 @@ fn a_new_node_without_room_is_remembered() {
         > p -> a
         ",
     );
+}
+
+/// Pods that are spread only because a service says whom they are alike with.
+#[test]
+fn a_service_that_goes_wakes_the_pods_that_it_made_alike() {
+    let full = "0/2 nodes are available: 1 Too many pods, 1 node(s) didn't match pod topology \
+                spread constraints.";
+    let label = "0/2 nodes are available: 1 Too many pods, 1 node(s) didn't match pod topology \
+                 spread constraints (missing required label).";
+    for (node, why) in [("node a zone=x", full), ("node a", label)] {
+        for end in ["gone grouping service/web", "relist service", "grouping service/web app:db"] {
+            let mut run = Script::new(&[strict()], Default::default());
+            let lines = [
+                node,
+                "node b zone=y pods=0",
+                "grouping service/web app:web",
+                "pod q on=a label=app:web",
+                "pod p label=app:web",
+            ];
+            lines.iter().for_each(|line| _ = run.command(line));
+            assert_eq!(run.command("step"), [format!("p waits: {why}")], "{node}");
+            run.command("grouping service/db app:db");
+            run.command("grouping service/web app:web");
+            assert_eq!(run.command("queue"), ["1 parked"], "{node}; {end}");
+            run.command(end);
+            assert_eq!(run.command("queue"), ["1 backoff"], "{node}; {end}");
+            run.command("after 1s");
+            assert_eq!(run.command("step"), ["p -> a"], "{node}; {end}");
+        }
+    }
 }

@@ -48,7 +48,14 @@ impl Said {
             | Event::NamespaceDeleted(_)
             | Event::BudgetApplied(_)
             | Event::BudgetDeleted(_)
-            | Event::Reset(Present::Nodes(_) | Present::Namespaces(_) | Present::Budgets(_))
+            | Event::GroupingApplied(_)
+            | Event::GroupingDeleted(_)
+            | Event::Reset(
+                Present::Nodes(_)
+                | Present::Namespaces(_)
+                | Present::Budgets(_)
+                | Present::Groupings(..),
+            )
             | Event::BindRefused { .. }
             | Event::EvictionFailed(_) => {}
         }

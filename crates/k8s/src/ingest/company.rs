@@ -111,7 +111,7 @@ pub(super) fn label_selector(view: &LabelSelectorView) -> LabelSelector {
     LabelSelector { requirements }
 }
 
-fn equal(key: &str, value: &str) -> RequirementSpec<LabelOperator> {
+pub(super) fn equal(key: &str, value: &str) -> RequirementSpec<LabelOperator> {
     let (key, values) = (key.to_owned(), vec![value.to_owned()]);
     RequirementSpec { key, operator: LabelOperator::In, values }
 }

@@ -5,6 +5,7 @@ use model::{
 };
 
 use super::company::{Company, company, labels};
+use super::grouping::owner;
 use super::node::effect;
 use super::requests::requests;
 use super::terms::{preference, term};
@@ -36,6 +37,7 @@ pub(super) fn facts(view: PodView) -> PodFacts {
         is_preempted: is_preempted(&view),
         started: view.status.start_time.map(|time| time.0),
         labels: labels(&view.metadata.labels),
+        owner: owner(&view.metadata.owner_references),
         spec: spec(view),
     }
 }
@@ -50,7 +52,7 @@ fn is_preempted(view: &PodView) -> bool {
     view.metadata.deletion_timestamp.is_some() && found.is_some_and(is_preemption)
 }
 
-/// The facts of a pod that is to be judged: a node it names is where it wants to go.
+/// A pod that is to be judged: a node it names is where it wants to go.
 ///
 /// # Errors
 /// When the object does not have the shape of a Pod.

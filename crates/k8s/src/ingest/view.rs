@@ -77,7 +77,14 @@ views! {
         generation: i64,
         deletion_timestamp: Option<String>,
         labels: BTreeMap<String, String>,
+        owner_references: Vec<OwnerView>,
     }
+    OwnerView { api_version: String, kind: String, name: String, controller: bool, }
+    ServiceView { metadata: GroupingMeta, spec: ServiceSpec, }
+    ServiceSpec { selector: BTreeMap<String, String>, }
+    ControllerView { metadata: GroupingMeta, spec: ControllerSpec, }
+    ControllerSpec { selector: Option<LabelSelectorView>, }
+    GroupingMeta { name: String, namespace: String, resource_version: String, }
     NamespaceView { metadata: NamespaceMeta, }
     NamespaceMeta { name: String, resource_version: String, labels: BTreeMap<String, String>, }
     BudgetView { metadata: BudgetMeta, spec: BudgetSpec, status: BudgetStatus, }

@@ -140,9 +140,9 @@ fn a_static_pod_takes_its_place() {
 
 #[test]
 fn a_pod_to_judge_names_its_target() {
-    let (judged, _) = kubenexus_k8s::ingest::pod_to_judge(&deployed()).expect("a pod");
-    assert_eq!(judged.target.as_deref(), Some("node-7"));
-    let rest = model::PodSpec { target: None, ..judged };
+    let judged = kubenexus_k8s::ingest::pod_to_judge(&deployed()).expect("a pod");
+    assert_eq!((judged.spec.target.as_deref(), judged.node), (Some("node-7"), None));
+    let rest = model::PodSpec { target: None, ..judged.spec };
     assert_eq!(rest, pod_facts(&deployed()).spec);
 }
 

@@ -11,7 +11,7 @@ use framework::ProfileSettings;
 use k8s::config::{self, Settings};
 use k8s::ingest;
 use k8s::render::{code_word, reason_text};
-use model::{Catalog, Code, Reason, Time};
+use model::{Catalog, Code, GroupingKind, Reason, Time};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -166,10 +166,21 @@ fn profile(config: Option<&Value>, scheduler: &str) -> Result<ProfileSettings> {
     })
 }
 
+/// Kinds that are looked at.
+const USED: [&str; 8] = [
+    "Node",
+    "Pod",
+    "Namespace",
+    "Service",
+    "ReplicationController",
+    "ReplicaSet",
+    "StatefulSet",
+    "PodDisruptionBudget",
+];
+
 /// Kinds that are part of a cluster but that nothing built so far looks at, by API group.
 const IGNORED: &[(&str, &[&str])] = &[
-    ("", &["Service", "ReplicationController", "PersistentVolumeClaim", "PersistentVolume"]),
-    ("apps", &["ReplicaSet", "StatefulSet"]),
+    ("", &["PersistentVolumeClaim", "PersistentVolume"]),
     (
         "storage.k8s.io",
         &["StorageClass", "CSINode", "CSIDriver", "CSIStorageCapacity", "VolumeAttachment"],
@@ -196,13 +207,18 @@ fn take_in(scheduler: &mut Scheduler, profile: &str, object: &Value) -> Result<(
         ("", "Pod") => ingest::pod(object)?,
         ("", "Namespace") => ingest::namespace(object)?,
         ("policy", "PodDisruptionBudget") => ingest::budget(object)?,
+        ("", "Service") => ingest::grouping(GroupingKind::Service, object)?,
+        ("", "ReplicationController") => {
+            ingest::grouping(GroupingKind::ReplicationController, object)?
+        }
+        ("apps", "ReplicaSet") => ingest::grouping(GroupingKind::ReplicaSet, object)?,
+        ("apps", "StatefulSet") => ingest::grouping(GroupingKind::StatefulSet, object)?,
         _ if IGNORED.iter().any(|(g, kinds)| *g == group && kinds.contains(&kind)) => return Ok(()),
         (_, "") => bail!("kind: required, but missing"),
         _ => {
             let [kind, version] = [kind, version].map(|word| shown(&Value::String(word.into())));
             let others = IGNORED.iter().flat_map(|(_, kinds)| *kinds).copied();
-            let read = ["Node", "Pod", "Namespace", "PodDisruptionBudget"];
-            let known: Vec<_> = read.into_iter().chain(others).collect();
+            let known: Vec<_> = USED.into_iter().chain(others).collect();
             bail!("unknown kind {kind} of apiVersion {version}; known are {}", known.join(", "));
         }
     };

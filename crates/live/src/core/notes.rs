@@ -143,6 +143,7 @@ mod tests {
     fn applied(standing: Standing) -> (PodFacts, Seen) {
         let facts = PodFacts {
             labels: Box::default(),
+            owner: None,
             key: PodKey { uid: "u".into(), ..PodKey::default() },
             spec: PodSpec::default(),
             priority: 0,

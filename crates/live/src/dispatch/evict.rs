@@ -58,13 +58,15 @@ impl Dispatch {
             (Method::DELETE, path, "application/json", delete),
         ];
         for (method, path, content_type, body) in requests {
+            let is_last = method == Method::DELETE;
             match self.ask(victim, (method, &path, content_type, body), stands).await {
-                Eviction::Goes => {}
-                Eviction::Gone => return true,
-                Eviction::Stays => return false,
+                // Only the deletion says for certain whether another pod has its name.
+                Answered::Done | Answered::Conflict if !is_last => {}
+                Answered::Done | Answered::Conflict | Answered::Gone => return true,
+                Answered::Refused => return false,
             }
         }
-        true
+        unreachable!("the last request is answered one way or the other")
     }
 
     /// Sends a request until it is answered for good.
@@ -73,30 +75,26 @@ impl Dispatch {
         victim: &PodKey,
         (method, path, content_type, body): (Method, &str, &'static str, Vec<u8>),
         stands: &AtomicBool,
-    ) -> Eviction {
+    ) -> Answered {
         let mut backoff = BACKOFF_MIN;
         for _ in 0..TRIES_MAX {
             self.limiter.pass().await;
             if !stands.load(Ordering::Relaxed) || !self.leadership.may_bind(Instant::now()) {
-                return Eviction::Stays;
+                return Answered::Refused;
             }
             let request = request(method.clone(), path, content_type, body.clone());
             let mut pause: Option<Duration> = None;
             match ask_counted(&self.binder, &self.metrics, request, PATIENCE).await {
-                Ok(answer) if answer.status.is_success() => return Eviction::Goes,
-                // Another pod has its name, or none has.
-                Ok(answer)
-                    if matches!(answer.status, StatusCode::NOT_FOUND | StatusCode::CONFLICT) =>
-                {
-                    return Eviction::Gone;
-                }
+                Ok(answer) if answer.status.is_success() => return Answered::Done,
+                Ok(answer) if answer.status == StatusCode::NOT_FOUND => return Answered::Gone,
+                Ok(answer) if answer.status == StatusCode::CONFLICT => return Answered::Conflict,
                 Ok(answer) => {
                     let message = status_message(&answer.body);
                     warn!(pod = %name(victim), status = %answer.status, message, "not evicted yet");
                     let may_change = answer.status == StatusCode::TOO_MANY_REQUESTS
                         || answer.status.is_server_error();
                     if !may_change {
-                        return Eviction::Stays;
+                        return Answered::Refused;
                     }
                     pause = answer.retry_after;
                 }
@@ -105,13 +103,16 @@ impl Dispatch {
             tokio::time::sleep(pause.unwrap_or(backoff)).await;
             backoff = (backoff * 2).min(BACKOFF_MAX);
         }
-        Eviction::Stays
+        Answered::Refused
     }
 }
 
 /// What became of a request about a victim.
-enum Eviction {
-    Goes,
+enum Answered {
+    Done,
+    /// No pod has its name.
     Gone,
-    Stays,
+    /// Another pod has its name, or somebody changed it meanwhile.
+    Conflict,
+    Refused,
 }

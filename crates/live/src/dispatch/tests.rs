@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::sync::Mutex;
+use std::sync::atomic::AtomicBool;
 
 use model::Attempt;
 use serde_json::json;
@@ -51,7 +52,8 @@ fn dispatch(client: kube::Client, leadership: Leadership) -> Dispatch {
         "host".into(),
     );
     let (binder, writes) = (client.clone(), Arc::new(writes));
-    Dispatch { client, binder, feed, metrics, leadership, limiter, writes, in_flight }
+    let evictions = Arc::new(Semaphore::new(EVICTIONS_MAX));
+    Dispatch { client, binder, feed, metrics, leadership, limiter, writes, evictions, in_flight }
 }
 
 fn bind() -> Bind {
@@ -119,4 +121,51 @@ async fn who_does_not_lead_sends_nothing() {
     let result = dispatch(client, Leadership::none()).bind(&bind()).await;
     assert!(result.is_none());
     assert!(log.lock().unwrap().is_empty());
+}
+
+/// Evicts a pod with the given replies, then silence. Returns whether it goes, and the methods that
+/// were asked.
+async fn check_eviction(replies: Vec<Reply>, stands: bool) -> (bool, String) {
+    let replies = Mutex::new(VecDeque::from(replies));
+    let (client, log) = server(move |_| {
+        let reply = replies.lock().unwrap().pop_front().flatten();
+        async move { reply }
+    });
+    let dispatch = dispatch(client, Leadership::always());
+    let goes = dispatch.evict(&bind().pod, "s", &AtomicBool::new(stands)).await;
+    let log = log.lock().unwrap();
+    for arrived in log.iter() {
+        assert!(arrived.body.contains("\"uid\":\"u1\""), "{}", arrived.body);
+    }
+    let methods: Vec<String> = log.iter().map(|arrived| arrived.method.to_string()).collect();
+    (goes, methods.join(" "))
+}
+
+#[tokio::test(start_paused = true)]
+async fn evictions_by_table() {
+    let table = [
+        ("goes", vec![status(200), status(200)], true, "PATCH DELETE"),
+        ("gone", vec![status(404)], true, "PATCH"),
+        ("gone meanwhile", vec![status(200), status(404)], true, "PATCH DELETE"),
+        ("changed meanwhile", vec![status(409), status(200)], true, "PATCH DELETE"),
+        ("another pod", vec![status(409), status(409)], true, "PATCH DELETE"),
+        ("forbidden", vec![status(403)], false, "PATCH"),
+        ("forbidden to delete", vec![status(200), status(403)], false, "PATCH DELETE"),
+        ("busy", vec![status(429), status(200), status(200)], true, "PATCH PATCH DELETE"),
+        ("silence", vec![None, status(200), None, status(200)], true, "PATCH PATCH DELETE DELETE"),
+        (
+            "a fault that lasts",
+            vec![status(200); 1].into_iter().chain(vec![status(500); 6]).collect(),
+            false,
+            "PATCH DELETE DELETE DELETE DELETE DELETE DELETE",
+        ),
+    ];
+    for (name, replies, goes, methods) in table {
+        assert_eq!(check_eviction(replies, true).await, (goes, methods.into()), "{name}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn nobody_is_evicted_for_a_plan_that_does_not_stand() {
+    assert_eq!(check_eviction(vec![status(200)], false).await, (false, String::new()));
 }

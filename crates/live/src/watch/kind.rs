@@ -1,7 +1,7 @@
 //! The kinds that are watched, and how their objects are read.
 
 use k8s::ingest::{self, Standing};
-use model::{Event, Present};
+use model::{Event, GroupingKey, GroupingKind, Present};
 use serde::Deserialize;
 use tracing::error;
 
@@ -14,6 +14,7 @@ pub(crate) enum Kind {
     Pods,
     Namespaces,
     Budgets,
+    Groupings(GroupingKind),
 }
 
 /// Words of a kubelet that turned a pod away after it was bound.
@@ -37,6 +38,10 @@ impl Kind {
             Self::Pods => "pods",
             Self::Namespaces => "namespaces",
             Self::Budgets => "poddisruptionbudgets",
+            Self::Groupings(GroupingKind::Service) => "services",
+            Self::Groupings(GroupingKind::ReplicationController) => "replicationcontrollers",
+            Self::Groupings(GroupingKind::ReplicaSet) => "replicasets",
+            Self::Groupings(GroupingKind::StatefulSet) => "statefulsets",
         }
     }
 
@@ -46,6 +51,12 @@ impl Kind {
             Self::Nodes => "/api/v1/nodes?",
             Self::Namespaces => "/api/v1/namespaces?",
             Self::Budgets => "/apis/policy/v1/poddisruptionbudgets?",
+            Self::Groupings(GroupingKind::Service) => "/api/v1/services?",
+            Self::Groupings(GroupingKind::ReplicationController) => {
+                "/api/v1/replicationcontrollers?"
+            }
+            Self::Groupings(GroupingKind::ReplicaSet) => "/apis/apps/v1/replicasets?",
+            Self::Groupings(GroupingKind::StatefulSet) => "/apis/apps/v1/statefulsets?",
             Self::Pods => {
                 "/api/v1/pods?fieldSelector=status.phase%21%3DSucceeded%2Cstatus.phase%21%3DFailed"
             }
@@ -59,6 +70,7 @@ impl Kind {
             Self::Pods => Present::Pods(Default::default()),
             Self::Namespaces => Present::Namespaces(Default::default()),
             Self::Budgets => Present::Budgets(Default::default()),
+            Self::Groupings(kind) => Present::Groupings(kind, Default::default()),
         }
     }
 }
@@ -83,6 +95,10 @@ impl Meta {
     /// Namespace and name.
     fn key(&self) -> String {
         format!("{}/{}", self.namespace, self.name)
+    }
+
+    fn grouping(self, kind: GroupingKind) -> GroupingKey {
+        GroupingKey { kind, namespace: self.namespace.into(), name: self.name.into() }
     }
 }
 
@@ -119,6 +135,9 @@ impl Watcher {
             Kind::Budgets => {
                 ingest::read_budget(object).map(|(version, event)| (version, event, None))
             }
+            Kind::Groupings(kind) => {
+                ingest::read_grouping(kind, object).map(|(version, event)| (version, event, None))
+            }
         };
         let (read, name) = match read {
             Ok(read) => {
@@ -130,11 +149,12 @@ impl Watcher {
                 error!(name = meta.name, %fault, "an object that cannot be read");
                 self.metrics.not_read(self.kind.word());
                 let name = match self.kind {
-                    Kind::Nodes | Kind::Namespaces => meta.name,
-                    Kind::Pods => meta.uid,
-                    Kind::Budgets => meta.key(),
+                    Kind::Nodes | Kind::Namespaces => meta.name.into(),
+                    Kind::Pods => meta.uid.into(),
+                    Kind::Budgets => meta.key().into(),
+                    Kind::Groupings(kind) => meta.grouping(kind).listed_by(),
                 };
-                (None, Some(name.into()))
+                (None, Some(name))
             }
         };
         if let (Some(listing), Some(name)) = (listing, name) {
@@ -142,7 +162,8 @@ impl Watcher {
                 Present::Nodes(names)
                 | Present::Namespaces(names)
                 | Present::Pods(names)
-                | Present::Budgets(names) => names.insert(name),
+                | Present::Budgets(names)
+                | Present::Groupings(_, names) => names.insert(name),
             };
         }
         read
@@ -155,12 +176,14 @@ impl Watcher {
         if view.is_rejected() {
             self.metrics.rejected_by_kubelet();
         }
+        let version = view.metadata.resource_version.clone();
         let event = match self.kind {
             Kind::Nodes => Event::NodeDeleted(view.metadata.name),
             Kind::Pods => Event::PodDeleted(view.metadata.uid),
             Kind::Namespaces => Event::NamespaceDeleted(view.metadata.name),
             Kind::Budgets => Event::BudgetDeleted(view.metadata.key()),
+            Kind::Groupings(kind) => Event::GroupingDeleted(view.metadata.grouping(kind)),
         };
-        Ok((view.metadata.resource_version, event, None))
+        Ok((version, event, None))
     }
 }

@@ -57,6 +57,7 @@ fn fed(inbox: &Receiver<Input>) -> Vec<String> {
         }
         Input::Seen(_)
         | Input::Outcome(_)
+        | Input::Eviction { .. }
         | Input::NotTold { .. }
         | Input::Lead
         | Input::Drain(_) => "?".into(),

@@ -45,7 +45,7 @@ fn tell(name: &str) -> Tell {
         scheduler: "s".into(),
         reason: "Unschedulable",
         message: "0/0 nodes".into(),
-        status: Some(StatusChange { generation: 1, is_transition: true, clears_nomination: false }),
+        status: Some(StatusChange { generation: 1, is_transition: true, nomination: None }),
         has_event: true,
     }
 }

@@ -5,21 +5,22 @@ use super::Catalog;
 use super::classes::{Company, Spread};
 use super::crowds::{Crowd, Held, Rule, Tags, Wish};
 use super::pods::Occupant;
-use crate::event::NamespaceFacts;
+use crate::event::{NamespaceFacts, PodFacts};
+use crate::grouping::{GroupingFacts, GroupingKey};
 use crate::ids::{CrowdId, DomainId, KeyId, NodeId, TagsId};
 use crate::spec::{LabelSelector, Labels, PodSpec, PodTerm, SpreadSpec, Target};
 use crate::symbol::Symbol;
 
 impl Catalog {
-    /// The namespace and labels that pods share.
+    /// The namespace, labels and owner that pods share.
     #[must_use]
     pub fn tags(&self, tags: TagsId) -> &Tags {
         self.crowds.tags(tags)
     }
 
     /// The tags of a pod that is not in the cluster; held until [`Catalog::release_tags`].
-    pub fn tags_of(&mut self, namespace: &str, labels: &Labels) -> TagsId {
-        self.crowds.hold_tags(namespace, labels)
+    pub fn tags_of(&mut self, facts: &PodFacts) -> TagsId {
+        self.crowds.hold_tags(facts)
     }
 
     /// Gives up one hold of tags.
@@ -49,8 +50,13 @@ impl Catalog {
     /// Whether a pod is among those that a crowd's rule means.
     #[must_use]
     pub fn is_in_crowd(&self, occupant: Occupant, crowd: CrowdId) -> bool {
-        self.tags(occupant.tags).meant.binary_search(&crowd).is_ok()
-            && (!occupant.is_leaving || self.counts_leaving(crowd))
+        self.is_meant(occupant.tags, crowd) && (!occupant.is_leaving || self.counts_leaving(crowd))
+    }
+
+    /// Whether pods with these tags are among those that a crowd's rule means.
+    #[must_use]
+    pub fn is_meant(&self, tags: TagsId, crowd: CrowdId) -> bool {
+        self.tags(tags).meant.binary_search(&crowd).is_ok()
     }
 
     fn counts_leaving(&self, crowd: CrowdId) -> bool {
@@ -60,8 +66,9 @@ impl Catalog {
         }
     }
 
-    /// Crowds that were made, or whose members are others, since this was last asked.
-    pub(crate) fn take_uncounted_crowds(&mut self) -> Vec<CrowdId> {
+    /// Crowds that were made, or whose members are others, since this was last asked; and how many
+    /// pods on nodes are members at most.
+    pub(crate) fn take_uncounted_crowds(&mut self) -> Vec<(CrowdId, usize)> {
         self.crowds.take_uncounted()
     }
 
@@ -80,6 +87,36 @@ impl Catalog {
         self.crowds.namespaces()
     }
 
+    /// Takes in the selector of a service or a controller, or that it is gone; tells whether other
+    /// pods are alike then.
+    pub fn set_grouping(&mut self, key: &GroupingKey, selector: Option<&LabelSelector>) -> bool {
+        self.crowds.set_grouping(key, selector)
+    }
+
+    /// Services and controllers with their selectors.
+    pub fn grouping_facts(&self) -> impl Iterator<Item = GroupingFacts> {
+        self.crowds.groupings.facts()
+    }
+
+    /// Services and controllers that are there.
+    pub fn groupings(&self) -> impl Iterator<Item = &GroupingKey> {
+        self.crowds.groupings.keys()
+    }
+
+    /// Compiles constraints that come from a configuration instead of a pod. Whom they are about
+    /// follows from each pod: its tags say who is alike from then on. To be called before there are
+    /// pods.
+    pub fn default_spread(&mut self, specs: &[SpreadSpec]) -> Box<[Spread]> {
+        self.crowds.asks_alike |= !specs.is_empty();
+        specs.iter().map(|spec| self.spread(spec, "")).collect()
+    }
+
+    /// Whether somebody asks which pods are alike, so that services and controllers matter.
+    #[must_use]
+    pub fn asks_alike(&self) -> bool {
+        self.crowds.asks_alike
+    }
+
     /// The domain of a node; none if it lacks the label or is not there.
     #[must_use]
     pub fn domain(&self, key: KeyId, node: NodeId) -> Option<DomainId> {
@@ -90,6 +127,12 @@ impl Catalog {
     #[must_use]
     pub fn domain_places(&self, key: KeyId) -> usize {
         self.domains.count(key)
+    }
+
+    /// The domain of nodes whose value of the label is empty, if there are any.
+    #[must_use]
+    pub fn unnamed_domain(&self, key: KeyId) -> Option<DomainId> {
+        self.domains.find(key, self.symbols.find("")?)
     }
 
     /// The label of a key.

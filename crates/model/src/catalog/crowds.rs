@@ -2,12 +2,17 @@
 //! pods belong to a crowd follows from their namespace and labels, their tags, and is worked out
 //! once for all pods that share them. How many of a crowd are on which node is kept in the usage.
 
+mod index;
+
 use std::collections::BTreeMap;
 
-use crate::event::NamespaceFacts;
+use super::groupings::Groupings;
+use crate::event::{NamespaceFacts, PodFacts};
+use crate::grouping::{GroupingKey, GroupingKind, Owner};
 use crate::ids::{CrowdId, KeyId, TagsId};
 use crate::map::{Table, hash_of};
-use crate::spec::{Labels, Target};
+use crate::spec::{LabelSelector, Labels, Target};
+use index::Index;
 
 /// What makes a pod belong to a crowd.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -55,13 +60,19 @@ pub struct Crowd {
     pub generation: u32,
 }
 
-/// A namespace and labels that pods share.
+/// A namespace, labels and an owner that pods share.
 pub struct Tags {
     namespace: Box<str>,
     /// The labels.
     pub labels: Labels,
+    /// The controller that made the pods.
+    pub owner: Option<Owner>,
+    /// The pods that services and the owner make alike with these, if somebody asks.
+    pub alike: Option<CrowdId>,
     hash: u64,
     holds: u32,
+    /// How many pods on nodes have them.
+    placed: usize,
     /// Crowds its pods belong to for being meant, sorted.
     pub meant: Vec<CrowdId>,
     /// Crowds of pods that hold a rule about its pods, sorted.
@@ -78,9 +89,13 @@ pub(super) struct Crowds {
     free_crowds: Vec<CrowdId>,
     by_rule: Table<CrowdId>,
     namespaces: BTreeMap<Box<str>, Labels>,
+    pub(super) groupings: Groupings,
+    /// Whether somebody asks which pods are alike.
+    pub(super) asks_alike: bool,
+    index: Index,
     generation: u32,
-    /// Crowds whose members have to be counted.
-    uncounted: Vec<CrowdId>,
+    /// Crowds whose members have to be counted, and how many of these are on nodes at most.
+    uncounted: Vec<(CrowdId, usize)>,
 }
 
 // === Tags ===
@@ -90,41 +105,49 @@ impl Crowds {
         self.tags[id.index()].as_ref().expect("tags in use are there")
     }
 
-    pub(super) fn hold_tags(&mut self, namespace: &str, labels: &Labels) -> TagsId {
-        let hash = hash_of(&(namespace, labels));
+    pub(super) fn hold_tags(&mut self, facts: &PodFacts) -> TagsId {
+        let PodFacts { key, labels, owner, .. } = facts;
+        let hash = hash_of(&(&key.namespace, labels, owner));
         let rows = &self.tags;
         let is_it = |id: &TagsId| {
             let row = rows[id.index()].as_ref().expect("listed tags are there");
-            row.hash == hash && *row.namespace == *namespace && row.labels == *labels
+            row.hash == hash
+                && row.namespace == key.namespace
+                && row.labels == *labels
+                && row.owner == *owner
         };
         let found = self.by_tags.find(hash, is_it).copied();
-        let id = found.unwrap_or_else(|| self.add_tags(namespace, labels, hash));
+        let id = found.unwrap_or_else(|| self.add_tags(facts, hash));
         self.tags[id.index()].as_mut().expect("tags in use are there").holds += 1;
         id
     }
 
-    fn add_tags(&mut self, namespace: &str, labels: &Labels, hash: u64) -> TagsId {
+    fn add_tags(&mut self, facts: &PodFacts, hash: u64) -> TagsId {
         let id = self.free_tags.pop().unwrap_or_else(|| {
             self.tags.push(None);
             TagsId::at(self.tags.len() - 1)
         });
         let mut tags = Tags {
-            namespace: namespace.into(),
-            labels: labels.clone(),
+            namespace: facts.key.namespace.clone(),
+            labels: facts.labels.clone(),
+            owner: facts.owner.clone(),
+            alike: None,
             hash,
             holds: 0,
+            placed: 0,
             meant: Vec::new(),
             held: Vec::new(),
         };
-        for (at, crowd) in self.crowds.iter().enumerate() {
-            if let Some(crowd) = crowd {
-                tags.join(CrowdId::at(at), &crowd.rule, &self.namespaces);
-            }
+        let crowds: Vec<_> = self.index.crowds_of(&tags).collect();
+        for crowd in crowds {
+            tags.join(crowd, &self.get(crowd).rule, &self.namespaces);
         }
+        self.index.add_tags(id, &tags);
         self.tags[id.index()] = Some(tags);
         let rows = &self.tags;
         let rehash = |id: &TagsId| rows[id.index()].as_ref().map_or(0, |tags| tags.hash);
         self.by_tags.insert_unique(hash, id, rehash);
+        self.find_alike(id);
         id
     }
 
@@ -134,11 +157,67 @@ impl Crowds {
         if tags.holds > 0 {
             return;
         }
-        let hash = tags.hash;
-        self.tags[id.index()] = None;
-        let entry = self.by_tags.find_entry(hash, |other| *other == id);
+        let tags = self.tags[id.index()].take().expect("tags in use are there");
+        self.index.remove_tags(id, &tags);
+        let entry = self.by_tags.find_entry(tags.hash, |other| *other == id);
         entry.expect("tags in use are listed").remove();
         self.free_tags.push(id);
+        if let Some(crowd) = tags.alike {
+            self.release(crowd);
+        }
+    }
+
+    /// Counts a pod with these tags that came to a node, or left it.
+    pub(super) fn count_placed(&mut self, id: TagsId, is_placed: bool) {
+        let tags = self.tags[id.index()].as_mut().expect("tags in use are there");
+        tags.placed = if is_placed { tags.placed + 1 } else { tags.placed - 1 };
+    }
+
+    /// Works out who is alike; tells whether these are others than before.
+    fn find_alike(&mut self, id: TagsId) -> bool {
+        if !self.asks_alike {
+            return false;
+        }
+        let Tags { namespace, labels, owner, alike: before, .. } = self.tags(id);
+        let before = *before;
+        let selector = self.groupings.alike(namespace, labels, owner.as_ref());
+        let alike = (!selector.requirements.is_empty()).then(|| Target {
+            namespaces: vec![namespace.to_string()],
+            namespace_selector: None,
+            selector: Some(selector),
+        });
+        let alike = alike.map(|target| {
+            self.hold(Rule::Meant { targets: [target].into(), counts_leaving: false })
+        });
+        self.tags[id.index()].as_mut().expect("tags in use are there").alike = alike;
+        if let Some(crowd) = before {
+            self.release(crowd);
+        }
+        alike != before
+    }
+
+    /// Takes in the selector of a service or a controller, or that it is gone; tells whether other
+    /// pods are alike then.
+    pub(super) fn set_grouping(
+        &mut self,
+        key: &GroupingKey,
+        selector: Option<&LabelSelector>,
+    ) -> bool {
+        let Some(before) = self.groupings.set(key, selector) else { return false };
+        let affected: Vec<TagsId> = match key.kind {
+            GroupingKind::Service => {
+                let selectors = selector.into_iter().chain(&before);
+                selectors.flat_map(|s| self.index.tags_selected(&key.namespace, s)).collect()
+            }
+            GroupingKind::ReplicationController
+            | GroupingKind::ReplicaSet
+            | GroupingKind::StatefulSet => self.index.tags_owned(key),
+        };
+        let mut is_changed = false;
+        for tags in affected {
+            is_changed |= self.find_alike(tags);
+        }
+        is_changed
     }
 }
 
@@ -168,16 +247,21 @@ impl Crowds {
             self.crowds.push(None);
             CrowdId::at(self.crowds.len() - 1)
         });
-        for tags in self.tags.iter_mut().flatten() {
-            tags.join(id, &rule, &self.namespaces);
+        let mut placed = 0;
+        for tags in self.reached(&rule) {
+            let tags = self.tags[tags.index()].as_mut().expect("listed tags are there");
+            if tags.join(id, &rule, &self.namespaces) {
+                placed += tags.placed;
+            }
         }
+        self.index.add_crowd(id, &rule);
         self.generation = self.generation.wrapping_add(1);
         let crowd = Crowd { rule, hash, holds: 0, generation: self.generation };
         self.crowds[id.index()] = Some(Box::new(crowd));
         let rows = &self.crowds;
         let rehash = |id: &CrowdId| rows[id.index()].as_deref().map_or(0, |crowd| crowd.hash);
         self.by_rule.insert_unique(hash, id, rehash);
-        self.uncounted.push(id);
+        self.uncounted.push((id, placed));
         id
     }
 
@@ -187,16 +271,25 @@ impl Crowds {
         if crowd.holds > 0 {
             return;
         }
-        let hash = crowd.hash;
-        self.crowds[id.index()] = None;
-        let entry = self.by_rule.find_entry(hash, |other| *other == id);
+        let crowd = self.crowds[id.index()].take().expect("a crowd in use is there");
+        let entry = self.by_rule.find_entry(crowd.hash, |other| *other == id);
         entry.expect("a crowd in use is listed").remove();
         self.free_crowds.push(id);
-        self.uncounted.retain(|other| *other != id);
-        self.tags.iter_mut().flatten().for_each(|tags| tags.part(id));
+        self.uncounted.retain(|(other, _)| *other != id);
+        self.index.remove_crowd(id, &crowd.rule);
+        for tags in self.reached(&crowd.rule) {
+            self.tags[tags.index()].as_mut().expect("listed tags are there").part(id);
+        }
     }
 
-    pub(super) fn take_uncounted(&mut self) -> Vec<CrowdId> {
+    /// Tags that a rule may be about.
+    fn reached(&self, rule: &Rule) -> Vec<TagsId> {
+        let is_there = |at: &usize| self.tags[*at].is_some();
+        let all = || (0..self.tags.len()).filter(is_there).map(TagsId::at).collect();
+        self.index.tags_of(rule).unwrap_or_else(all)
+    }
+
+    pub(super) fn take_uncounted(&mut self) -> Vec<(CrowdId, usize)> {
         std::mem::take(&mut self.uncounted)
     }
 }
@@ -229,7 +322,7 @@ impl Crowds {
                 tags.join(id, &crowd.rule, &self.namespaces);
             }
             if let Rule::Meant { .. } = crowd.rule {
-                self.uncounted.push(id);
+                self.uncounted.push((id, usize::MAX));
             }
         }
         true
@@ -246,8 +339,13 @@ impl Crowds {
 }
 
 impl Tags {
-    /// Joins a crowd if its rule says so.
-    fn join(&mut self, crowd: CrowdId, rule: &Rule, namespaces: &BTreeMap<Box<str>, Labels>) {
+    /// Joins a crowd if its rule says so; tells whether it does.
+    fn join(
+        &mut self,
+        crowd: CrowdId,
+        rule: &Rule,
+        namespaces: &BTreeMap<Box<str>, Labels>,
+    ) -> bool {
         let labels = namespaces.get(&self.namespace);
         let (list, is_member) = match rule {
             Rule::Meant { targets, .. } => {
@@ -265,6 +363,7 @@ impl Tags {
         if is_member && let Err(at) = list.binary_search(&crowd) {
             list.insert(at, crowd);
         }
+        is_member
     }
 
     fn part(&mut self, crowd: CrowdId) {

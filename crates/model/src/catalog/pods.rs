@@ -183,6 +183,9 @@ impl Pods {
         pod.nominated_by_api = nominated;
         let priority = std::mem::replace(&mut pod.priority, facts.priority);
         let is_placed = pod.state.node().is_some();
+        if pod.key != facts.key {
+            pod.key = facts.key.clone();
+        }
         pod.gates.clone_from(&facts.gates);
         pod.is_preempting = facts.is_preempting;
         pod.is_terminating = facts.is_terminating;

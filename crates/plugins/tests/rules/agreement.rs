@@ -51,7 +51,7 @@ impl Case {
             let line = draw::pod(0, None, dice);
             let pod = testkit::pod(line.trim_start_matches("pod "));
             let class = catalog.class_of(&pod.spec);
-            Occupant { class, tags: catalog.tags_of("default", &pod.labels), is_leaving: false }
+            Occupant { class, tags: catalog.tags_of(&pod), is_leaving: false }
         };
         let placed: Vec<_> =
             placed.iter().map(|(dice, node)| (pod(&mut catalog, *dice), *node)).collect();

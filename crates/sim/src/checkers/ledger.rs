@@ -67,6 +67,8 @@ impl Place {
             | Event::NamespaceDeleted(_)
             | Event::BudgetApplied(_)
             | Event::BudgetDeleted(_)
+            | Event::GroupingApplied(_)
+            | Event::GroupingDeleted(_)
             | Event::Reset(_)
             | Event::BindRefused { .. }
             | Event::EvictionFailed(_) => None,
@@ -94,6 +96,8 @@ fn facts_of(object: &Event) -> &PodFacts {
         | Event::NamespaceDeleted(_)
         | Event::BudgetApplied(_)
         | Event::BudgetDeleted(_)
+        | Event::GroupingApplied(_)
+        | Event::GroupingDeleted(_)
         | Event::Reset(_)
         | Event::BindRefused { .. }
         | Event::EvictionFailed(_) => unreachable!("only pods are kept as pods"),
@@ -143,13 +147,16 @@ impl Ledger {
                 gone.iter().for_each(|uid| self.forget(uid));
             }
             Event::BindRefused { uid, attempt } => self.refused(uid, *attempt),
-            // The world has no namespaces.
+            // The world has no namespaces, services or controllers.
             Event::NamespaceApplied(_)
             | Event::NamespaceDeleted(_)
             | Event::BudgetApplied(_)
             | Event::BudgetDeleted(_)
             | Event::EvictionFailed(_)
-            | Event::Reset(Present::Namespaces(_) | Present::Budgets(_)) => {}
+            | Event::GroupingApplied(_)
+            | Event::GroupingDeleted(_)
+            | Event::Reset(Present::Namespaces(_) | Present::Budgets(_) | Present::Groupings(..)) =>
+                {}
         }
     }
 

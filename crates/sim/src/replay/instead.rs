@@ -147,14 +147,21 @@ impl<'a> Other<'a> {
             }
             Event::PodDeleted(uid) => _ = self.sent.remove(uid.as_str()),
             Event::Reset(Present::Pods(uids)) => self.sent.retain(|uid, _| uids.contains(uid)),
-            Event::Reset(Present::Nodes(_) | Present::Namespaces(_) | Present::Budgets(_))
+            Event::Reset(
+                Present::Nodes(_)
+                | Present::Namespaces(_)
+                | Present::Budgets(_)
+                | Present::Groupings(..),
+            )
             | Event::BudgetApplied(_)
             | Event::BudgetDeleted(_)
             | Event::EvictionFailed(_)
             | Event::NodeApplied(_)
             | Event::NodeDeleted(_)
             | Event::NamespaceApplied(_)
-            | Event::NamespaceDeleted(_) => {}
+            | Event::NamespaceDeleted(_)
+            | Event::GroupingApplied(_)
+            | Event::GroupingDeleted(_) => {}
         }
         scheduler.apply(&event, at);
     }

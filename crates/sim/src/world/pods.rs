@@ -22,6 +22,7 @@ impl World {
             key: record.key.clone(),
             spec: self.spec(pod),
             labels: job.labels.clone(),
+            owner: None,
             priority: job.priority,
             gates: self.gates(pod).cloned().unwrap_or_default(),
             is_preempting: true,

@@ -114,7 +114,7 @@ fn term(draw: &mut Draw, has_invalid: bool) -> Value {
     term
 }
 
-fn selector(draw: &mut Draw, has_invalid: bool) -> Value {
+pub(super) fn selector(draw: &mut Draw, has_invalid: bool) -> Value {
     if has_invalid && draw.chance(8) {
         return json!({"matchExpressions": [invalid(draw)]});
     }

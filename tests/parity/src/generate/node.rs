@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::theme::World;
-use super::{amount, container, place, taint};
+use super::{amount, container, grouping, place, taint};
 use crate::draw::Draw;
 
 /// What a node may declare; the first three are what pods can need.
@@ -31,6 +31,10 @@ pub(super) fn all(draw: &mut Draw, world: &World) -> Vec<Value> {
             node["metadata"]["uid"] = json!(format!("node-{name}"));
             if draw.chance(80) {
                 node["metadata"]["labels"]["kubernetes.io/hostname"] = json!(name);
+            }
+            if world.theme.groupings && draw.chance(80) {
+                let zone = draw.pick(&["a", "a", "a", "b", "b", "c", ""]);
+                node["metadata"]["labels"][grouping::ZONE] = json!(zone);
             }
             node
         })

@@ -4,14 +4,13 @@ use serde_json::{Value, json};
 
 use super::amount::{self, Size};
 use super::theme::World;
-use super::{company, container, place, preemption, resize, taint};
+use super::{company, container, grouping, place, preemption, resize, taint};
 use crate::draw::Draw;
 
 /// Every pod of the cluster but the one to judge.
 pub(super) fn existing(draw: &mut Draw, world: &World) -> Vec<Value> {
-    let theme = &world.theme;
-    let is_busy = theme.spread || theme.pod_affinity || theme.preemption;
-    let count = if is_busy { draw.between(4, 30) } else { draw.between(0, 12) };
+    let has_company = has_company(world);
+    let count = if has_company { draw.between(4, 30) } else { draw.between(0, 12) };
     (0..count).map(|index| one_existing(draw, world, index)).collect()
 }
 
@@ -124,10 +123,19 @@ fn pod(draw: &mut Draw, world: &World, name: &str) -> Value {
         "apiVersion": "v1", "kind": "Pod",
         "metadata": {"name": name, "namespace": namespace, "uid": format!("pod-{name}")},
     });
-    if world.theme.spread || world.theme.pod_affinity || world.theme.preemption {
+    if has_company(world) {
         pod["metadata"]["labels"] = company::labels(draw);
     }
+    if world.theme.groupings && draw.chance(70) {
+        pod["metadata"]["ownerReferences"] = grouping::owners(draw);
+    }
     pod
+}
+
+/// Whether it matters where other pods are.
+fn has_company(world: &World) -> bool {
+    let theme = &world.theme;
+    theme.spread || theme.pod_affinity || theme.groupings || theme.preemption
 }
 
 /// What a pod asks for beside its containers.

@@ -89,9 +89,6 @@ fn objects_are_as_an_api_server_serves_them() {
 #[test]
 fn nothing_is_drawn_that_is_out_of_scope() {
     for path in [
-        "Service",
-        "ReplicaSet",
-        "StatefulSet",
         "ResourceClaim",
         "PersistentVolumeClaim",
         "pod.spec.volumes.persistentVolumeClaim",
@@ -139,14 +136,45 @@ fn every_field_about_other_pods_is_drawn() {
 
 #[test]
 fn every_field_of_preemption_is_drawn() {
-    check("objects.spec.priority", &["-10", "0", "5", "10", "100", "1000"]);
+    check("Pod.spec.priority", &["-10", "0", "5", "10", "100", "1000"]);
     check("pod.spec.preemptionPolicy", &["Never", "PreemptLowerPriority"]);
     check("pod.status.nominatedNodeName", &["n0", "n-absent"]);
-    check("objects.status.nominatedNodeName", &["n0", "n-absent"]);
-    check("objects.status.conditions.reason", &["PreemptionByScheduler", "Other"]);
-    check("objects.status.conditions.status", &["True", "False"]);
-    check("objects.status.disruptionsAllowed", &["0", "1", "2"]);
-    check("objects.kind", &["PodDisruptionBudget"]);
+    check("Pod.status.nominatedNodeName", &["n0", "n-absent"]);
+    check("Pod.status.conditions.reason", &["PreemptionByScheduler", "Other"]);
+    check("Pod.status.conditions.status", &["True", "False"]);
+    check("PodDisruptionBudget.status.disruptionsAllowed", &["0", "1", "2"]);
+    check("PodDisruptionBudget.status.disruptedPods", &[]);
+    check("PodDisruptionBudget.spec.selector.matchLabels.app", &["web", "db"]);
+}
+
+#[test]
+fn every_field_about_who_is_alike_is_drawn() {
+    check("Service.spec.selector.app", &["web", "db"]);
+    check("Service.spec.selector.tier", &["front", "back"]);
+    check("ReplicationController.spec.selector.app", &["web", "db"]);
+    for kind in ["ReplicaSet", "StatefulSet"] {
+        check(&format!("{kind}.spec.selector.matchLabels.app"), &["web", "db"]);
+        let operators = ["In", "NotIn", "Exists", "DoesNotExist", "Gt"];
+        check(&format!("{kind}.spec.selector.matchExpressions.operator"), &operators);
+    }
+    let owner = |field: &str| format!("pod.metadata.ownerReferences.{field}");
+    let kinds = ["ReplicaSet", "StatefulSet", "ReplicationController", "Job"];
+    check(&owner("kind"), &kinds);
+    check(&owner("apiVersion"), &["v1", "/v1", "apps/v1", "apps/v1beta1", "batch/v1"]);
+    check(&owner("name"), &["one", "two", "absent"]);
+    check(&owner("controller"), &["true", "false"]);
+    check("Node.metadata.labels.topology.kubernetes.io/zone", &["a", "b", "c", ""]);
+    let args = "config.profiles.pluginConfig.PodTopologySpread";
+    check(&format!("{args}.defaultingType"), &["System", "List"]);
+    check(&format!("{args}.defaultConstraints"), &["[]"]);
+    let default = |field: &str| format!("{args}.defaultConstraints.{field}");
+    check(&default("whenUnsatisfiable"), &["DoNotSchedule", "ScheduleAnyway"]);
+    check(&default("topologyKey"), &["zone", "kubernetes.io/hostname"]);
+    check(&default("minDomains"), &["1", "2", "3", "4"]);
+    check(&default("matchLabelKeys"), &["tier"]);
+    for policy in ["nodeAffinityPolicy", "nodeTaintsPolicy"] {
+        check(&default(policy), &["Honor", "Ignore"]);
+    }
 }
 
 #[test]

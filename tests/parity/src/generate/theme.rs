@@ -26,6 +26,8 @@ pub(super) struct Theme {
     pub(super) pod_affinity: bool,
     /// Pods are more and less important, and there are budgets for evicting them.
     pub(super) preemption: bool,
+    /// There are services and controllers, and pods name their owners.
+    pub(super) groupings: bool,
     /// Nodes have room for a handful of pods only.
     pub(super) crowded: bool,
     /// Quantities are written in every way the API allows.
@@ -61,6 +63,7 @@ impl Theme {
             pod_affinity: draw.chance(25),
             preemption,
             crowded: draw.chance(if preemption { 50 } else { 12 }),
+            groupings: draw.chance(30),
             odd_amounts: draw.chance(30),
             invalid_selectors: draw.chance(if match_fields { 30 } else { 8 }),
         }

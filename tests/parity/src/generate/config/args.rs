@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::super::theme::World;
-use super::super::{amount, place};
+use super::super::{amount, grouping, place};
 use crate::draw::Draw;
 
 /// The `pluginConfig` of a profile.
@@ -28,6 +28,9 @@ pub(super) fn draw(draw: &mut Draw, world: &World) -> Vec<Value> {
             given["ignorePreferredTermsOfExistingPods"] = json!(draw.chance(70));
         }
         all.push(args("InterPodAffinity", given));
+    }
+    if world.theme.groupings && draw.chance(80) {
+        all.push(args("PodTopologySpread", grouping::args(draw)));
     }
     all
 }

@@ -1,0 +1,120 @@
+//! Which tags a rule can be about, and which crowds tags can belong to, without looking at all of
+//! them: most rules ask for some label in one namespace. What is found has to be asked in earnest.
+
+use std::collections::BTreeSet;
+
+use super::{Rule, Tags};
+use crate::grouping::{GroupingKey, Owner};
+use crate::ids::{CrowdId, TagsId};
+use crate::map::{Map, hash_of};
+use crate::spec::{LabelOperator, LabelSelector, Target};
+
+/// Tags and crowds by labels, each together with a namespace and as a hash.
+#[derive(Default)]
+pub(super) struct Index {
+    /// Tags by each of their labels, and by their owner.
+    tags: Map<u64, BTreeSet<TagsId>>,
+    /// Crowds by a label that all of their members have.
+    crowds: Map<u64, BTreeSet<CrowdId>>,
+    /// Crowds that may have members with any labels.
+    others: BTreeSet<CrowdId>,
+}
+
+impl Index {
+    pub(super) fn add_tags(&mut self, id: TagsId, tags: &Tags) {
+        for key in keys(tags) {
+            self.tags.entry(key).or_default().insert(id);
+        }
+    }
+
+    pub(super) fn remove_tags(&mut self, id: TagsId, tags: &Tags) {
+        for key in keys(tags) {
+            let Some(listed) = self.tags.get_mut(&key) else { continue };
+            listed.remove(&id);
+            if listed.is_empty() {
+                self.tags.remove(&key);
+            }
+        }
+    }
+
+    pub(super) fn add_crowd(&mut self, id: CrowdId, rule: &Rule) {
+        match label_of(rule) {
+            Some(key) => self.crowds.entry(key).or_default().insert(id),
+            None => self.others.insert(id),
+        };
+    }
+
+    pub(super) fn remove_crowd(&mut self, id: CrowdId, rule: &Rule) {
+        let Some(key) = label_of(rule) else {
+            self.others.remove(&id);
+            return;
+        };
+        let Some(listed) = self.crowds.get_mut(&key) else { return };
+        listed.remove(&id);
+        if listed.is_empty() {
+            self.crowds.remove(&key);
+        }
+    }
+
+    /// Crowds that tags may belong to.
+    pub(super) fn crowds_of(&self, tags: &Tags) -> impl Iterator<Item = CrowdId> {
+        let labelled = keys(tags).filter_map(|key| self.crowds.get(&key)).flatten();
+        labelled.chain(&self.others).copied()
+    }
+
+    /// Tags that a rule may be about; none if it may be about any.
+    pub(super) fn tags_of(&self, rule: &Rule) -> Option<Vec<TagsId>> {
+        label_of(rule).map(|key| self.listed(key))
+    }
+
+    /// Tags that a selector may be about in a namespace.
+    pub(super) fn tags_selected(&self, namespace: &str, selector: &LabelSelector) -> Vec<TagsId> {
+        label(namespace, selector).map_or_else(Vec::new, |key| self.listed(key))
+    }
+
+    /// Tags of the pods that a controller may own.
+    pub(super) fn tags_owned(&self, key: &GroupingKey) -> Vec<TagsId> {
+        self.listed(hash_of(&(&key.namespace, key.kind, &key.name)))
+    }
+
+    fn listed(&self, key: u64) -> Vec<TagsId> {
+        self.tags.get(&key).into_iter().flatten().copied().collect()
+    }
+}
+
+/// What tags are listed by.
+fn keys(tags: &Tags) -> impl Iterator<Item = u64> {
+    let namespace = &tags.namespace;
+    let labels = tags.labels.iter().map(move |(key, value)| of_label(namespace, key, value));
+    let owner = |Owner { kind, name }: &Owner| hash_of(&(namespace, kind, name));
+    labels.chain(tags.owner.as_ref().map(owner))
+}
+
+fn of_label(namespace: &str, key: &str, value: &str) -> u64 {
+    hash_of(&(namespace, key, value))
+}
+
+/// A label that everybody has whom a rule is about.
+fn label_of(rule: &Rule) -> Option<u64> {
+    let of_target = |target: &Target| {
+        let ([namespace], None) = (&target.namespaces[..], &target.namespace_selector) else {
+            return None;
+        };
+        label(namespace, target.selector.as_ref()?)
+    };
+    match rule {
+        Rule::Meant { targets, .. } => targets.iter().find_map(of_target),
+        Rule::Holds(held) => of_target(&held.target),
+    }
+}
+
+/// A label that a selector asks for. The last one: hashes of templates come late in the alphabet,
+/// and few pods have the same.
+fn label(namespace: &str, selector: &LabelSelector) -> Option<u64> {
+    selector.requirements.iter().rev().find_map(|requirement| {
+        match (requirement.operator, &requirement.values[..]) {
+            (LabelOperator::In, [value]) => Some(of_label(namespace, &requirement.key, value)),
+            _ => None,
+        }
+    })
+}
