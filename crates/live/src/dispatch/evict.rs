@@ -43,7 +43,12 @@ pub(super) fn carry_out(dispatch: &Arc<Dispatch>, preempt: Preempt) {
 
 impl Dispatch {
     /// Evicts a pod; tells whether it goes.
-    async fn evict(&self, victim: &PodKey, scheduler: &str, stands: &AtomicBool) -> bool {
+    pub(super) async fn evict(
+        &self,
+        victim: &PodKey,
+        scheduler: &str,
+        stands: &AtomicBool,
+    ) -> bool {
         let permit = self.evictions.acquire().await;
         let _permit = permit.expect("nobody closes the door for evictions");
         let at = Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string();

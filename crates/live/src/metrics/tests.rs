@@ -15,13 +15,15 @@ const DECISION: &str = "0.0001 0.0002 0.0004 0.0008 0.0016 0.0032 0.0064 0.0128 
 
 /// Name, type, labels in the order of the alphabet, upper bounds of buckets. As kube-scheduler has
 /// them.
-const KUBE: [(&str, &str, &str, &str); 16] = [
+const KUBE: [(&str, &str, &str, &str); 18] = [
     ("scheduler_schedule_attempts_total", "counter", "profile result", ""),
     ("scheduler_scheduling_attempt_duration_seconds", "histogram", "profile result", MILLISECONDS),
     ("scheduler_scheduling_algorithm_duration_seconds", "histogram", "", MILLISECONDS),
     ("scheduler_pending_pods", "gauge", "queue", ""),
     ("scheduler_pod_scheduling_attempts", "histogram", "", "1 2 4 8 16 inf"),
     ("scheduler_pod_scheduling_sli_duration_seconds", "histogram", "attempts", SLI),
+    ("scheduler_preemption_attempts_total", "counter", "", ""),
+    ("scheduler_preemption_victims", "histogram", "", "1 2 4 8 16 32 64 inf"),
     ("scheduler_cache_size", "gauge", "type", ""),
     ("scheduler_event_handling_duration_seconds", "histogram", "event", TENTHS),
     ("rest_client_requests_total", "counter", "code host method", ""),
@@ -61,6 +63,7 @@ fn used() -> Metrics {
     metrics.attempt("batch", Attempt::Scheduled, 0.003);
     metrics.algorithm(0.0001);
     metrics.sli(1, 0.5);
+    metrics.preemption(Some(2));
     metrics.pending(Queue::Backoff, 3);
     metrics.cached(Cached::AssumedPods, 4);
     metrics.handled(Handled::NodeUpdate, 0.0001);
