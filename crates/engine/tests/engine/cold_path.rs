@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use framework::{Args, FitArgs, ProfileSettings, ResourceWeight, ShapePoint, SpreadArgs, Strategy};
-use kubenexus_engine::{Backoff, Judgement, NodeJudgement, Options};
+use kubenexus_engine::{Backoff, Judgement, NodeJudgement, Options, Place};
 use model::{
     Decision, Diagnosis, Millis, NodeId, PodId, PodState, Preemption, Reason, Rescue, SpreadSpec,
     Txn, Usage,
@@ -204,13 +204,16 @@ fn counts(judgement: &Judgement) -> Vec<(Reason, usize)> {
     counts.into_iter().collect()
 }
 
-/// Nobody may sleep while a node has room: asked when no unit backs off.
+/// Nobody may be parked while a node has room.
 pub(super) fn check_none_oversleeps(run: &mut Script) {
     for pod in waiting(run) {
+        if !matches!(run.scheduler.place_of(pod), Some(Place::Parked(_))) {
+            continue;
+        }
         let judgement = judged(run, pod);
         let is_stuck = judgement.refusal.is_some() || judgement.fault.is_some();
         let pod = run.scheduler.catalog().pod(pod);
-        let is_rightly_asleep = is_stuck || totals(&judgement).is_empty() || !pod.gates.is_empty();
+        let is_rightly_asleep = is_stuck || totals(&judgement).is_empty();
         assert!(is_rightly_asleep, "{} sleeps although a node fits", pod.key.uid);
     }
 }
