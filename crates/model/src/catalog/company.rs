@@ -93,6 +93,12 @@ impl Catalog {
         self.crowds.set_grouping(key, selector)
     }
 
+    /// Whether a service or a controller is known to be just so.
+    #[must_use]
+    pub fn has_grouping(&self, facts: &GroupingFacts) -> bool {
+        self.crowds.groupings.has(facts)
+    }
+
     /// Services and controllers with their selectors.
     pub fn grouping_facts(&self) -> impl Iterator<Item = GroupingFacts> {
         self.crowds.groupings.facts()

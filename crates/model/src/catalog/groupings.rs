@@ -28,6 +28,10 @@ impl Groupings {
         })
     }
 
+    pub(super) fn has(&self, facts: &GroupingFacts) -> bool {
+        self.selectors.get(&facts.key) == Some(&facts.selector)
+    }
+
     pub(super) fn facts(&self) -> impl Iterator<Item = GroupingFacts> {
         let all = self.selectors.iter();
         all.map(|(key, selector)| GroupingFacts { key: key.clone(), selector: selector.clone() })
@@ -75,5 +79,57 @@ impl Groupings {
         let is_within =
             move |key: &GroupingKey| key.kind == kind && key.namespace == first.namespace;
         from.take_while(move |(key, _)| is_within(key)).map(|(_, selector)| selector)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::spec::{LabelOperator, RequirementSpec};
+    use GroupingKind::{ReplicaSet, ReplicationController, Service};
+
+    fn selector(text: &str) -> LabelSelector {
+        let requirement = |label: &str| {
+            let (key, value) = label.split_once(':').expect("a label is KEY:VALUE");
+            let (key, values) = (key.to_owned(), vec![value.to_owned()]);
+            RequirementSpec { key, operator: LabelOperator::In, values }
+        };
+        LabelSelector { requirements: text.split_whitespace().map(requirement).collect() }
+    }
+
+    fn check(there: &[(GroupingKind, &str, &str)], owner: Option<GroupingKind>, expected: &str) {
+        let mut groupings = Groupings::default();
+        for (kind, name, text) in there {
+            let key =
+                GroupingKey { kind: *kind, namespace: "default".into(), name: (*name).into() };
+            assert_eq!(groupings.set(&key, Some(&selector(text))), Some(None));
+            assert_eq!(groupings.set(&key, Some(&selector(text))), None, "it is known");
+        }
+        let labels: Labels = [("app", "web"), ("tier", "back")]
+            .map(|(key, value)| (key.into(), value.into()))
+            .into();
+        let owner = owner.map(|kind| Owner { kind, name: "own".into() });
+        let alike = groupings.alike("default", &labels, owner.as_ref());
+        assert_eq!(alike, selector(expected), "{there:?} {owner:?}");
+        let elsewhere = groupings.alike("other", &labels, owner.as_ref());
+        assert_eq!(elsewhere, LabelSelector::default(), "{there:?}");
+    }
+
+    #[test]
+    fn selectors_are_put_together_by_table() {
+        let web = (Service, "web", "app:web");
+        check(&[], None, "");
+        check(&[web], None, "app:web");
+        check(&[web, (Service, "db", "app:db")], None, "app:web");
+        check(&[web, (Service, "all", "")], None, "app:web");
+        check(&[web, (Service, "both", "tier:back app:web")], None, "app:web tier:back");
+        // Who owns others, or is owned by another kind, says nothing.
+        check(&[web, (ReplicaSet, "other", "tier:back")], Some(ReplicaSet), "app:web");
+        check(&[(ReplicaSet, "own", "tier:back")], Some(ReplicationController), "");
+        check(&[web, (ReplicaSet, "own", "tier:back")], Some(ReplicaSet), "app:web tier:back");
+        check(&[web, (ReplicaSet, "own", "app:db")], Some(ReplicaSet), "app:db app:web");
+        // A map has one value for a key.
+        let own = (ReplicationController, "own", "app:db");
+        check(&[web, own], Some(ReplicationController), "app:db");
     }
 }
