@@ -129,6 +129,13 @@ impl Catalog {
         self.domains.of(key, node)
     }
 
+    /// The domains of nodes, by place; none for nodes that lack the label or are not there, and
+    /// for places beyond.
+    #[must_use]
+    pub fn domains(&self, key: KeyId) -> &[Option<DomainId>] {
+        self.domains.by_place(key)
+    }
+
     /// How many domains a key has; every id is below it.
     #[must_use]
     pub fn domain_places(&self, key: KeyId) -> usize {

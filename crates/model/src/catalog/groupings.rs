@@ -1,14 +1,18 @@
 //! Services and controllers that are there, and whom they make alike.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
+use super::crowds::{asked_label, label};
 use crate::grouping::{GroupingFacts, GroupingKey, GroupingKind, Owner};
+use crate::map::Map;
 use crate::spec::{LabelSelector, Labels};
 
 /// All services and controllers.
 #[derive(Default)]
 pub(super) struct Groupings {
     selectors: BTreeMap<GroupingKey, LabelSelector>,
+    /// Services by a label that they ask for, to look at few of them for a pod.
+    services: Map<u64, BTreeSet<GroupingKey>>,
 }
 
 impl Groupings {
@@ -22,10 +26,24 @@ impl Groupings {
         if self.selectors.get(key) == selector {
             return None;
         }
-        Some(match selector {
+        let before = match selector {
             Some(selector) => self.selectors.insert(key.clone(), selector.clone()),
             None => self.selectors.remove(key),
-        })
+        };
+        if key.kind == GroupingKind::Service {
+            let label = |selector: &LabelSelector| asked_label(&key.namespace, selector);
+            if let Some(label) = before.as_ref().and_then(label) {
+                let listed = self.services.get_mut(&label).expect("a service is listed");
+                listed.remove(key);
+                if listed.is_empty() {
+                    self.services.remove(&label);
+                }
+            }
+            if let Some(label) = selector.and_then(label) {
+                self.services.entry(label).or_default().insert(key.clone());
+            }
+        }
+        Some(before)
     }
 
     pub(super) fn has(&self, facts: &GroupingFacts) -> bool {
@@ -50,7 +68,8 @@ impl Groupings {
         owner: Option<&Owner>,
     ) -> LabelSelector {
         let mut requirements = Vec::new();
-        for service in self.services(namespace).filter(|service| service.matches(labels)) {
+        let services = self.services(namespace, labels);
+        for service in services.filter(|service| service.matches(labels)) {
             requirements.extend_from_slice(&service.requirements);
         }
         let own = owner.and_then(|Owner { kind, name }| {
@@ -72,13 +91,13 @@ impl Groupings {
         LabelSelector { requirements }
     }
 
-    fn services(&self, namespace: &str) -> impl Iterator<Item = &LabelSelector> {
-        let (kind, name) = (GroupingKind::Service, Box::default());
-        let first = GroupingKey { kind, namespace: namespace.into(), name };
-        let from = self.selectors.range(&first..);
-        let is_within =
-            move |key: &GroupingKey| key.kind == kind && key.namespace == first.namespace;
-        from.take_while(move |(key, _)| is_within(key)).map(|(_, selector)| selector)
+    /// Services that may select a pod with these labels.
+    fn services(&self, namespace: &str, labels: &Labels) -> impl Iterator<Item = &LabelSelector> {
+        let asked = labels.iter().map(move |(key, value)| label(namespace, key, value));
+        let listed = asked.filter_map(|label| self.services.get(&label)).flatten();
+        // What is listed by a hash is asked by name.
+        let own = listed.filter(move |key| *key.namespace == *namespace);
+        own.map(|key| &self.selectors[key])
     }
 }
 
