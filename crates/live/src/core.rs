@@ -152,6 +152,12 @@ impl Core {
     }
 
     fn see(&mut self, seen: Seen) {
+        // Controllers report whatever becomes of their pods; what is read of them stays the same.
+        if let Event::GroupingApplied(facts) = &seen.event
+            && self.scheduler.catalog().has_grouping(facts)
+        {
+            return;
+        }
         let began = Instant::now();
         let handled = self.handled(&seen.event);
         match &seen.event {

@@ -81,14 +81,14 @@ impl Sums {
         self.given[node.index()] = Given { domain: Some(domain), pods };
     }
 
-    /// The key of the domains.
-    pub(crate) fn key(&self) -> KeyId {
-        self.key
-    }
-
     /// What the domain of a node has; nothing if the node lacks the label.
     pub(crate) fn of(&self, view: View<'_>, node: NodeId) -> Option<Sum> {
         Some(self.in_domain(view.catalog.domain(self.key, node)?))
+    }
+
+    /// How many pods a node counts with.
+    pub(crate) fn on_node(&self, node: NodeId) -> u32 {
+        self.given[node.index()].pods
     }
 
     /// What a domain has.

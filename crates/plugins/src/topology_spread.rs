@@ -19,7 +19,7 @@ use crate::node_affinity::has_labels;
 use crate::sums::Sums;
 use crate::taint_toleration::has_untolerated;
 use defaults::{Defaults, system};
-use score::Preferred;
+use score::{Preferred, is_host};
 
 pub(crate) struct PodTopologySpread {
     /// For pods without constraints of their own.
@@ -147,7 +147,8 @@ impl Constraints {
     fn refresh(&mut self, view: View<'_>, touched: Option<&[Touch]>) {
         let Self { all, counting } = self;
         for (spread, sums) in all {
-            sums.refresh(view, touched, |node| counting.counts(spread, view, node));
+            let is_host = !spread.is_required && is_host(spread, view);
+            sums.refresh(view, touched, |node| is_host || counting.counts(spread, view, node));
         }
     }
 }

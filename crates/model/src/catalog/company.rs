@@ -93,6 +93,12 @@ impl Catalog {
         self.crowds.set_grouping(key, selector)
     }
 
+    /// Whether a service or a controller is known to be just so.
+    #[must_use]
+    pub fn has_grouping(&self, facts: &GroupingFacts) -> bool {
+        self.crowds.groupings.has(facts)
+    }
+
     /// Services and controllers with their selectors.
     pub fn grouping_facts(&self) -> impl Iterator<Item = GroupingFacts> {
         self.crowds.groupings.facts()
@@ -121,6 +127,13 @@ impl Catalog {
     #[must_use]
     pub fn domain(&self, key: KeyId, node: NodeId) -> Option<DomainId> {
         self.domains.of(key, node)
+    }
+
+    /// The domains of nodes, by place; none for nodes that lack the label or are not there, and
+    /// for places beyond.
+    #[must_use]
+    pub fn domains(&self, key: KeyId) -> &[Option<DomainId>] {
+        self.domains.by_place(key)
     }
 
     /// How many domains a key has; every id is below it.

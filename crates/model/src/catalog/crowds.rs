@@ -13,6 +13,7 @@ use crate::ids::{CrowdId, KeyId, TagsId};
 use crate::map::{Table, hash_of};
 use crate::spec::{LabelSelector, Labels, Target};
 use index::Index;
+pub(super) use index::{asked_label, label};
 
 /// What makes a pod belong to a crowd.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

@@ -50,6 +50,10 @@ impl Domains {
         self.keys[key.index()].of_node.get(node.index()).copied().flatten()
     }
 
+    pub(super) fn by_place(&self, key: KeyId) -> &[Option<DomainId>] {
+        &self.keys[key.index()].of_node
+    }
+
     pub(super) fn find(&self, key: KeyId, value: Symbol) -> Option<DomainId> {
         self.keys[key.index()].by_value.get(&value).copied()
     }

@@ -34,35 +34,43 @@ impl Scores for Preferred {
         self.source.refresh(view, touched);
     }
 
+    // Hot: all nodes that fit, for every pod that is spread softly.
     fn scores(&self, view: View<'_>, nodes: &[NodeId], out: &mut [i32]) {
         let Some(constraints) = self.source.of(view) else { return out.fill(0) };
-        let weigh = |(spread, sums): &(Spread, Sums)| constraints.weigh(spread, sums, view, nodes);
-        let weights: Vec<Weight> = constraints.all.iter().map(weigh).collect();
-        let raws: Vec<Option<i64>> =
-            nodes.iter().map(|node| constraints.raw(view, &weights, *node)).collect();
-        let lowest = raws.iter().flatten().copied().min().unwrap_or(0);
-        let highest = raws.iter().flatten().copied().max().unwrap_or(0).max(0);
-        for (raw, score) in raws.into_iter().zip(out) {
-            *score = match raw {
-                None => 0,
-                Some(_) if highest == 0 => MAX_SCORE,
-                Some(raw) => {
-                    let share = i64::from(MAX_SCORE) * (highest + lowest - raw) / highest;
-                    i32::try_from(share).expect("a share is at most twice the best score")
-                }
+        // Nodes without a label that they must have stay out of it.
+        let mut totals = vec![0.0; nodes.len()];
+        for (spread, sums) in &constraints.all {
+            constraints.crowd(spread, sums, view, nodes, &mut totals);
+        }
+        let raws = || totals.iter().filter(|total| !total.is_nan()).map(|total| rounded(*total));
+        let lowest = raws().min().unwrap_or(0);
+        let highest = raws().max().unwrap_or(0);
+        let score = |raw: i64| {
+            if highest == 0 {
+                return MAX_SCORE;
+            }
+            let share = i64::from(MAX_SCORE) * (highest + lowest - raw) / highest;
+            i32::try_from(share).expect("a share is at most twice the best score")
+        };
+        // Many nodes are equally crowded: divide once for all of them.
+        let places = usize::try_from(highest - lowest).unwrap_or(usize::MAX);
+        let known: Vec<i32> =
+            if places < nodes.len() { (lowest..=highest).map(score).collect() } else { Vec::new() };
+        for (total, out) in totals.into_iter().zip(out) {
+            let raw = rounded(total);
+            let at = usize::try_from(raw - lowest).unwrap_or(usize::MAX);
+            *out = match total.is_nan() {
+                true => 0,
+                false => known.get(at).copied().unwrap_or_else(|| score(raw)),
             };
         }
     }
 }
 
-/// How a constraint counts, for all nodes.
-struct Weight {
-    is_host: bool,
-    /// More domains have fewer pods each, which must not count for less.
-    factor: f64,
-    /// The domain of nodes whose label is empty. Nodes that lack the label and count all the same
-    /// are taken to be in it; so many pods are on those.
-    unnamed: Option<(DomainId, u32)>,
+/// A sum of products of small numbers, none below 0, rounded half up.
+fn rounded(total: f64) -> i64 {
+    let whole = total as i64;
+    if total - whole as f64 >= 0.5 { whole + 1 } else { whole }
 }
 
 impl Constraints {
@@ -71,18 +79,47 @@ impl Constraints {
         self.counting.keys.is_empty()
     }
 
-    fn weigh(&self, spread: &Spread, sums: &Sums, view: View<'_>, nodes: &[NodeId]) -> Weight {
-        let catalog = view.catalog;
-        let is_host = catalog.symbols().text(catalog.key_label(spread.key)) == HOSTNAME;
-        let unnamed = catalog.unnamed_domain(spread.key).filter(|_| self.is_lenient());
+    /// Adds how crowded a constraint finds nodes; of a node that lacks the label and must have it,
+    /// nothing is known.
+    fn crowd(
+        &self,
+        spread: &Spread,
+        sums: &Sums,
+        view: View<'_>,
+        nodes: &[NodeId],
+        totals: &mut [f64],
+    ) {
+        let domains = view.catalog.domains(spread.key);
+        let domain = |node: NodeId| domains.get(node.index()).copied().flatten();
+        let lacking = if self.is_lenient() { 0.0 } else { f64::NAN };
         let counts = |node: &&NodeId| self.counting.has_all_keys(view, **node);
         let counting = nodes.iter().filter(counts);
-        let domains = match is_host {
-            true => counting.count(),
-            false => domains(sums, view, counting, unnamed),
+        // More domains have fewer pods each, which must not count for less.
+        let factor = |domains: usize| natural((domains + 2) as f64);
+        // The more skew there may be, the less it matters how crowded domains are.
+        let crowded =
+            |pods: u32, factor: f64| f64::from(pods) * factor + f64::from(spread.max_skew - 1);
+        if is_host(spread, view) {
+            let factor = factor(counting.count());
+            for (node, total) in nodes.iter().zip(totals) {
+                let is_there = domain(*node).is_some();
+                *total += if is_there { crowded(sums.on_node(*node), factor) } else { lacking };
+            }
+            return;
+        }
+        // Nodes that lack the label and count all the same are as if theirs was empty.
+        let unnamed = view.catalog.unnamed_domain(spread.key).filter(|_| self.is_lenient());
+        let factor = factor(count(counting.map(|node| domain(*node).or(unnamed))));
+        let in_domain = |at: usize| {
+            let others = unnamed.filter(|unnamed| unnamed.index() == at);
+            let others = others.map_or(0, |_| self.pods_without_label(spread, view));
+            crowded(sums.in_domain(DomainId::at(at)).pods + others, factor)
         };
-        let unnamed = unnamed.map(|domain| (domain, self.pods_without_label(spread, view)));
-        Weight { is_host, factor: natural((domains + 2) as f64), unnamed }
+        let of_domain: Vec<f64> =
+            (0..view.catalog.domain_places(spread.key)).map(in_domain).collect();
+        for (node, total) in nodes.iter().zip(totals) {
+            *total += domain(*node).map_or(lacking, |domain| of_domain[domain.index()]);
+        }
     }
 
     /// How many pods are on nodes that lack the label of a constraint and count all the same.
@@ -94,44 +131,26 @@ impl Constraints {
         let pods = |node: &NodeId| spread.crowd.map_or(0, |it| view.usage.in_crowd(it, *node));
         view.catalog.nodes().iter().filter(lacks).map(pods).sum()
     }
-
-    /// How crowded a node is; nothing if it lacks a label that it must have.
-    fn raw(&self, view: View<'_>, weights: &[Weight], node: NodeId) -> Option<i64> {
-        let mut total = 0.0;
-        for ((spread, sums), weight) in self.all.iter().zip(weights) {
-            let Some(domain) = view.catalog.domain(spread.key, node) else {
-                if self.is_lenient() {
-                    continue;
-                }
-                return None;
-            };
-            let pods = if weight.is_host {
-                spread.crowd.map_or(0, |crowd| view.usage.in_crowd(crowd, node))
-            } else {
-                let unnamed = weight.unnamed.filter(|(unnamed, _)| *unnamed == domain);
-                sums.in_domain(domain).pods + unnamed.map_or(0, |(_, pods)| pods)
-            };
-            total += f64::from(pods) * weight.factor + f64::from(spread.max_skew - 1);
-        }
-        // A sum of products of small numbers.
-        Some(total.round() as i64)
-    }
 }
 
-/// How many domains the nodes are in. Those that lack the label are in the unnamed one.
-fn domains<'a>(
-    sums: &Sums,
-    view: View<'_>,
-    nodes: impl Iterator<Item = &'a NodeId>,
-    unnamed: Option<DomainId>,
-) -> usize {
-    let mut is_seen = vec![false; view.catalog.domain_places(sums.key())];
-    let mut is_lacking = false;
-    for node in nodes {
-        match view.catalog.domain(sums.key(), *node).or(unnamed) {
-            Some(domain) => is_seen[domain.index()] = true,
-            None => is_lacking = true,
+/// Whether the domains of a constraint are the nodes themselves: pods are counted on each then,
+/// whatever else is asked of nodes that count.
+pub(super) fn is_host(spread: &Spread, view: View<'_>) -> bool {
+    view.catalog.symbols().text(view.catalog.key_label(spread.key)) == HOSTNAME
+}
+
+/// How many domains nodes are in. Those that are in none share one more.
+fn count(domains: impl Iterator<Item = Option<DomainId>>) -> usize {
+    let (mut is_seen, mut seen, mut is_lacking) = (Vec::new(), 0, false);
+    for domain in domains {
+        let Some(domain) = domain else {
+            is_lacking = true;
+            continue;
+        };
+        if is_seen.len() <= domain.index() {
+            is_seen.resize(domain.index() + 1, false);
         }
+        seen += usize::from(!std::mem::replace(&mut is_seen[domain.index()], true));
     }
-    is_seen.into_iter().filter(|is_seen| *is_seen).count() + usize::from(is_lacking)
+    seen + usize::from(is_lacking)
 }

@@ -69,7 +69,7 @@ impl Index {
 
     /// Tags that a selector may be about in a namespace.
     pub(super) fn tags_selected(&self, namespace: &str, selector: &LabelSelector) -> Vec<TagsId> {
-        label(namespace, selector).map_or_else(Vec::new, |key| self.listed(key))
+        asked_label(namespace, selector).map_or_else(Vec::new, |key| self.listed(key))
     }
 
     /// Tags of the pods that a controller may own.
@@ -85,12 +85,13 @@ impl Index {
 /// What tags are listed by.
 fn keys(tags: &Tags) -> impl Iterator<Item = u64> {
     let namespace = &tags.namespace;
-    let labels = tags.labels.iter().map(move |(key, value)| of_label(namespace, key, value));
+    let labels = tags.labels.iter().map(move |(key, value)| label(namespace, key, value));
     let owner = |Owner { kind, name }: &Owner| hash_of(&(namespace, kind, name));
     labels.chain(tags.owner.as_ref().map(owner))
 }
 
-fn of_label(namespace: &str, key: &str, value: &str) -> u64 {
+/// What a label in a namespace is listed by.
+pub(in crate::catalog) fn label(namespace: &str, key: &str, value: &str) -> u64 {
     hash_of(&(namespace, key, value))
 }
 
@@ -100,7 +101,7 @@ fn label_of(rule: &Rule) -> Option<u64> {
         let ([namespace], None) = (&target.namespaces[..], &target.namespace_selector) else {
             return None;
         };
-        label(namespace, target.selector.as_ref()?)
+        asked_label(namespace, target.selector.as_ref()?)
     };
     match rule {
         Rule::Meant { targets, .. } => targets.iter().find_map(of_target),
@@ -110,10 +111,10 @@ fn label_of(rule: &Rule) -> Option<u64> {
 
 /// A label that a selector asks for. The last one: hashes of templates come late in the alphabet,
 /// and few pods have the same.
-fn label(namespace: &str, selector: &LabelSelector) -> Option<u64> {
+pub(in crate::catalog) fn asked_label(namespace: &str, selector: &LabelSelector) -> Option<u64> {
     selector.requirements.iter().rev().find_map(|requirement| {
         match (requirement.operator, &requirement.values[..]) {
-            (LabelOperator::In, [value]) => Some(of_label(namespace, &requirement.key, value)),
+            (LabelOperator::In, [value]) => Some(label(namespace, &requirement.key, value)),
             _ => None,
         }
     })
