@@ -88,7 +88,7 @@ impl Pair {
         let reference = Args { reference: true, kubenexus: None, ..args.clone() };
         let (theirs, ours) = try_join(
             Side::start("kube-scheduler", &reference),
-            Side::start(if args.reference { "kube-scheduler again" } else { "KubeNexus" }, args),
+            Side::start(if args.reference { "kube-scheduler 2" } else { "KubeNexus" }, args),
         )
         .await?;
         println!("{:<42} {:>5.1} s", "(two control planes)", start.elapsed().as_secs_f64());
@@ -139,11 +139,11 @@ impl Pair {
         lines.sort();
         lines.dedup();
         let mark = |line: &String| match (theirs.contains(line), ours.contains(line)) {
-            (true, true) => "both           ",
+            (true, true) => "both",
             (true, false) => self.theirs.name,
             (false, _) => self.ours.name,
         };
-        let lines = lines.into_iter().map(|line| format!("\n    {:<15} {line}", mark(line)));
+        let lines = lines.into_iter().map(|line| format!("\n    {:<16} {line}", mark(line)));
         Ok(Some(lines.collect()))
     }
 

@@ -1,7 +1,7 @@
 //! A case: a file of manifests in steps. `tests/e2e/cases/README.md` says how one is written.
 
-use std::fs;
 use std::path::Path;
+use std::{fmt, fs};
 
 use anyhow::{Context as _, Result, bail, ensure};
 
@@ -48,6 +48,19 @@ pub(super) enum Outcome {
     Gone,
     /// The budget allows so many disruptions.
     Allows(i32),
+}
+
+impl fmt::Display for Outcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::On(nodes) => write!(f, "on {}", nodes.join(" or ")),
+            Self::Waits(None) => f.write_str("waits"),
+            Self::Waits(Some(node)) => write!(f, "waits for {node}"),
+            Self::Leaving => f.write_str("leaving"),
+            Self::Gone => f.write_str("gone"),
+            Self::Allows(number) => write!(f, "allows {number}"),
+        }
+    }
 }
 
 /// Every case below a folder, by name.

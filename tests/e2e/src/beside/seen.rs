@@ -64,7 +64,7 @@ fn check_pod(name: &str, record: &Record, outcome: &Outcome) -> Result<(), Strin
     };
     match is_right {
         true => Ok(()),
-        false => Err(format!("pod {name} is {}, expected is: {outcome:?}", state(record))),
+        false => Err(format!("pod {name}: {}, expected: {outcome}", state(record))),
     }
 }
 
@@ -112,10 +112,11 @@ pub(super) fn lines(
             lines.push(format!("{shown}: {}", without_choice(line, pod, outcome)));
         }
     }
-    for line in &mut lines {
-        for (uid, record) in records {
-            *line = line.replace(uid, &format!("(uid of {})", full_name(&record.pod)));
-        }
+    for (uid, record) in records {
+        let name = full_name(&record.pod);
+        let shown = expectation_of(&name, expectations).map_or(&*name, |(who, _)| who);
+        let text = format!("(uid of {shown})");
+        lines.iter_mut().for_each(|line| *line = line.replace(uid, &text));
     }
     lines.sort();
     lines.dedup();

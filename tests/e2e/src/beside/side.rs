@@ -22,12 +22,8 @@ use crate::world::{Start, World};
 /// How long a step takes at most, victims that take their time included.
 const STEP_WITHIN: Duration = Duration::from_secs(20);
 
-/// No pod has changed for so long: enough for what was seen here to be seen by the scheduler.
+/// The shortest rest before a step is over.
 const REST: Duration = Duration::from_millis(300);
-
-/// The same where a pod waits or leaves: the scheduler tries again a second later if it sees cause,
-/// and it must have had the time to do what it should not.
-const LONG_REST: Duration = Duration::from_millis(1400);
 
 /// What cases put into namespaces, besides pods.
 const NAMESPACED: &[&str] = &[
@@ -84,11 +80,7 @@ impl Side {
     }
 
     async fn rest(&mut self) -> Result<()> {
-        let is_settled = |outcome: &Outcome| match outcome {
-            Outcome::On(_) | Outcome::Gone | Outcome::Allows(_) => true,
-            Outcome::Waits(_) | Outcome::Leaving => false,
-        };
-        let rest = if self.expectations.values().all(is_settled) { REST } else { LONG_REST };
+        let rest = self.expectations.values().map(rest_after).max().unwrap_or(REST);
         let start = Instant::now();
         until("what the case expects", STEP_WITHIN, || async {
             let (records, changed) = self.ledger.read()?;
@@ -158,5 +150,15 @@ impl Side {
         all.retain(|it| it.metadata.deletion_timestamp.is_none());
         let names = all.into_iter().filter_map(|it| it.metadata.name);
         Ok(names.filter(|name| name != "default" && !name.starts_with("kube-")).collect())
+    }
+}
+
+/// How long no pod must have changed: the scheduler has seen what was seen here, and has had the
+/// time to do what it should not. It tries again after a second.
+fn rest_after(outcome: &Outcome) -> Duration {
+    match outcome {
+        Outcome::On(_) | Outcome::Gone | Outcome::Allows(_) => REST,
+        Outcome::Waits(None) => 2 * REST,
+        Outcome::Waits(Some(_)) | Outcome::Leaving => 5 * REST,
     }
 }
