@@ -1,6 +1,6 @@
 //! A case: a file of manifests in steps. `tests/e2e/cases/README.md` says how one is written.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::{fmt, fs};
 
 use anyhow::{Context as _, Result, bail, ensure};
@@ -63,22 +63,26 @@ impl fmt::Display for Outcome {
     }
 }
 
-/// Every case below a folder, by name.
-pub(super) fn read_all(folder: &Path) -> Result<Vec<Case>> {
-    let name = folder.file_name().unwrap_or_default().to_string_lossy();
+/// Every case in the folders below this one, by name.
+pub(super) fn read_all(root: &Path) -> Result<Vec<Case>> {
     let mut cases = Vec::new();
-    for entry in fs::read_dir(folder).with_context(|| format!("reading {}", folder.display()))? {
-        let path = entry?.path();
-        let Some(stem) = path.file_stem() else { continue };
-        if path.extension().is_some_and(|it| it == "yaml") {
-            let text = fs::read_to_string(&path);
-            let text = text.with_context(|| format!("reading {}", path.display()))?;
-            let steps = parse(&text).with_context(|| path.display().to_string())?;
-            cases.push(Case { name: format!("{name}/{}", stem.to_string_lossy()), steps });
+    for folder in list(root)?.iter().filter(|path| path.is_dir()) {
+        for file in list(folder)?.iter().filter(|path| path.extension() == Some("yaml".as_ref())) {
+            let text = fs::read_to_string(file);
+            let text = text.with_context(|| format!("reading {}", file.display()))?;
+            let steps = parse(&text).with_context(|| file.display().to_string())?;
+            let name = file.with_extension("").strip_prefix(root)?.display().to_string();
+            cases.push(Case { name, steps });
         }
     }
-    cases.sort_by(|a, b| a.name.cmp(&b.name));
     Ok(cases)
+}
+
+fn list(folder: &Path) -> Result<Vec<PathBuf>> {
+    let entries = fs::read_dir(folder).with_context(|| format!("reading {}", folder.display()))?;
+    let mut paths = entries.map(|entry| Ok(entry?.path())).collect::<Result<Vec<_>>>()?;
+    paths.sort();
+    Ok(paths)
 }
 
 fn parse(text: &str) -> Result<Vec<Step>> {
@@ -114,7 +118,7 @@ fn words(text: &str) -> Result<Vec<String>> {
             _ => words.push(part.to_owned()),
         }
     }
-    ensure!(text.matches('\'').count() % 2 == 0, "a quote is not closed in `{text}`");
+    ensure!(text.matches('\'').count().is_multiple_of(2), "a quote is not closed in `{text}`");
     Ok(words)
 }
 

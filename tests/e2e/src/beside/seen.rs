@@ -197,3 +197,51 @@ fn is_meant(who: &str, name: &str) -> bool {
         None => who == name,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn record(name: &str, uid: &str, node: &str) -> (String, Record) {
+        let pod = json!({
+            "metadata": {"name": name, "namespace": "default", "uid": uid},
+            "spec": {"containers": [], "nodeName": node},
+            "status": {"conditions": [
+                {"type": "PodScheduled", "status": "True", "lastTransitionTime": null},
+                {"type": "Ready", "status": "True"},
+            ]},
+        });
+        let pod = serde_json::from_value(pod).unwrap();
+        (uid.to_owned(), Record { pod, is_gone: false })
+    }
+
+    fn event(uid: &str, note: &str) -> Event {
+        let event = json!({
+            "metadata": {}, "eventTime": null, "reason": "Scheduled", "note": note,
+            "regarding": {"kind": "Pod", "uid": uid},
+        });
+        serde_json::from_value(event).unwrap()
+    }
+
+    #[test]
+    fn what_is_left_to_chance_is_not_seen() {
+        let expectations = Expectations::from([(
+            "web-*".to_owned(),
+            Outcome::On(vec!["a".to_owned(), "b".to_owned()]),
+        )]);
+        let seen = |name: &str, uid: &str, node: &str| {
+            let note = format!("Successfully assigned default/{name} to {node}");
+            let records = BTreeMap::from([record(name, uid, node)]);
+            (check(&records, &expectations), lines(&records, &[event(uid, &note)], &expectations))
+        };
+        let (checked, lines) = seen("web-x1", "11-11", "a");
+        assert_eq!((checked, &lines), (Ok(()), &seen("web-y2", "22-22", "b").1));
+        assert_eq!(lines[0], "web-*: condition {\"status\":\"True\",\"type\":\"PodScheduled\"}");
+        assert!(lines[1].contains("Successfully assigned default/web-* to a or b\""), "{lines:?}");
+        assert!(lines[1].contains("(uid of web-*)"), "{lines:?}");
+        assert_eq!(lines[2], "web-*: on a or b");
+        let (checked, other) = seen("web-x1", "11-11", "c");
+        assert_eq!(checked.unwrap_err(), "pod web-x1: on c, expected: on a or b");
+        assert!(other.contains(&"web-*: on c".to_owned()), "{other:?}");
+    }
+}
