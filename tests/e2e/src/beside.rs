@@ -8,9 +8,10 @@ mod ledger;
 mod seen;
 mod side;
 
+use std::iter;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, bail};
 use futures::future::{join, try_join};
 
 use crate::Args;
@@ -36,25 +37,27 @@ pub(crate) async fn run(args: &Args, tally: &mut Tally) -> Result<()> {
         return Ok(());
     }
     let mut pair = Pair::start(args).await?;
-    for case in &cases {
-        for _ in 0..args.repeat {
-            let start = Instant::now();
-            let ended = pair.run(case, args.show).await;
-            let seconds = start.elapsed().as_secs_f64();
-            match ended {
-                Ok(()) => {
-                    println!("{:<42} {seconds:>5.1} s  ok", case.name);
-                    tally.passed += 1;
-                }
-                Err(error) => {
-                    println!("{:<42} {seconds:>5.1} s  FAILED: {error:#}", case.name);
-                    pair.print_logs();
-                    tally.failed.push(case.name.clone());
-                    tally.calls.extend(pair.ours.world.plane.audit()?);
-                    drop(pair);
-                    pair = Pair::start(args).await?;
-                }
+    for case in cases.iter().flat_map(|case| iter::repeat_n(case, args.repeat)) {
+        let start = Instant::now();
+        let ended = pair.run(case, args.show).await;
+        let cleared = pair.clear().await;
+        let is_clear = cleared.is_ok();
+        let seconds = start.elapsed().as_secs_f64();
+        match ended.and(cleared) {
+            Ok(()) => {
+                println!("{:<42} {seconds:>5.1} s  ok", case.name);
+                tally.passed += 1;
             }
+            Err(error) => {
+                println!("{:<42} {seconds:>5.1} s  FAILED: {error:#}", case.name);
+                pair.print_logs();
+                tally.failed.push(case.name.clone());
+            }
+        }
+        if !is_clear {
+            tally.calls.extend(pair.ours.world.plane.audit()?);
+            drop(pair);
+            pair = Pair::start(args).await?;
         }
     }
     tally.calls.extend(pair.ours.world.plane.audit()?);
@@ -96,6 +99,10 @@ impl Pair {
                 seen.iter().for_each(|line| println!("    {line}"));
             }
         }
+        Ok(())
+    }
+
+    async fn clear(&mut self) -> Result<()> {
         let (theirs, ours) = join(self.theirs.clear(), self.ours.clear()).await;
         theirs.and(ours).context("clearing up")
     }
@@ -114,7 +121,7 @@ impl Pair {
             match self.difference().await? {
                 None => return self.theirs.seen().await,
                 Some(difference) if start.elapsed() > SAME_WITHIN => {
-                    anyhow::bail!("what is seen differs{difference}")
+                    bail!("what is seen differs{difference}")
                 }
                 Some(_) => tokio::time::sleep(Duration::from_millis(100)).await,
             }

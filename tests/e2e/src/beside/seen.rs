@@ -146,17 +146,15 @@ fn conditions(pod: &Pod) -> impl Iterator<Item = Value> {
     })
 }
 
+/// Without `related`: kube-scheduler 1.37 means to name the preemptor there and fails to.
 fn event_text(event: &Event) -> Value {
-    let reference = |it: &ObjectReference| {
-        json!([it.api_version, it.kind, it.namespace, it.name, it.uid, it.field_path])
-    };
+    let it = about(event);
     json!({
         "type": event.type_,
         "reason": event.reason,
         "action": event.action,
         "reportingController": event.reporting_controller,
-        "regarding": event.regarding.as_ref().map(reference),
-        "related": event.related.as_ref().map(reference),
+        "regarding": [it.api_version, it.kind, it.namespace, it.name, it.uid, it.field_path],
         "note": event.note,
     })
 }
