@@ -113,7 +113,7 @@ impl Pair {
         for (side, ended) in [(&self.theirs, theirs), (&self.ours, ours)] {
             if let Err(error) = ended {
                 let difference = self.difference().await?.unwrap_or_default();
-                return Err(error.context(format!("{}{difference}", side.name)));
+                bail!("{}: {error:#}{difference}", side.name);
             }
         }
         let start = Instant::now();
