@@ -1,5 +1,6 @@
 //! `e2e`: runs KubeNexus against a real control plane, on good days and on bad ones.
 
+mod beside;
 mod check;
 mod fit;
 mod objects;
@@ -18,9 +19,9 @@ use tokio::signal::unix::{SignalKind, signal};
 
 const REPOSITORY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 
-/// Runs scenarios, one after the other, with one line for each.
+/// Runs cases beside kube-scheduler, then scenarios, one after the other, with one line for each.
 ///
-/// Exits with 1 if a scenario fails and with 2 if the suite itself does not work.
+/// Exits with 1 if one fails and with 2 if the suite itself does not work.
 #[derive(Clone, Debug, Parser)]
 struct Args {
     /// The folder `make control-plane` prints.
@@ -32,21 +33,31 @@ struct Args {
     /// Run kube-scheduler in place of KubeNexus: what fails then is wrong with the suite.
     #[arg(long, conflicts_with = "kubenexus")]
     reference: bool,
-    /// Only the scenarios whose name contains this; may be given several times.
+    /// Only the scenarios and cases whose name contains this; may be given several times.
     #[arg(long, value_name = "TEXT")]
     only: Vec<String>,
-    /// Run each scenario so many times, to find what fails now and then.
+    /// Run each so many times, to find what fails now and then.
     #[arg(long, default_value_t = 1)]
     repeat: usize,
-    /// Print the names of the scenarios.
+    /// Print the names of cases and scenarios.
     #[arg(long)]
     list: bool,
+    /// Print what is seen after each step of a case.
+    #[arg(long)]
+    show: bool,
     /// Leave the folder with logs and data there.
     #[arg(long)]
     keep: bool,
-    /// Where `examples` and `deploy` are.
+    /// Where `examples`, `deploy` and `tests` are.
     #[arg(long, value_name = "FOLDER", default_value = REPOSITORY)]
     repository: PathBuf,
+}
+
+impl Args {
+    /// Whether a scenario or a case of this name is to be run.
+    fn is_meant(&self, name: &str) -> bool {
+        self.only.is_empty() || self.only.iter().any(|text| name.contains(text))
+    }
 }
 
 fn main() -> ExitCode {
@@ -62,7 +73,7 @@ fn main() -> ExitCode {
 
 fn run(args: &Args) -> Result<bool> {
     if args.list {
-        suite::list();
+        suite::list(args)?;
         return Ok(true);
     }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;

@@ -1,4 +1,4 @@
-//! The scenarios in their order, and what is printed about each.
+//! The cases, then the scenarios in their order, and what is printed about each.
 
 use std::pin::Pin;
 use std::time::{Duration, Instant};
@@ -8,6 +8,7 @@ use control_plane::Call;
 use tokio::time::timeout;
 
 use crate::Args;
+use crate::beside;
 use crate::scenarios::ALL;
 use crate::world::World;
 
@@ -30,22 +31,26 @@ pub(crate) struct Scenario {
 }
 
 /// Prints the names.
-pub(crate) fn list() {
+pub(crate) fn list(args: &Args) -> Result<()> {
+    for name in beside::names(args)? {
+        println!("{name}");
+    }
     for scenario in ALL {
         println!("{}", scenario.name);
     }
+    Ok(())
 }
 
 /// Runs what was chosen; true if all passed.
 pub(crate) async fn run(args: &Args) -> Result<bool> {
     let is_meant = |scenario: &&Scenario| {
-        let is_named = |text: &String| scenario.name.contains(text);
-        let is_suited = scenario.suits_reference || !args.reference;
-        is_suited && (args.only.is_empty() || args.only.iter().any(is_named))
+        (scenario.suits_reference || !args.reference) && args.is_meant(scenario.name)
     };
     let chosen: Vec<_> = ALL.iter().filter(is_meant).collect();
     let start = Instant::now();
     let mut tally = Tally::default();
+    // First: the last scenario looks at the rights that were used.
+    beside::run(args, &mut tally).await?;
     for group in chosen.chunk_by(|a, b| a.apiserver_flags == b.apiserver_flags) {
         run_group(args, group, &mut tally).await?;
     }
@@ -55,13 +60,13 @@ pub(crate) async fn run(args: &Args) -> Result<bool> {
     Ok(tally.failed.is_empty())
 }
 
-/// What came of the scenarios so far.
+/// What came of the cases and scenarios so far.
 #[derive(Default)]
-struct Tally {
-    passed: usize,
-    failed: Vec<String>,
+pub(crate) struct Tally {
+    pub(crate) passed: usize,
+    pub(crate) failed: Vec<String>,
     /// What the scheduler asked the control planes that have ended.
-    calls: Vec<Call>,
+    pub(crate) calls: Vec<Call>,
 }
 
 /// Runs scenarios that share a control plane.

@@ -143,6 +143,12 @@ impl World {
         if leases.get_opt(SCHEDULER).await?.is_some() {
             leases.delete(SCHEDULER, &DeleteParams::default()).await?;
         }
+        self.wait_empty().await?;
+        stopped
+    }
+
+    /// Waits until there are neither pods nor nodes.
+    pub(crate) async fn wait_empty(&self) -> Result<()> {
         let (pods, nodes) = (self.pods_anywhere(), Api::<Node>::all(self.client.clone()));
         until("the cluster to be empty", Duration::from_secs(60), || async {
             let pods = pods.list(&ListParams::default()).await?.items.len();
@@ -150,8 +156,7 @@ impl World {
             let is_empty = pods == 0 && nodes == 0;
             Ok(is_empty.then_some(()).ok_or(format!("{pods} pods, {nodes} nodes")))
         })
-        .await?;
-        stopped
+        .await
     }
 
     /// Deletes all of the scenario's pods at once.
@@ -160,7 +165,8 @@ impl World {
         self.delete_all(&format!("{path}?gracePeriodSeconds=0")).await
     }
 
-    async fn delete_all(&self, path: &str) -> Result<()> {
+    /// Deletes everything that a path lists.
+    pub(crate) async fn delete_all(&self, path: &str) -> Result<()> {
         self.client.request_text(Request::delete(path).body(Vec::new())?).await?;
         Ok(())
     }
@@ -268,6 +274,11 @@ impl World {
     /// Creates nodes `NAME-0`, `NAME-1`, ... and waits until they are ready.
     pub(crate) async fn create_nodes(&self, count: usize, template: &Value) -> Result<()> {
         self.plane.create_nodes(count, template).await?;
+        self.wait_ready().await
+    }
+
+    /// Waits until all nodes are ready.
+    pub(crate) async fn wait_ready(&self) -> Result<()> {
         until("the nodes to be ready", Duration::from_secs(30), || async {
             let nodes = self.nodes().await?;
             let waiting = nodes.iter().filter(|node| !is_ready(node)).count();
