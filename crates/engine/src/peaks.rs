@@ -3,6 +3,8 @@
 //! Changing one total and finding the best both look at one cache line per level, whatever the
 //! number of nodes.
 
+use std::collections::BinaryHeap;
+
 /// The total of a node that does not fit.
 pub(crate) const UNFIT: i32 = i32::MIN;
 /// Nodes per leaf.
@@ -58,12 +60,6 @@ impl Peaks {
     /// The total of a node, to be changed: [`Peaks::lift`] or [`Peaks::lift_all`] must follow.
     pub(crate) fn total_mut(&mut self, at: usize) -> &mut i32 {
         &mut self.leaves[at / LEAF].totals[at % LEAF]
-    }
-
-    /// Nodes that fit, with their totals.
-    pub(crate) fn fitting(&self) -> impl Iterator<Item = (usize, i32)> {
-        let totals = self.leaves.iter().flat_map(|leaf| leaf.totals).enumerate();
-        totals.filter(|(_, total)| *total != UNFIT)
     }
 
     /// The part of a node's total that follows from facts.
@@ -131,6 +127,54 @@ impl Peaks {
         }
         Some(at * LEAF + draw(&self.leaves[at].totals, best, mix(seed)))
     }
+
+    /// Places of nodes that fit, from the best total down. Of several that are equally good, a hash
+    /// of `seed` and the place decides. `open` is room to work in.
+    // Hot: once per pod to which it matters where others are.
+    pub(crate) fn descend(
+        &self,
+        seed: u64,
+        open: &mut BinaryHeap<Open>,
+    ) -> impl Iterator<Item = usize> {
+        open.clear();
+        self.open(self.levels.len() + 1, 0, seed, open);
+        std::iter::from_fn(move || {
+            loop {
+                let Open { height, at, .. } = open.pop()?;
+                if height == 0 {
+                    return Some(at as usize);
+                }
+                self.open(height.into(), at as usize, seed, open);
+            }
+        })
+    }
+
+    /// Puts what is below a leaf, which has the height 1, or below a block to what is open.
+    fn open(&self, height: usize, at: usize, seed: u64, open: &mut BinaryHeap<Open>) {
+        let below: &[i32] = match height {
+            1 => &self.leaves[at].totals,
+            _ => self.levels[height - 2].get(at).map_or(&[], |block| &block.0),
+        };
+        let first = at * below.len();
+        let fitting = below.iter().enumerate().filter(|(_, total)| **total != UNFIT);
+        open.extend(fitting.map(|(offset, total)| {
+            let at = first + offset;
+            let hash = mix(mix(seed ^ height as u64) ^ at as u64);
+            let height = u8::try_from(height - 1).expect("a tree is not that high");
+            Open { total: *total, hash, height, at: u32::try_from(at).expect("a place of a node") }
+        }));
+    }
+}
+
+/// A node, leaf or block on the way down, ordered by how good it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Open {
+    /// The best total below.
+    total: i32,
+    hash: u64,
+    /// 0 for a node, 1 for a leaf.
+    height: u8,
+    at: u32,
 }
 
 fn best_of(values: &[i32]) -> i32 {
@@ -170,6 +214,11 @@ mod tests {
                 let best = (0..count).map(|at| peaks.total(at)).max().filter(|best| *best != UNFIT);
                 assert_eq!(peaks.best(step).map(|at| peaks.total(at)), best);
             }
+            let mut open = BinaryHeap::new();
+            let totals: Vec<_> = peaks.descend(3, &mut open).map(|at| peaks.total(at)).collect();
+            assert!(totals.is_sorted_by(|better, worse| better >= worse));
+            let fitting = (0..count).filter(|at| peaks.total(*at) != UNFIT).count();
+            assert_eq!(totals.len(), fitting, "every node that fits comes once");
             let before = peaks.levels.clone();
             peaks.lift_all();
             assert_eq!(peaks.levels, before, "lifting one by one equals lifting all");
@@ -187,6 +236,8 @@ mod tests {
             });
             for seed in 0..100 {
                 assert_eq!(few.best(seed), many.best(seed), "{count} of {more} places");
+                let [mut open, mut other] = [BinaryHeap::new(), BinaryHeap::new()];
+                assert!(few.descend(seed, &mut open).eq(many.descend(seed, &mut other)));
             }
         }
     }

@@ -86,6 +86,13 @@ impl Catalog {
         self.domains.of(key, node)
     }
 
+    /// Hot: the domains of all nodes, by place. Places that are not in it have none.
+    #[inline]
+    #[must_use]
+    pub fn domains(&self, key: KeyId) -> &[Option<DomainId>] {
+        self.domains.of_nodes(key)
+    }
+
     /// How many domains a key has; every id is below it.
     #[must_use]
     pub fn domain_places(&self, key: KeyId) -> usize {

@@ -50,6 +50,11 @@ impl Domains {
         self.keys[key.index()].of_node.get(node.index()).copied().flatten()
     }
 
+    #[inline]
+    pub(super) fn of_nodes(&self, key: KeyId) -> &[Option<DomainId>] {
+        &self.keys[key.index()].of_node
+    }
+
     pub(super) fn count(&self, key: KeyId) -> usize {
         self.keys[key.index()].domains.len()
     }

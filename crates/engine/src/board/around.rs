@@ -1,0 +1,117 @@
+//! The best node for pods to which it matters where other pods are.
+//!
+//! Plugins that reach around answer anew for every pod. If all they do is to rule nodes out, nodes
+//! are asked from the best total down until one is left, and mostly one of the first few is.
+//! Otherwise all nodes that fit are looked at.
+
+use framework::{Narrow, Reach, View};
+use model::NodeId;
+
+use super::{Board, Column};
+use crate::peaks::{UNFIT, mix};
+use crate::screen::Named;
+
+/// How many of the best nodes are asked before all are.
+const FIRST: usize = 24;
+/// How many of them are asked at a time.
+const AT_ONCE: usize = 8;
+/// Nodes with the highest raw score that are asked, to see whether one is left.
+const WITNESSES: usize = 48;
+
+impl Board {
+    /// The best node. Of several that are equally good, `seed` decides.
+    // Hot for such pods.
+    pub(super) fn best_around(&mut self, view: View<'_>, seed: u64) -> Option<NodeId> {
+        let mut rankings = self.rankings.iter().filter(|r| r.scores.reach() == Reach::Around);
+        let is_ranked = rankings.any(|ranking| ranking.scores.applies(view));
+        let found = if is_ranked { None } else { self.best_from_above(view, seed) };
+        found.or_else(|| self.best_of_all(view, seed))
+    }
+
+    /// The best node, if it is found soon and totals say which it is.
+    fn best_from_above(&mut self, view: View<'_>, seed: u64) -> Option<NodeId> {
+        let mut open = std::mem::take(&mut self.open);
+        let mut best = None;
+        let mut descent = self.peaks.descend(seed, &mut open);
+        for _ in 0..FIRST / AT_ONCE {
+            self.fitting.clear();
+            self.fitting.extend(descent.by_ref().take(AT_ONCE).map(NodeId::at));
+            narrow(&self.filters, view, &mut self.fitting);
+            best = self.fitting.first().copied();
+            if best.is_some() {
+                break;
+            }
+        }
+        drop(descent);
+        self.open = open;
+        let best = best?;
+        let columns = std::mem::take(&mut self.columns);
+        let is_certain = columns.iter().all(|column| self.stands(view, column, best, seed));
+        self.columns = columns;
+        is_certain.then_some(best)
+    }
+
+    /// Whether a node that is left has the highest raw score of a column, so that totals stand. No,
+    /// if none is found soon.
+    fn stands(&mut self, view: View<'_>, column: &Column, best: NodeId, seed: u64) -> bool {
+        // Without a positive raw score all nodes score the same, whichever are left.
+        if column.highest <= 0 || column.raw[best.index()] == column.highest {
+            return true;
+        }
+        let nodes = view.catalog.nodes();
+        let start = usize::try_from(mix(seed) % nodes.len() as u64).expect("a place in a list");
+        let is_witness = |node: &&NodeId| {
+            column.raw[node.index()] == column.highest && self.peaks.total(node.index()) != UNFIT
+        };
+        let (before, after) = nodes.split_at(start);
+        let witnesses = after.iter().chain(before).filter(is_witness).take(WITNESSES);
+        self.fitting.clear();
+        self.fitting.extend(witnesses);
+        narrow(&self.filters, view, &mut self.fitting);
+        !self.fitting.is_empty()
+    }
+
+    /// The best of all nodes that fit.
+    fn best_of_all(&mut self, view: View<'_>, seed: u64) -> Option<NodeId> {
+        self.fitting.clear();
+        let fits = |node: &&NodeId| self.peaks.total(node.index()) != UNFIT;
+        self.fitting.extend(view.catalog.nodes().iter().filter(fits));
+        narrow(&self.filters, view, &mut self.fitting);
+        self.sums.clear();
+        self.sums.extend(self.fitting.iter().map(|node| self.peaks.total(node.index())));
+        // Some totals were worked out with a highest raw score of a node that is out.
+        for column in self.columns.iter().filter(|column| column.highest > 0) {
+            let raws = self.fitting.iter().map(|node| column.raw[node.index()]);
+            let highest = raws.max().unwrap_or(0);
+            if highest != column.highest {
+                for (node, sum) in self.fitting.iter().zip(&mut self.sums) {
+                    let raw = column.raw[node.index()];
+                    let score = column.normalize.score(raw, highest);
+                    *sum += column.weight * score - column.score(node.index());
+                }
+            }
+        }
+        self.scores.resize(self.fitting.len(), 0);
+        for ranking in self.rankings.iter().filter(|r| r.scores.reach() == Reach::Around) {
+            if ranking.scores.applies(view) {
+                ranking.scores.scores(view, &self.fitting, &mut self.scores);
+                for (sum, score) in self.sums.iter_mut().zip(&self.scores) {
+                    *sum += ranking.weight * score;
+                }
+            }
+        }
+        let best = self.sums.iter().copied().max()?;
+        let totals = self.fitting.iter().zip(&self.sums);
+        let ties = totals.filter(|(_, total)| **total == best).map(|(node, _)| *node);
+        ties.max_by_key(|node| mix(seed ^ node.index() as u64))
+    }
+}
+
+/// Takes nodes out that filters which reach around turn down.
+fn narrow(filters: &[Named<dyn Narrow>], view: View<'_>, nodes: &mut Vec<NodeId>) {
+    for (_, filter) in filters.iter().filter(|(_, f)| f.reach() == Reach::Around) {
+        if filter.applies(view) {
+            filter.narrow(view, nodes);
+        }
+    }
+}
