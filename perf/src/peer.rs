@@ -59,8 +59,8 @@ impl Peer {
     }
 }
 
-/// The cluster as JSON lines: a header, namespaces, nodes, and pods. Those on a node come first, the
-/// others in the order they are scheduled.
+/// The cluster as JSON lines: a header, namespaces, nodes and pods. Those without a node are in the
+/// order they are scheduled.
 fn write_cluster(workload: &Workload, size: &Size) -> Result<PathBuf> {
     let mut world = World::new(workload, size);
     let (nodes, pods) = (size["nodes"], world.pods_created());
