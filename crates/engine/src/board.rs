@@ -7,13 +7,12 @@
 
 mod around;
 
-use std::collections::BinaryHeap;
 use std::sync::Arc;
 
 use framework::{Feasible, Narrow, Normalize, Profile, Ranking, Reach, Rescues, Scores, View};
 use model::{Catalog, Class, ClassId, Diagnosis, NodeId, Occupant, Pod, Reason, TagsId, Usage};
 
-use crate::peaks::{Open, Peaks, UNFIT};
+use crate::peaks::{Peaks, UNFIT};
 use crate::rescue::Appeal;
 use crate::screen::{Named, Screen, screen};
 use crate::tally::Tally;
@@ -47,7 +46,6 @@ pub(crate) struct Board {
     fitting: Vec<NodeId>,
     scores: Vec<i32>,
     sums: Vec<i32>,
-    open: BinaryHeap<Open>,
 }
 
 /// A ranking prepared for the class.
@@ -135,7 +133,6 @@ impl Board {
             fitting: Vec::new(),
             scores: Vec::new(),
             sums: Vec::new(),
-            open: BinaryHeap::new(),
         }
     }
 

@@ -3,7 +3,7 @@
 //! Changing one total and finding the best both look at one cache line per level, whatever the
 //! number of nodes.
 
-use std::collections::BinaryHeap;
+use model::NodeId;
 
 /// The total of a node that does not fit.
 pub(crate) const UNFIT: i32 = i32::MIN;
@@ -128,53 +128,38 @@ impl Peaks {
         Some(at * LEAF + draw(&self.leaves[at].totals, best, mix(seed)))
     }
 
-    /// Places of nodes that fit, from the best total down. Of several that are equally good, a hash
-    /// of `seed` and the place decides. `open` is room to work in.
-    // Hot: once per pod to which it matters where others are.
-    pub(crate) fn descend(
+    /// Puts places into `out` whose total, and then hash, are above `best`: from a leaf on, until
+    /// there are `enough`. Tells at which leaf to go on; none if that was the last.
+    // Hot: a few times per pod to which it matters where others are.
+    pub(crate) fn above(
         &self,
+        best: Option<(i32, u64)>,
         seed: u64,
-        open: &mut BinaryHeap<Open>,
-    ) -> impl Iterator<Item = usize> {
-        open.clear();
-        self.open(self.levels.len() + 1, 0, seed, open);
-        std::iter::from_fn(move || {
-            loop {
-                let Open { height, at, .. } = open.pop()?;
-                if height == 0 {
-                    return Some(at as usize);
-                }
-                self.open(height.into(), at as usize, seed, open);
+        from: usize,
+        enough: usize,
+        out: &mut Vec<NodeId>,
+    ) -> Option<usize> {
+        let floor = best.map_or(UNFIT + 1, |(total, _)| total);
+        for at in from..self.leaves.len() {
+            if self.levels[0][at / FAN].0[at % FAN] < floor {
+                continue;
             }
-        })
-    }
-
-    /// Puts what is below a leaf, which has the height 1, or below a block to what is open.
-    fn open(&self, height: usize, at: usize, seed: u64, open: &mut BinaryHeap<Open>) {
-        let below: &[i32] = match height {
-            1 => &self.leaves[at].totals,
-            _ => self.levels[height - 2].get(at).map_or(&[], |block| &block.0),
-        };
-        let first = at * below.len();
-        let fitting = below.iter().enumerate().filter(|(_, total)| **total != UNFIT);
-        open.extend(fitting.map(|(offset, total)| {
-            let at = first + offset;
-            let hash = mix(mix(seed ^ height as u64) ^ at as u64);
-            let height = u8::try_from(height - 1).expect("a tree is not that high");
-            Open { total: *total, hash, height, at: u32::try_from(at).expect("a place of a node") }
-        }));
+            let places = (at * LEAF..).zip(self.leaves[at].totals);
+            let is_above = |(at, total): &(usize, i32)| {
+                *total >= floor && Some((*total, tie(seed, *at))) > best
+            };
+            out.extend(places.filter(is_above).map(|(at, _)| NodeId::at(at)));
+            if out.len() >= enough {
+                return Some(at + 1);
+            }
+        }
+        None
     }
 }
 
-/// A node, leaf or block on the way down, ordered by how good it is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Open {
-    /// The best total below.
-    total: i32,
-    hash: u64,
-    /// 0 for a node, 1 for a leaf.
-    height: u8,
-    at: u32,
+/// What decides between nodes that are equally good.
+pub(crate) fn tie(seed: u64, at: usize) -> u64 {
+    mix(seed ^ at as u64)
 }
 
 fn best_of(values: &[i32]) -> i32 {
@@ -214,14 +199,29 @@ mod tests {
                 let best = (0..count).map(|at| peaks.total(at)).max().filter(|best| *best != UNFIT);
                 assert_eq!(peaks.best(step).map(|at| peaks.total(at)), best);
             }
-            let mut open = BinaryHeap::new();
-            let totals: Vec<_> = peaks.descend(3, &mut open).map(|at| peaks.total(at)).collect();
-            assert!(totals.is_sorted_by(|better, worse| better >= worse));
-            let fitting = (0..count).filter(|at| peaks.total(*at) != UNFIT).count();
-            assert_eq!(totals.len(), fitting, "every node that fits comes once");
             let before = peaks.levels.clone();
             peaks.lift_all();
             assert_eq!(peaks.levels, before, "lifting one by one equals lifting all");
+        }
+    }
+
+    #[test]
+    fn places_above_the_best_so_far_lead_to_the_best_of_all() {
+        for count in [1, 8, 9, 130, 1000] {
+            let mut peaks = Peaks::new(count);
+            (0..count).for_each(|at| *peaks.total_mut(at) = [3, 7, UNFIT, 5, 7][at % 5]);
+            peaks.lift_all();
+            for seed in 0..20 {
+                let key = |at: usize| (peaks.total(at), tie(seed, at));
+                let (mut best, mut out, mut next) = (None, Vec::new(), Some(0));
+                while let Some(from) = next {
+                    out.clear();
+                    next = peaks.above(best, seed, from, 10, &mut out);
+                    assert!(out.iter().all(|node| Some(key(node.index())) > best));
+                    best = best.max(out.iter().map(|node| key(node.index())).max());
+                }
+                assert_eq!(best, (0..count).map(key).max(), "{count} nodes");
+            }
         }
     }
 
@@ -236,8 +236,6 @@ mod tests {
             });
             for seed in 0..100 {
                 assert_eq!(few.best(seed), many.best(seed), "{count} of {more} places");
-                let [mut open, mut other] = [BinaryHeap::new(), BinaryHeap::new()];
-                assert!(few.descend(seed, &mut open).eq(many.descend(seed, &mut other)));
             }
         }
     }

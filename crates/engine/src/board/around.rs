@@ -1,20 +1,18 @@
 //! The best node for pods to which it matters where other pods are.
 //!
-//! Plugins that reach around answer anew for every pod. If all they do is to rule nodes out, nodes
-//! are asked from the best total down until one is left, and mostly one of the first few is.
+//! Plugins that reach around answer anew for every pod. If all they do is to rule nodes out, they
+//! are asked about few nodes: those whose total is better than that of a node that is left.
 //! Otherwise all nodes that fit are looked at.
 
 use framework::{Narrow, Reach, View};
 use model::NodeId;
 
 use super::{Board, Column};
-use crate::peaks::{UNFIT, mix};
+use crate::peaks::{UNFIT, tie};
 use crate::screen::Named;
 
-/// How many of the best nodes are asked before all are.
-const FIRST: usize = 24;
-/// How many of them are asked at a time.
-const AT_ONCE: usize = 8;
+/// How many nodes are asked at a time, at least.
+const AT_ONCE: usize = 32;
 /// Nodes with the highest raw score that are asked, to see whether one is left.
 const WITNESSES: usize = 48;
 
@@ -23,32 +21,30 @@ impl Board {
     // Hot for such pods.
     pub(super) fn best_around(&mut self, view: View<'_>, seed: u64) -> Option<NodeId> {
         let mut rankings = self.rankings.iter().filter(|r| r.scores.reach() == Reach::Around);
-        let is_ranked = rankings.any(|ranking| ranking.scores.applies(view));
-        let found = if is_ranked { None } else { self.best_from_above(view, seed) };
-        found.or_else(|| self.best_of_all(view, seed))
-    }
-
-    /// The best node, if it is found soon and totals say which it is.
-    fn best_from_above(&mut self, view: View<'_>, seed: u64) -> Option<NodeId> {
-        let mut open = std::mem::take(&mut self.open);
-        let mut best = None;
-        let mut descent = self.peaks.descend(seed, &mut open);
-        for _ in 0..FIRST / AT_ONCE {
-            self.fitting.clear();
-            self.fitting.extend(descent.by_ref().take(AT_ONCE).map(NodeId::at));
-            narrow(&self.filters, view, &mut self.fitting);
-            best = self.fitting.first().copied();
-            if best.is_some() {
-                break;
-            }
+        if rankings.any(|ranking| ranking.scores.applies(view)) {
+            return self.best_of_all(view, seed);
         }
-        drop(descent);
-        self.open = open;
-        let best = best?;
+        let best = self.best_by_total(view, seed)?;
         let columns = std::mem::take(&mut self.columns);
         let is_certain = columns.iter().all(|column| self.stands(view, column, best, seed));
         self.columns = columns;
-        is_certain.then_some(best)
+        if is_certain { Some(best) } else { self.best_of_all(view, seed) }
+    }
+
+    /// The best node by the totals that are kept. Only nodes are asked that are better than the
+    /// best found so far.
+    fn best_by_total(&mut self, view: View<'_>, seed: u64) -> Option<NodeId> {
+        let (mut best, mut next) = (None, Some(0));
+        while let Some(from) = next {
+            self.fitting.clear();
+            let key = best.map(|(total, tie, _)| (total, tie));
+            next = self.peaks.above(key, seed, from, AT_ONCE, &mut self.fitting);
+            narrow(&self.filters, view, &mut self.fitting);
+            let key =
+                |node: &NodeId| (self.peaks.total(node.index()), tie(seed, node.index()), *node);
+            best = best.max(self.fitting.iter().map(key).max());
+        }
+        best.map(|(_, _, node)| node)
     }
 
     /// Whether a node that is left has the highest raw score of a column, so that totals stand. No,
@@ -59,7 +55,7 @@ impl Board {
             return true;
         }
         let nodes = view.catalog.nodes();
-        let start = usize::try_from(mix(seed) % nodes.len() as u64).expect("a place in a list");
+        let start = usize::try_from(tie(seed, 0) % nodes.len() as u64).expect("a place in a list");
         let is_witness = |node: &&NodeId| {
             column.raw[node.index()] == column.highest && self.peaks.total(node.index()) != UNFIT
         };
@@ -102,8 +98,8 @@ impl Board {
         }
         let best = self.sums.iter().copied().max()?;
         let totals = self.fitting.iter().zip(&self.sums);
-        let ties = totals.filter(|(_, total)| **total == best).map(|(node, _)| *node);
-        ties.max_by_key(|node| mix(seed ^ node.index() as u64))
+        let equals = totals.filter(|(_, total)| **total == best).map(|(node, _)| *node);
+        equals.max_by_key(|node| tie(seed, node.index()))
     }
 }
 
