@@ -78,7 +78,7 @@ bench: need-cargo $(ORACLE) ## run perf/workloads, and print one line per figure
 		--oracle "$(CURDIR)/$(ORACLE)" $(if $(ONLY),--only '$(ONLY)'))
 
 .PHONY: bench-live
-bench-live: need-cargo ## measure on a real control plane, some 40 minutes; ONLY=PART
+bench-live: need-cargo ## measure on a real control plane, about an hour; ONLY=PART
 	$(call step,build kubenexus and the live benchmarks,\
 		cargo build --release --locked -p kubenexus -p kubenexus-perf-live)
 	$(call step,live benchmarks,folder=$$(tests/control-plane/provide.sh) && \

@@ -76,9 +76,9 @@ pub(crate) fn pod_of_uid(uid: &str) -> Option<usize> {
     usize::from_str_radix(uid.split('-').next()?, 16).ok()
 }
 
-/// A pod of a shape. Shapes differ in what they ask for and, if the template says so, in where
-/// they may go.
-pub(crate) fn pod(at: usize, shape: usize, template: &Template) -> Value {
+/// A pod of a shape, without a name. Shapes differ in what they ask for and, if the template says
+/// so, in where they may go.
+pub(crate) fn pod(shape: usize, template: &Template) -> Value {
     let mut requests = json!({
         "cpu": format!("{}m", 100 + 10 * shape),
         "memory": format!("{}Mi", 128 + 16 * shape),
@@ -93,15 +93,39 @@ pub(crate) fn pod(at: usize, shape: usize, template: &Template) -> Value {
     spec["containers"] =
         json!([{"name": "main", "image": image, "resources": {"requests": requests}}]);
     put(&mut spec, &template.spec);
-    let mut pod = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {}, "spec": spec});
-    rename(&mut pod, at);
+    let metadata = json!({"labels": template.labels});
+    let mut pod = json!({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec});
+    name_shape(&mut pod, &shape.to_string());
     pod
 }
 
-/// Makes a pod another one of the same shape.
-pub(crate) fn rename(pod: &mut Value, at: usize) {
-    let name = format!("pod-{at:07}");
-    pod["metadata"] = json!({"name": name, "namespace": "default", "uid": pod_uid(at)});
+/// Puts the number of a shape where a template asks for it.
+fn name_shape(value: &mut Value, shape: &str) {
+    match value {
+        Value::String(text) => *text = text.replace("{shape}", shape),
+        Value::Array(values) => values.iter_mut().for_each(|value| name_shape(value, shape)),
+        Value::Object(fields) => fields.values_mut().for_each(|value| name_shape(value, shape)),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
+/// Gives a pod its name, in a namespace with a number or in the default one.
+pub(crate) fn name(pod: &mut Value, at: usize, namespace: Option<usize>) {
+    let metadata = &mut pod["metadata"];
+    metadata["name"] = json!(format!("pod-{at:07}"));
+    metadata["namespace"] = json!(namespace.map_or("default".into(), namespace_name));
+    metadata["uid"] = json!(pod_uid(at));
+}
+
+/// A namespace of a team.
+pub(crate) fn namespace(at: usize) -> Value {
+    let labels = json!({"kubernetes.io/metadata.name": namespace_name(at), "kind": "team"});
+    let metadata = json!({"name": namespace_name(at), "labels": labels});
+    json!({"apiVersion": "v1", "kind": "Namespace", "metadata": metadata})
+}
+
+fn namespace_name(at: usize) -> String {
+    format!("team-{at}")
 }
 
 /// Some select zones, some prefer disks, some tolerate taints.

@@ -8,9 +8,8 @@ use std::process::Command;
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
 
-use crate::cluster::node;
 use crate::metric::{Measured, Metric};
-use crate::workload::{Size, Workload};
+use crate::workload::{Size, Step, Workload};
 use crate::world::World;
 
 /// The program that links kube-scheduler.
@@ -60,18 +59,29 @@ impl Peer {
     }
 }
 
-/// The cluster as JSON lines: a header, the nodes, the pods in the order they are scheduled.
+/// The cluster as JSON lines: a header, namespaces, nodes and pods. Those without a node are in the
+/// order they are scheduled.
 fn write_cluster(workload: &Workload, size: &Size) -> Result<PathBuf> {
-    let world = World::new(workload, size);
+    let mut world = World::new(workload, size);
     let (nodes, pods) = (size["nodes"], world.pods_created());
     let path = std::env::temp_dir().join(format!("kubenexus-perf-{}.jsonl", std::process::id()));
     let mut out = BufWriter::new(File::create(&path).context("cannot write the cluster file")?);
     writeln!(out, "{}", json!({"nodes": nodes, "pods": pods}))?;
-    for at in 0..nodes {
-        writeln!(out, "{}", node(at))?;
+    for namespace in world.namespaces() {
+        writeln!(out, "{namespace}")?;
     }
-    for at in 0..pods {
-        writeln!(out, "{}", world.pod(at))?;
+    for _ in 0..nodes {
+        writeln!(out, "{}", world.join())?;
+    }
+    for step in &workload.steps {
+        let Step::CreatePods(step) = &step.value else { continue };
+        for at in world.created_by(step) {
+            let pod = match step.bound {
+                true => world.pod_on(at, world.node_in_turn(at)),
+                false => world.pod(at),
+            };
+            writeln!(out, "{pod}")?;
+        }
     }
     out.flush()?;
     Ok(path)

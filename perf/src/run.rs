@@ -71,6 +71,9 @@ pub(crate) fn run(workload: &Workload, size: &Size, stock: Option<&Stock>) -> Re
         moments: Vec::new(),
         body: Vec::new(),
     };
+    for namespace in run.world.namespaces() {
+        run.scheduler.apply(&ingest::namespace(&namespace)?, run.now);
+    }
     let mut sample = Sample::default();
     for (at, step) in workload.steps.iter().enumerate() {
         match &step.value {

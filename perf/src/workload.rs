@@ -82,6 +82,9 @@ pub(crate) struct CreatePods {
     pub(crate) shapes: Number,
     /// What the pods are made from: shape after shape takes the next one.
     pub(crate) templates: Vec<Template>,
+    /// How many namespaces they are in, in turns; all are in `default` without it.
+    #[serde(default)]
+    pub(crate) namespaces: Number,
     /// Whether they are on nodes already when they arrive.
     #[serde(default)]
     pub(crate) bound: bool,
@@ -106,6 +109,9 @@ pub(crate) struct Template {
     /// Requests beside, or instead of, those of the shape.
     #[serde(default)]
     pub(crate) requests: Map<String, Value>,
+    /// Labels of the pod. `{shape}` in them, and in the spec, becomes the number of the shape.
+    #[serde(default)]
+    pub(crate) labels: Map<String, Value>,
     /// Fields of the pod's spec beside, or instead of, those of the shape.
     #[serde(default)]
     pub(crate) spec: Map<String, Value>,

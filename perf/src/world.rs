@@ -30,8 +30,10 @@ struct Creation<'a> {
     step: &'a CreatePods,
     /// Which pods.
     pods: Range<usize>,
-    /// The first pod of every shape: the others differ in their names.
+    /// A pod of every shape, to which names are given.
     shapes: Vec<Value>,
+    /// How many namespaces its pods are in; none is the default one.
+    namespaces: usize,
 }
 
 impl<'a> World<'a> {
@@ -42,8 +44,9 @@ impl<'a> World<'a> {
                 let first = creations.last().map_or(0, |creation| creation.pods.end);
                 let pods = first..first + step.count.at(size);
                 let shapes = 0..step.shapes.at(size).max(1);
-                let shapes = shapes.map(|shape| cluster::pod(first, shape, step.template(shape)));
-                creations.push(Creation { step, pods, shapes: shapes.collect() });
+                let shapes = shapes.map(|shape| cluster::pod(shape, step.template(shape)));
+                let (shapes, namespaces) = (shapes.collect(), step.namespaces.at(size));
+                creations.push(Creation { step, pods, shapes, namespaces });
             }
         }
         let is_moving = |creation: &Creation<'_>| rates(&creation.step.meanwhile, size) != [0; 4];
@@ -74,7 +77,9 @@ impl<'a> World<'a> {
     pub(crate) fn pod(&self, at: usize) -> Value {
         let (creation, shape) = self.creation(at);
         let mut pod = creation.shapes[shape].clone();
-        cluster::rename(&mut pod, at);
+        // All pods of a round of shapes are in the same one, so that each has pods of all shapes.
+        let round = (at - creation.pods.start) / creation.shapes.len();
+        cluster::name(&mut pod, at, round.checked_rem(creation.namespaces));
         pod
     }
 
@@ -108,6 +113,12 @@ impl<'a> World<'a> {
             let small = |at: usize| u32::try_from(at).expect("workloads have thousands of objects");
             self.placed.push_back((small(pod), small(node)));
         }
+    }
+
+    /// The namespaces that pods are in, without the default one.
+    pub(crate) fn namespaces(&self) -> impl Iterator<Item = Value> {
+        let counts = self.creations.iter().map(|creation| creation.namespaces);
+        (0..counts.max().unwrap_or(0)).map(cluster::namespace)
     }
 
     /// A node joins.

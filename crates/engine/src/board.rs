@@ -5,12 +5,14 @@
 //! reading every total (see `peaks`). Both together make the cost of a pod nearly independent of
 //! the number of nodes, while every node counts.
 
+mod around;
+
 use std::sync::Arc;
 
 use framework::{Feasible, Narrow, Normalize, Profile, Ranking, Reach, Rescues, Scores, View};
 use model::{Catalog, Class, ClassId, NodeId, Occupant, Reason, TagsId, Usage};
 
-use crate::peaks::{Peaks, UNFIT, mix};
+use crate::peaks::{Peaks, UNFIT};
 use crate::preempt::Contest;
 use crate::screen::{Named, Screen, screen};
 use crate::tally::Tally;
@@ -411,47 +413,6 @@ impl Board {
             return self.best_around(view, held, seed);
         }
         self.peaks.best(seed).map(NodeId::at)
-    }
-
-    /// The best node, when where other pods are matters, or some nodes are held. All nodes that fit are looked at.
-    // Hot for such pods.
-    fn best_around(&mut self, view: View<'_>, held: &[NodeId], seed: u64) -> Option<NodeId> {
-        self.fitting.clear();
-        self.fitting.extend(self.peaks.fitting().map(|(node, _)| NodeId::at(node)));
-        if !held.is_empty() {
-            self.fitting.retain(|node| !held.contains(node));
-        }
-        for (_, filter) in self.filters.iter().filter(|(_, f)| f.reach() == Reach::Around) {
-            if filter.applies(view) {
-                filter.narrow(view, &mut self.fitting);
-            }
-        }
-        self.sums.clear();
-        self.sums.extend(self.fitting.iter().map(|node| self.peaks.total(node.index())));
-        // Some totals were worked out with a highest raw score of a node that is out.
-        for column in &self.columns {
-            let raws = self.fitting.iter().map(|node| column.raw[node.index()]);
-            let highest = raws.max().unwrap_or(0);
-            if highest != column.highest {
-                for (node, sum) in self.fitting.iter().zip(&mut self.sums) {
-                    let raw = column.raw[node.index()];
-                    let score = column.normalize.score(raw, highest);
-                    *sum += column.weight * score - column.score(node.index());
-                }
-            }
-        }
-        self.scores.resize(self.fitting.len(), 0);
-        for ranking in self.rankings.iter().filter(|r| r.scores.reach() == Reach::Around) {
-            if ranking.scores.applies(view) {
-                ranking.scores.scores(view, &self.fitting, &mut self.scores);
-                for (sum, score) in self.sums.iter_mut().zip(&self.scores) {
-                    *sum += ranking.weight * score;
-                }
-            }
-        }
-        let totals = self.fitting.iter().zip(&self.sums);
-        let key = |(node, total): &(&NodeId, &i32)| (**total, mix(seed ^ node.index() as u64));
-        totals.max_by_key(key).map(|(node, _)| *node)
     }
 }
 

@@ -3,6 +3,8 @@
 //! Changing one total and finding the best both look at one cache line per level, whatever the
 //! number of nodes.
 
+use model::NodeId;
+
 /// The total of a node that does not fit.
 pub(crate) const UNFIT: i32 = i32::MIN;
 /// Nodes per leaf.
@@ -58,12 +60,6 @@ impl Peaks {
     /// The total of a node, to be changed: [`Peaks::lift`] or [`Peaks::lift_all`] must follow.
     pub(crate) fn total_mut(&mut self, at: usize) -> &mut i32 {
         &mut self.leaves[at / LEAF].totals[at % LEAF]
-    }
-
-    /// Nodes that fit, with their totals.
-    pub(crate) fn fitting(&self) -> impl Iterator<Item = (usize, i32)> {
-        let totals = self.leaves.iter().flat_map(|leaf| leaf.totals).enumerate();
-        totals.filter(|(_, total)| *total != UNFIT)
     }
 
     /// The part of a node's total that follows from facts.
@@ -131,6 +127,39 @@ impl Peaks {
         }
         Some(at * LEAF + draw(&self.leaves[at].totals, best, mix(seed)))
     }
+
+    /// Puts places into `out` whose total, and then hash, are above `best`: from a leaf on, until
+    /// there are `enough`. Tells at which leaf to go on; none if that was the last.
+    // Hot: a few times per pod to which it matters where others are.
+    pub(crate) fn above(
+        &self,
+        best: Option<(i32, u64)>,
+        seed: u64,
+        from: usize,
+        enough: usize,
+        out: &mut Vec<NodeId>,
+    ) -> Option<usize> {
+        let floor = best.map_or(UNFIT + 1, |(total, _)| total);
+        for at in from..self.leaves.len() {
+            if self.levels[0][at / FAN].0[at % FAN] < floor {
+                continue;
+            }
+            let places = (at * LEAF..).zip(self.leaves[at].totals);
+            let is_above = |(at, total): &(usize, i32)| {
+                *total >= floor && Some((*total, tie(seed, *at))) > best
+            };
+            out.extend(places.filter(is_above).map(|(at, _)| NodeId::at(at)));
+            if out.len() >= enough {
+                return Some(at + 1);
+            }
+        }
+        None
+    }
+}
+
+/// What decides between nodes that are equally good.
+pub(crate) fn tie(seed: u64, at: usize) -> u64 {
+    mix(seed ^ at as u64)
 }
 
 fn best_of(values: &[i32]) -> i32 {
@@ -173,6 +202,26 @@ mod tests {
             let before = peaks.levels.clone();
             peaks.lift_all();
             assert_eq!(peaks.levels, before, "lifting one by one equals lifting all");
+        }
+    }
+
+    #[test]
+    fn places_above_the_best_so_far_lead_to_the_best_of_all() {
+        for count in [1, 8, 9, 130, 1000] {
+            let mut peaks = Peaks::new(count);
+            (0..count).for_each(|at| *peaks.total_mut(at) = [3, 7, UNFIT, 5, 7][at % 5]);
+            peaks.lift_all();
+            for seed in 0..20 {
+                let key = |at: usize| (peaks.total(at), tie(seed, at));
+                let (mut best, mut out, mut next) = (None, Vec::new(), Some(0));
+                while let Some(from) = next {
+                    out.clear();
+                    next = peaks.above(best, seed, from, 10, &mut out);
+                    assert!(out.iter().all(|node| Some(key(node.index())) > best));
+                    best = best.max(out.iter().map(|node| key(node.index())).max());
+                }
+                assert_eq!(best, (0..count).map(key).max(), "{count} nodes");
+            }
         }
     }
 

@@ -6,7 +6,7 @@ mod score;
 use framework::{Feasible, Narrow, Plugin, PodAffinityArgs, Rank, Reach, Scores, Verdict, View};
 use model::{Catalog, Class, CrowdId, Held, NodeId, Occupant, Reason, Rule, Touch, Wish};
 
-use crate::sums::Sums;
+use crate::sums::{ByNode, Sums};
 use score::Preferences;
 
 pub(crate) struct InterPodAffinity {
@@ -108,38 +108,46 @@ struct Required {
 struct Circumstances<'a> {
     /// Whether nobody is where a pod that must be near could be, and the pod itself is one.
     is_first: bool,
+    near: Vec<ByNode<'a>>,
+    far: Vec<ByNode<'a>>,
     /// Pods that want this one to be far.
-    unwelcoming: Vec<&'a Sums>,
+    unwelcoming: Vec<ByNode<'a>>,
 }
 
 impl Required {
-    fn circumstances(&self, view: View<'_>) -> Circumstances<'_> {
+    fn circumstances<'a>(&'a self, view: View<'a>) -> Circumstances<'a> {
         let is_first = self.near.as_ref().is_some_and(|(crowd, sums)| {
             let is_nobody_there = sums.iter().all(|sums| sums.present().all(|sum| sum.pods == 0));
             is_nobody_there && view.catalog.tags(view.tags).meant.binary_search(crowd).is_ok()
         });
         let far = Others::rules(view).filter(|(_, held)| held.wish == Wish::Far);
-        let unwelcoming = far.filter_map(|(crowd, _)| self.others.of(crowd)).collect();
-        Circumstances { is_first, unwelcoming }
-    }
-
-    fn verdict(&self, view: View<'_>, now: &Circumstances<'_>, node: NodeId) -> Option<Reason> {
-        if let Some((_, near)) = &self.near {
-            let mut is_near = true;
-            for sums in near {
-                // The label must be there also for the first of its kind.
-                let Some(sum) = sums.of(view, node) else { return Some(Reason::NotNear) };
-                is_near &= sum.pods > 0;
-            }
-            if !is_near && !now.is_first {
-                return Some(Reason::NotNear);
-            }
+        let unwelcoming = far.filter_map(|(crowd, _)| self.others.of(crowd));
+        let near = self.near.iter().flat_map(|(_, sums)| sums);
+        Circumstances {
+            is_first,
+            near: near.map(|sums| sums.by_node(view)).collect(),
+            far: self.far.iter().map(|(_, sums)| sums.by_node(view)).collect(),
+            unwelcoming: unwelcoming.map(|sums| sums.by_node(view)).collect(),
         }
-        let has_some = |sums: &Sums| sums.of(view, node).is_some_and(|sum| sum.pods > 0);
-        if self.far.iter().any(|(_, sums)| has_some(sums)) {
+    }
+}
+
+impl Circumstances<'_> {
+    fn verdict(&self, node: NodeId) -> Option<Reason> {
+        let mut is_near = true;
+        for sums in &self.near {
+            // The label must be there also for the first of its kind.
+            let Some(sum) = sums.of(node) else { return Some(Reason::NotNear) };
+            is_near &= sum.pods > 0;
+        }
+        if !is_near && !self.is_first {
+            return Some(Reason::NotNear);
+        }
+        let has_some = |sums: &ByNode<'_>| sums.of(node).is_some_and(|sum| sum.pods > 0);
+        if self.far.iter().any(has_some) {
             return Some(Reason::NotFar);
         }
-        now.unwelcoming.iter().any(|sums| has_some(sums)).then_some(Reason::Unwelcome)
+        self.unwelcoming.iter().any(has_some).then_some(Reason::Unwelcome)
     }
 }
 
@@ -178,10 +186,10 @@ impl Narrow for Required {
 
     fn narrow(&self, view: View<'_>, nodes: &mut Vec<NodeId>) {
         let now = self.circumstances(view);
-        nodes.retain(|node| self.verdict(view, &now, *node).is_none());
+        nodes.retain(|node| now.verdict(*node).is_none());
     }
 
     fn why_not(&self, view: View<'_>, node: NodeId) -> Vec<Reason> {
-        self.verdict(view, &self.circumstances(view), node).into_iter().collect()
+        self.circumstances(view).verdict(node).into_iter().collect()
     }
 }

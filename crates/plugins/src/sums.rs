@@ -83,7 +83,12 @@ impl Sums {
 
     /// What the domain of a node has; nothing if the node lacks the label.
     pub(crate) fn of(&self, view: View<'_>, node: NodeId) -> Option<Sum> {
-        Some(self.in_domain(view.catalog.domain(self.key, node)?))
+        self.by_node(view).of(node)
+    }
+
+    /// The sums by node, to be asked about many.
+    pub(crate) fn by_node<'a>(&'a self, view: View<'a>) -> ByNode<'a> {
+        ByNode { domains: view.catalog.domains(self.key), sums: &self.domains }
     }
 
     /// How many pods a node counts with.
@@ -99,5 +104,20 @@ impl Sums {
     /// Domains with a node that counts.
     pub(crate) fn present(&self) -> impl Iterator<Item = Sum> {
         self.domains.iter().copied().filter(|sum| sum.nodes > 0)
+    }
+}
+
+/// Sums with the domain of every node at hand.
+#[derive(Clone, Copy)]
+pub(crate) struct ByNode<'a> {
+    domains: &'a [Option<DomainId>],
+    sums: &'a [Sum],
+}
+
+impl ByNode<'_> {
+    /// Hot: what the domain of a node has; nothing if the node lacks the label.
+    pub(crate) fn of(&self, node: NodeId) -> Option<Sum> {
+        let domain = (*self.domains.get(node.index())?)?;
+        Some(self.sums[domain.index()])
     }
 }

@@ -1,6 +1,5 @@
 //! Nodes and pods that are created.
 
-use clap::ValueEnum;
 use serde_json::{Value, json};
 
 /// Whom the pods ask for. Every contender answers to this name, so that all get the same pods.
@@ -10,14 +9,30 @@ pub(crate) const SCHEDULER: &str = "kubenexus-scheduler";
 const POOLS: usize = 5;
 /// Shapes of diverse pods.
 const SHAPES: usize = 50;
+/// Apps of pods with rules about each other.
+const APPS: usize = 10;
+/// The label of namespaces that such rules select.
+pub(crate) const KIND: &str = "bench";
+/// What pods are worth that may take the place of others.
+pub(crate) const HIGH_PRIORITY: &str = "high";
 
 /// What the pods of a run are like.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Workload {
     /// All of one shape.
     Plain,
     /// Fifty shapes in turns: requests, node selectors, tolerations.
     Diverse,
+    /// Ten apps, each spread evenly over zones.
+    Spread,
+    /// Ten apps, each in zones where it already is.
+    Affinity,
+    /// Ten apps, no two pods of one on a node, whatever their namespace.
+    AntiAffinity,
+    /// A quarter of a node each, less a little.
+    Low,
+    /// In place of three of those.
+    High,
 }
 
 impl Workload {
@@ -26,38 +41,82 @@ impl Workload {
         match self {
             Self::Plain => "plain",
             Self::Diverse => "diverse",
+            Self::Spread => "spread",
+            Self::Affinity => "affinity",
+            Self::AntiAffinity => "anti_affinity",
+            Self::Low => "low",
+            Self::High => "high",
         }
     }
 
     /// The pod at a position.
     pub(crate) fn pod(self, at: usize) -> Value {
-        let shape = match self {
-            Self::Plain => 0,
-            Self::Diverse => at % SHAPES,
-        };
-        let requests = json!({
-            "cpu": format!("{}m", 100 + 10 * (shape % 10)),
-            "memory": format!("{}Mi", 128 + 16 * (shape / 10)),
-        });
-        let mut spec = json!({
-            "schedulerName": SCHEDULER,
-            "containers": [{"name": "main", "image": "pause", "resources": {"requests": requests}}],
-        });
-        if shape % 3 == 1 {
-            spec["nodeSelector"] = json!({"pool": pool(shape)});
+        let app = format!("app-{}", at % APPS);
+        let labels = json!({"app": app});
+        match self {
+            Self::Plain => pod(at, json!({"app": "bench"}), [100, 128], json!({})),
+            Self::Diverse => diverse(at),
+            Self::Spread => pod(at, labels.clone(), [100, 128], spread(&labels)),
+            Self::Affinity => {
+                let affinity = json!({"podAffinity": required(ZONE, &labels)});
+                pod(at, labels, [100, 128], json!({"affinity": affinity}))
+            }
+            Self::AntiAffinity => {
+                let mut rule = required("kubernetes.io/hostname", &labels);
+                rule[REQUIRED][0]["namespaceSelector"] = json!({"matchLabels": {"kind": KIND}});
+                pod(at, labels, [100, 128], json!({"affinity": {"podAntiAffinity": rule}}))
+            }
+            // Nobody is there to end them: they are gone as soon as they are deleted.
+            Self::Low => pod(at, labels, [7_200, 128], json!({"terminationGracePeriodSeconds": 0})),
+            Self::High => {
+                pod(at, labels, [24_000, 128], json!({"priorityClassName": HIGH_PRIORITY}))
+            }
         }
-        if shape % 4 == 2 {
-            let key = format!("dedicated-{}", shape % 7);
-            spec["tolerations"] =
-                json!([{"key": key, "operator": "Exists", "effect": "NoSchedule"}]);
-        }
-        json!({
-            "apiVersion": "v1",
-            "kind": "Pod",
-            "metadata": {"name": format!("pod-{at}"), "labels": {"app": "bench"}},
-            "spec": spec,
-        })
     }
+}
+
+const ZONE: &str = "topology.kubernetes.io/zone";
+const REQUIRED: &str = "requiredDuringSchedulingIgnoredDuringExecution";
+
+/// A pod with labels that asks for thousandths of a CPU and MiB of memory; `spec` is added.
+fn pod(at: usize, labels: Value, [cpu, memory]: [usize; 2], mut spec: Value) -> Value {
+    let requests = json!({"cpu": format!("{cpu}m"), "memory": format!("{memory}Mi")});
+    spec["schedulerName"] = json!(SCHEDULER);
+    spec["containers"] =
+        json!([{"name": "main", "image": "pause", "resources": {"requests": requests}}]);
+    json!({
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": format!("pod-{at}"), "labels": labels},
+        "spec": spec,
+    })
+}
+
+fn diverse(at: usize) -> Value {
+    let shape = at % SHAPES;
+    let mut spec = json!({});
+    if shape % 3 == 1 {
+        spec["nodeSelector"] = json!({"pool": pool(shape)});
+    }
+    if shape % 4 == 2 {
+        let key = format!("dedicated-{}", shape % 7);
+        spec["tolerations"] = json!([{"key": key, "operator": "Exists", "effect": "NoSchedule"}]);
+    }
+    pod(at, json!({"app": "bench"}), [100 + 10 * (shape % 10), 128 + 16 * (shape / 10)], spec)
+}
+
+fn spread(labels: &Value) -> Value {
+    json!({"topologySpreadConstraints": [{
+        "maxSkew": 1,
+        "topologyKey": ZONE,
+        "whenUnsatisfiable": "DoNotSchedule",
+        "labelSelector": {"matchLabels": labels},
+    }]})
+}
+
+/// A rule about pods with the same labels.
+fn required(key: &str, labels: &Value) -> Value {
+    json!({REQUIRED: [{"topologyKey": key, "labelSelector": {"matchLabels": labels}}]})
 }
 
 /// Nodes of a pool: ready, without taints, with room for every run. They are named `POOL-0`,
@@ -70,7 +129,7 @@ pub(crate) fn pools(nodes: usize) -> impl Iterator<Item = (usize, Value)> {
             "kubernetes.io/os": "linux",
             "kubernetes.io/arch": "amd64",
             "topology.kubernetes.io/region": "region",
-            "topology.kubernetes.io/zone": format!("zone-{}", at % 3),
+            ZONE: format!("zone-{}", at % 3),
         });
         let ready = json!({
             "type": "Ready", "status": "True", "reason": "KubeletReady",
@@ -105,6 +164,21 @@ mod tests {
     fn plain_pods_have_one_shape_and_diverse_pods_fifty() {
         assert_eq!(shapes(Workload::Plain), 1);
         assert_eq!(shapes(Workload::Diverse), SHAPES);
+        assert_eq!(shapes(Workload::AntiAffinity), APPS);
+    }
+
+    #[test]
+    fn four_low_pods_fill_a_node_and_three_make_room_for_a_high_one() {
+        let (_, node) = pools(1).next().unwrap();
+        let whole =
+            1_000 * node["status"]["allocatable"]["cpu"].as_str().unwrap().parse::<u32>().unwrap();
+        let [low, high] = [Workload::Low, Workload::High].map(|workload| {
+            let pod = workload.pod(0);
+            let cpu = &pod["spec"]["containers"][0]["resources"]["requests"]["cpu"];
+            cpu.as_str().unwrap().trim_end_matches('m').parse::<u32>().unwrap()
+        });
+        assert!(4 * low <= whole && 5 * low > whole);
+        assert!(high + low <= whole && high + 2 * low > whole);
     }
 
     #[test]

@@ -4,6 +4,7 @@ mod idle;
 mod in_flight;
 mod latency;
 mod memory;
+mod preemption;
 mod restart;
 mod throughput;
 
@@ -15,6 +16,7 @@ use clap::ValueEnum;
 use crate::Args;
 use crate::contender::Contender;
 use crate::figures::Figures;
+use crate::objects::Workload;
 use crate::stage::Programs;
 use crate::usage::Neighbours;
 
@@ -25,6 +27,14 @@ pub(crate) enum Part {
     Throughput,
     /// The same while pods arrive
     Arrival,
+    /// Pods that must be spread over zones, at 1,000 nodes
+    Spread,
+    /// Pods that must be in zones with others, at 1,000 nodes
+    Affinity,
+    /// Pods that must be on nodes without others, by namespace selector, at 1,000 nodes
+    AntiAffinity,
+    /// 500 pods in place of others on 500 full nodes
+    Preemption,
     /// Peak memory at 1,000 nodes and 10,000 pods
     Memory,
     /// From the creation of a pod until it is bound, one at a time
@@ -37,8 +47,18 @@ pub(crate) enum Part {
     InFlight,
 }
 
-const DEFAULT: [Part; 6] =
-    [Part::Throughput, Part::Arrival, Part::Latency, Part::Idle, Part::Memory, Part::Restart];
+const DEFAULT: [Part; 10] = [
+    Part::Throughput,
+    Part::Arrival,
+    Part::Spread,
+    Part::Affinity,
+    Part::AntiAffinity,
+    Part::Preemption,
+    Part::Latency,
+    Part::Idle,
+    Part::Memory,
+    Part::Restart,
+];
 
 /// How large everything is.
 #[derive(Clone, Debug)]
@@ -54,6 +74,8 @@ pub(crate) struct Sizes {
     pub(crate) single_pods: usize,
     /// Nodes and bound pods of a restart.
     pub(crate) restart: (usize, usize),
+    /// Nodes that are full, and pods that take the place of others on them.
+    pub(crate) preemption: (usize, usize),
     /// Seconds of nothing, and of 500 pods per second.
     pub(crate) idle_seconds: u64,
 }
@@ -67,6 +89,7 @@ impl Sizes {
             memory: (1_000, 10_000),
             single_pods: 300,
             restart: (5_000, 20_000),
+            preemption: (500, 500),
             idle_seconds: 10,
         };
         if !args.quick {
@@ -78,6 +101,7 @@ impl Sizes {
             pods: 2_000,
             single_pods: 100,
             restart: (1_000, 5_000),
+            preemption: (100, 100),
             idle_seconds: 3,
             ..usual
         }
@@ -132,6 +156,12 @@ pub(crate) async fn run(args: &Args) -> Result<bool> {
         let measured = match part {
             Part::Throughput => throughput::measure(&mut bench).await,
             Part::Arrival => throughput::measure_arrival(&mut bench).await,
+            Part::Spread => throughput::measure_rule(&mut bench, Workload::Spread).await,
+            Part::Affinity => throughput::measure_rule(&mut bench, Workload::Affinity).await,
+            Part::AntiAffinity => {
+                throughput::measure_rule(&mut bench, Workload::AntiAffinity).await
+            }
+            Part::Preemption => preemption::measure(&mut bench).await,
             Part::Memory => memory::measure(&mut bench).await,
             Part::Latency => latency::measure(&mut bench).await,
             Part::Restart => restart::measure(&mut bench).await,

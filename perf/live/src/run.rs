@@ -123,6 +123,8 @@ async fn measure(
 pub(crate) struct Pace {
     /// From the first to the last.
     pub(crate) span: Duration,
+    /// When the last came.
+    pub(crate) last: Instant,
     /// CPU time that the contender had used before the first.
     pub(crate) cpu_before: Duration,
 }
@@ -139,7 +141,7 @@ pub(crate) async fn follow(mut bound: Bound, running: &mut Running, pods: usize)
             last = bound.next().await?.at;
             count.set(count.get() + 1);
         }
-        Ok(last - first)
+        Ok((first, last))
     };
     let looking = async {
         let began = Instant::now();
@@ -153,11 +155,11 @@ pub(crate) async fn follow(mut bound: Bound, running: &mut Running, pods: usize)
         let (count, tail) = (count.get(), running.tail());
         bail!("{count} of {pods} pods are bound after {BOUND_WITHIN:?}:\n{tail}")
     };
-    let span = tokio::select! {
-        span = counting => span,
+    let (first, last) = tokio::select! {
+        ends = counting => ends,
         failed = looking => failed,
     }?;
-    Ok(Pace { span, cpu_before: cpu_before.get() })
+    Ok(Pace { span: last - first, last, cpu_before: cpu_before.get() })
 }
 
 /// Waits for the events of a run. Gives their number, and the seconds to the last of them.

@@ -88,7 +88,8 @@ impl Stage {
         let number = self.namespaces.get() + 1;
         self.namespaces.set(number);
         let name = format!("run-{number}");
-        let object = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
+        let metadata = json!({"name": name, "labels": {"kind": objects::KIND}});
+        let object = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": metadata});
         client::post(&self.client, "/api/v1/namespaces", object.to_string().into()).await?;
         Ok(name)
     }
@@ -132,6 +133,23 @@ impl Stage {
         }
         sleep(REST).await;
         Ok(())
+    }
+
+    /// Makes a priority above that of other pods.
+    pub(crate) async fn create_high_priority(&self) -> Result<()> {
+        let class = json!({
+            "apiVersion": "scheduling.k8s.io/v1",
+            "kind": "PriorityClass",
+            "metadata": {"name": objects::HIGH_PRIORITY},
+            "value": 1_000,
+        });
+        let path = "/apis/scheduling.k8s.io/v1/priorityclasses";
+        client::post(&self.client, path, class.to_string().into()).await
+    }
+
+    /// How many pods there are in a namespace.
+    pub(crate) async fn pods(&self, namespace: &str) -> Result<usize> {
+        self.count(&pods_path(namespace)).await
     }
 
     /// How many events there are in a namespace.

@@ -38,8 +38,9 @@ impl Run<'_> {
             self.tell(&mut sample, objects, &mut uids, |text| Ok(ingest::read_pod(text)?.event))?;
         }
         sample.taken += self.end_of_list(Present::Pods(uids));
-        let first = ingest::pod(&cluster::pod(pods, 0, &Template::default()))?;
-        sample.taken += self.decide([first].iter())?;
+        let mut first = cluster::pod(0, &Template::default());
+        cluster::name(&mut first, pods, None);
+        sample.taken += self.decide([ingest::pod(&first)?].iter())?;
         let is_bound = matches!(self.decisions[..], [Decision::Bind { .. }]);
         ensure!(is_bound, "the first pod after the restart found no node");
         sample.pods = pods;

@@ -127,18 +127,19 @@ fn wrong_pods(pods: &CreatePods) -> Option<&'static str> {
 }
 
 fn check_peer(workload: &Workload) -> Result<()> {
-    let is_simple = match &workload.steps[..] {
-        [_, Spanned { value: Step::CreatePods(pods), .. }] => {
+    let is_simple = |step: &Step| match step {
+        Step::CreateNodes(_) => true,
+        Step::CreatePods(pods) => {
             let none = Number::default();
             let Meanwhile { pods_finish, nodes_join, nodes_leave, nodes_change } = &pods.meanwhile;
-            [pods_finish, nodes_join, nodes_leave, nodes_change]
-                .iter()
-                .all(|number| **number == none)
+            let mut others = [pods_finish, nodes_join, nodes_leave, nodes_change].into_iter();
+            (pods.bound || pods.measure) && others.all(|number| *number == none)
         }
-        _ => false,
+        Step::Restart(_) => false,
     };
-    if workload.peer && !is_simple {
-        let text = "peer: kube-scheduler can be given nodes and pods that arrive, no more";
+    if workload.peer && !workload.steps.iter().all(|step| is_simple(&step.value)) {
+        let text = "peer: kube-scheduler can be given nodes, bound pods and pods that arrive, \
+                    no more";
         return workload.refuse(line(&workload.steps[0]), text);
     }
     Ok(())
@@ -205,6 +206,7 @@ fn numbers(step: &Step) -> Vec<(&'static str, &Number)> {
             let mut numbers = vec![
                 ("createPods.count", &pods.count),
                 ("createPods.shapes", &pods.shapes),
+                ("createPods.namespaces", &pods.namespaces),
                 ("createPods.meanwhile.podsFinish", pods_finish),
                 ("createPods.meanwhile.nodesJoin", nodes_join),
                 ("createPods.meanwhile.nodesLeave", nodes_leave),

@@ -137,3 +137,28 @@ fn the_highest_score_goes_with_its_node() {
     run.command("pod p1 cpu=100m prefer=10:zone:in:x prefer=3:zone:in:y");
     assert_eq!(sent(&mut run, "p1").as_deref(), Some("n1"));
 }
+
+/// The same where the better node is there, and a rule about other pods keeps the pod off it.
+#[test]
+fn the_highest_score_goes_with_a_node_that_others_are_on() {
+    let mut run = patient(&profiles()[0]);
+    (0..20).for_each(|at| _ = run.command(&format!("node n{at}")));
+    run.command("node n0 zone=x");
+    run.command("node n1 zone=y");
+    run.command("pod q on=n1 cpu=3 memory=6Gi");
+    run.command("pod w on=n0 label=app:web");
+    run.command("pod p cpu=100m far=zone,app:web prefer=10:zone:in:x prefer=3:zone:in:y");
+    assert_eq!(sent(&mut run, "p").as_deref(), Some("n1"));
+}
+
+#[test]
+fn a_pod_that_is_kept_off_all_good_nodes_gets_the_best_of_the_others() {
+    let mut run = patient(&profiles()[0]);
+    (0..60).for_each(|at| _ = run.command(&format!("node n{at} zone=x")));
+    (60..80).for_each(|at| _ = run.command(&format!("node n{at} zone=y cpu=1 memory=1Gi")));
+    (60..80).for_each(|at| _ = run.command(&format!("pod q{at} on=n{at} cpu=500m memory=512Mi")));
+    run.command("gone pod q77");
+    run.command("pod w on=n0 label=app:web");
+    run.command("pod p cpu=100m memory=100Mi far=zone,app:web");
+    assert_eq!(sent(&mut run, "p").as_deref(), Some("n77"));
+}

@@ -129,8 +129,8 @@ impl Catalog {
         self.domains.of(key, node)
     }
 
-    /// The domains of nodes, by place; none for nodes that lack the label or are not there, and
-    /// for places beyond.
+    /// Hot: the domains of all nodes, by place. Places that are not in it have none.
+    #[inline]
     #[must_use]
     pub fn domains(&self, key: KeyId) -> &[Option<DomainId>] {
         self.domains.by_place(key)

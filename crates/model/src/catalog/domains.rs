@@ -50,6 +50,7 @@ impl Domains {
         self.keys[key.index()].of_node.get(node.index()).copied().flatten()
     }
 
+    #[inline]
     pub(super) fn by_place(&self, key: KeyId) -> &[Option<DomainId>] {
         &self.keys[key.index()].of_node
     }

@@ -57,15 +57,19 @@ impl Scores for Preferences {
     fn scores(&self, view: View<'_>, nodes: &[NodeId], out: &mut [i32]) {
         let mut raws = vec![0_i64; nodes.len()];
         for (weight, sums) in self.voices(view) {
+            let sums = sums.by_node(view);
             for (node, raw) in nodes.iter().zip(&mut raws) {
-                *raw += weight * sums.of(view, *node).map_or(0, |sum| i64::from(sum.pods));
+                *raw += weight * sums.of(*node).map_or(0, |sum| i64::from(sum.pods));
             }
         }
         let lowest = raws.iter().copied().min().unwrap_or(0);
         let range = raws.iter().copied().max().unwrap_or(0) - lowest;
+        if range == 0 {
+            return out.fill(0);
+        }
         for (raw, score) in raws.into_iter().zip(out) {
             // As kube-scheduler counts: a share in floating point, cut to an integer.
-            let share = if range > 0 { (raw - lowest) as f64 / range as f64 } else { 0.0 };
+            let share = (raw - lowest) as f64 / range as f64;
             *score = (f64::from(MAX_SCORE) * share) as i32;
         }
     }

@@ -14,14 +14,32 @@ pub(crate) async fn measure(bench: &mut Bench) -> Result<()> {
     for nodes in bench.sizes.nodes.clone() {
         let stage = Stage::start(&bench.programs, nodes).await?;
         for workload in [Workload::Plain, Workload::Diverse] {
-            let plan = Plan { workload, pods: bench.sizes.pods, arrival: Arrival::Before };
-            let contenders = bench.present(&Contender::ALL);
-            let rows = repeat(&stage, &contenders, plan, bench.sizes.repeats).await?;
-            let what = format!("{} pods that wait, {} nodes", workload.name(), nodes);
-            table(&what, plan.pods, &rows);
-            figures(&mut bench.figures, &format!("{}_{nodes}", workload.name()), &rows);
+            waiting(bench, &stage, &Contender::ALL, workload, nodes).await?;
         }
     }
+    Ok(())
+}
+
+/// Runs all but the second null binder on pods with a rule about each other. Null binders do not
+/// know the rule.
+pub(crate) async fn measure_rule(bench: &mut Bench, workload: Workload) -> Result<()> {
+    let nodes = bench.sizes.nodes[0];
+    let stage = Stage::start(&bench.programs, nodes).await?;
+    let contenders = [Contender::NullBinder, Contender::KubeScheduler, Contender::KubeNexus];
+    waiting(bench, &stage, &contenders, workload, nodes).await
+}
+
+async fn waiting(
+    bench: &mut Bench,
+    stage: &Stage,
+    contenders: &[Contender],
+    workload: Workload,
+    nodes: usize,
+) -> Result<()> {
+    let plan = Plan { workload, pods: bench.sizes.pods, arrival: Arrival::Before };
+    let rows = repeat(stage, &bench.present(contenders), plan, bench.sizes.repeats).await?;
+    table(&format!("{} pods that wait, {nodes} nodes", workload.name()), plan.pods, &rows);
+    figures(&mut bench.figures, &format!("{}_{nodes}", workload.name()), &rows);
     Ok(())
 }
 

@@ -1,0 +1,127 @@
+//! The best node for pods to which it matters where other pods are, or which nodes are held.
+//!
+//! Plugins that reach around answer anew for every pod. If all they do is to rule nodes out, they
+//! are asked about few nodes: those whose total is better than that of a node that is left.
+//! Otherwise all nodes that fit are looked at.
+
+use framework::{Narrow, Reach, View};
+use model::NodeId;
+
+use super::{Board, Column};
+use crate::peaks::{UNFIT, tie};
+use crate::screen::Named;
+
+/// How many nodes are asked at a time, at least.
+const AT_ONCE: usize = 32;
+/// Nodes with the highest raw score that are asked, to see whether one is left.
+const WITNESSES: usize = 48;
+
+impl Board {
+    /// The best node. Of several that are equally good, `seed` decides.
+    // Hot for such pods.
+    pub(super) fn best_around(
+        &mut self,
+        view: View<'_>,
+        held: &[NodeId],
+        seed: u64,
+    ) -> Option<NodeId> {
+        let mut rankings = self.rankings.iter().filter(|r| r.scores.reach() == Reach::Around);
+        if rankings.any(|ranking| ranking.scores.applies(view)) {
+            return self.best_of_all(view, held, seed);
+        }
+        let best = self.best_by_total(view, held, seed)?;
+        let columns = std::mem::take(&mut self.columns);
+        let is_certain = columns.iter().all(|column| self.stands(view, held, column, (best, seed)));
+        self.columns = columns;
+        if is_certain { Some(best) } else { self.best_of_all(view, held, seed) }
+    }
+
+    /// The best node by the totals that are kept. Only nodes are asked that are better than the
+    /// best found so far.
+    fn best_by_total(&mut self, view: View<'_>, held: &[NodeId], seed: u64) -> Option<NodeId> {
+        let (mut best, mut next) = (None, Some(0));
+        while let Some(from) = next {
+            self.fitting.clear();
+            let key = best.map(|(total, tie, _)| (total, tie));
+            next = self.peaks.above(key, seed, from, AT_ONCE, &mut self.fitting);
+            narrow(&self.filters, view, held, &mut self.fitting);
+            let key =
+                |node: &NodeId| (self.peaks.total(node.index()), tie(seed, node.index()), *node);
+            best = best.max(self.fitting.iter().map(key).max());
+        }
+        best.map(|(_, _, node)| node)
+    }
+
+    /// Whether a node that is left has the highest raw score of a column, so that totals stand. No,
+    /// if none is found soon.
+    fn stands(
+        &mut self,
+        view: View<'_>,
+        held: &[NodeId],
+        column: &Column,
+        (best, seed): (NodeId, u64),
+    ) -> bool {
+        // Without a positive raw score all nodes score the same, whichever are left.
+        if column.highest <= 0 || column.raw[best.index()] == column.highest {
+            return true;
+        }
+        let nodes = view.catalog.nodes();
+        let start = usize::try_from(tie(seed, 0) % nodes.len() as u64).expect("a place in a list");
+        let is_witness = |node: &&NodeId| {
+            column.raw[node.index()] == column.highest && self.peaks.total(node.index()) != UNFIT
+        };
+        let (before, after) = nodes.split_at(start);
+        let witnesses = after.iter().chain(before).filter(is_witness).take(WITNESSES);
+        self.fitting.clear();
+        self.fitting.extend(witnesses);
+        narrow(&self.filters, view, held, &mut self.fitting);
+        !self.fitting.is_empty()
+    }
+
+    /// The best of all nodes that fit.
+    fn best_of_all(&mut self, view: View<'_>, held: &[NodeId], seed: u64) -> Option<NodeId> {
+        self.fitting.clear();
+        let fits = |node: &&NodeId| self.peaks.total(node.index()) != UNFIT;
+        self.fitting.extend(view.catalog.nodes().iter().filter(fits));
+        narrow(&self.filters, view, held, &mut self.fitting);
+        self.sums.clear();
+        self.sums.extend(self.fitting.iter().map(|node| self.peaks.total(node.index())));
+        // Some totals were worked out with a highest raw score of a node that is out.
+        for column in self.columns.iter().filter(|column| column.highest > 0) {
+            let raws = self.fitting.iter().map(|node| column.raw[node.index()]);
+            let highest = raws.max().unwrap_or(0);
+            if highest != column.highest {
+                for (node, sum) in self.fitting.iter().zip(&mut self.sums) {
+                    let raw = column.raw[node.index()];
+                    let score = column.normalize.score(raw, highest);
+                    *sum += column.weight * score - column.score(node.index());
+                }
+            }
+        }
+        self.scores.resize(self.fitting.len(), 0);
+        for ranking in self.rankings.iter().filter(|r| r.scores.reach() == Reach::Around) {
+            if ranking.scores.applies(view) {
+                ranking.scores.scores(view, &self.fitting, &mut self.scores);
+                for (sum, score) in self.sums.iter_mut().zip(&self.scores) {
+                    *sum += ranking.weight * score;
+                }
+            }
+        }
+        let best = self.sums.iter().copied().max()?;
+        let totals = self.fitting.iter().zip(&self.sums);
+        let equals = totals.filter(|(_, total)| **total == best).map(|(node, _)| *node);
+        equals.max_by_key(|node| tie(seed, node.index()))
+    }
+}
+
+/// Takes nodes out that are held, or that filters which reach around turn down.
+fn narrow(filters: &[Named<dyn Narrow>], view: View<'_>, held: &[NodeId], nodes: &mut Vec<NodeId>) {
+    if !held.is_empty() {
+        nodes.retain(|node| !held.contains(node));
+    }
+    for (_, filter) in filters.iter().filter(|(_, f)| f.reach() == Reach::Around) {
+        if filter.applies(view) {
+            filter.narrow(view, nodes);
+        }
+    }
+}
