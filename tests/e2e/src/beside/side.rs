@@ -8,7 +8,7 @@ use k8s_openapi::api::core::v1::Namespace;
 use k8s_openapi::api::events::v1::Event;
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use kube::Api;
-use kube::api::{DeleteParams, ListParams};
+use kube::api::ListParams;
 use serde_json::json;
 
 use super::case::{Outcome, Step};
@@ -118,17 +118,15 @@ impl Side {
         Ok(seen::lines(&records, &events, &self.expectations))
     }
 
-    /// Takes everything away that a case has made.
+    /// Takes everything away that a case has made but its namespaces, which would take seconds to
+    /// go and do no harm when they are empty.
     pub(super) async fn clear(&mut self) -> Result<()> {
-        let namespaces: Api<Namespace> = Api::all(self.world.client.clone());
-        let made = self.namespaces().await?;
-        for namespace in made.iter().map(String::as_str).chain(["default"]) {
+        let mut namespaces = self.namespaces().await?;
+        namespaces.push("default".into());
+        for namespace in namespaces {
             for path in NAMESPACED {
-                self.world.delete_all(&path.replace("NAMESPACE", namespace)).await?;
+                self.world.delete_all(&path.replace("NAMESPACE", &namespace)).await?;
             }
-        }
-        for namespace in &made {
-            namespaces.delete(namespace, &DeleteParams::default()).await?;
         }
         self.world.delete_all("/api/v1/nodes").await?;
         self.world.wait_empty().await?;
@@ -143,11 +141,10 @@ impl Side {
         Ok(())
     }
 
-    /// The namespaces that cases have made and that are not on their way out.
+    /// The namespaces that cases have made.
     async fn namespaces(&self) -> Result<Vec<String>> {
         let namespaces: Api<Namespace> = Api::all(self.world.client.clone());
-        let mut all = namespaces.list(&ListParams::default()).await?.items;
-        all.retain(|it| it.metadata.deletion_timestamp.is_none());
+        let all = namespaces.list(&ListParams::default()).await?.items;
         let names = all.into_iter().filter_map(|it| it.metadata.name);
         Ok(names.filter(|name| name != "default" && !name.starts_with("kube-")).collect())
     }
