@@ -90,6 +90,9 @@ pub struct PodEntry {
     /// When it started, in seconds since 1970, if it did.
     #[serde(default)]
     pub started: Option<i64>,
+    /// Grows with its spec.
+    #[serde(default)]
+    pub generation: i64,
     /// The node it is on, or was sent to.
     pub node: Option<Box<str>>,
     /// The attempt that sent it there, if that is not confirmed yet.

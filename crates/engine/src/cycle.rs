@@ -65,6 +65,16 @@ impl Scheduler {
     fn preempt(&mut self, pod: PodId, plan: Plan, now: Time) -> Option<Preemption> {
         let Plan { node, victims } = plan;
         let priority = self.catalog.pod(pod).priority;
+        self.nominate(pod, Some(node), now);
+        let goes = |victim: &PodId| {
+            let victim = self.catalog.pod(*victim);
+            !victim.is_terminating && !victim.is_evicted
+        };
+        let victims: Vec<PodId> = victims.iter().copied().filter(goes).collect();
+        if victims.is_empty() {
+            return None;
+        }
+        victims.iter().for_each(|victim| self.catalog.set_evicted(*victim, true));
         let is_lesser = |other: &PodId| self.catalog.pod(*other).priority < priority;
         let outranked = self.catalog.nominated_to(node).iter().copied().filter(is_lesser);
         let mut outranked: Vec<PodId> = outranked.collect();
@@ -75,15 +85,7 @@ impl Scheduler {
                 self.queue.hurry(unit, now);
             }
         }
-        let goes = |victim: &PodId| {
-            let victim = self.catalog.pod(*victim);
-            !victim.is_terminating && !victim.is_evicted
-        };
-        let victims: Vec<PodId> = victims.iter().copied().filter(goes).collect();
-        victims.iter().for_each(|victim| self.catalog.set_evicted(*victim, true));
-        self.nominate(pod, Some(node), now);
-        let is_needed = !victims.is_empty() || !outranked.is_empty();
-        is_needed.then_some(Preemption { pod, node, victims, outranked })
+        Some(Preemption { pod, node, victims, outranked })
     }
 
     /// Nodes for all pods, taken at once; or why one of them fits nowhere, with nothing taken.

@@ -129,6 +129,7 @@ fn a_binding_is_these_bytes() {
         is_terminating: false,
         is_preempted: false,
         started: None,
+        generation: 0,
     });
     let text = serde_json::to_string(&binding(&catalog, pod, node)).expect("JSON");
     let expected = concat!(

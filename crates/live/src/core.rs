@@ -306,13 +306,13 @@ impl Core {
             pod: key(pod),
             scheduler: self.scheduler_of(*pod),
             node: catalog.node_name(*node).into(),
-            victims: victims.iter().map(key).collect(),
+            victims: victims.iter().map(|pod| (key(pod), catalog.pod(*pod).generation)).collect(),
             outranked: outranked.iter().map(key).collect(),
             stands: stands.clone(),
         };
         let state = &mut self.state;
         order.outranked.retain(|pod| state.notes.unproposed(&pod.uid));
-        state.evicting.extend(order.victims.iter().map(|victim| victim.uid.clone()));
+        state.evicting.extend(order.victims.iter().map(|(victim, _)| victim.uid.clone()));
         state.give_up(&order.pod.uid);
         state.plans.insert(order.pod.uid.clone(), stands);
         self.send(Order::Preempt(order));

@@ -22,7 +22,8 @@ pub(crate) struct Preempt {
     pub(crate) pod: PodKey,
     pub(crate) scheduler: Arc<str>,
     pub(crate) node: Box<str>,
-    pub(crate) victims: Vec<PodKey>,
+    /// With their generations.
+    pub(crate) victims: Vec<(PodKey, i64)>,
     /// Pods whose status says that the node is proposed for them, which it is not any more.
     pub(crate) outranked: Vec<PodKey>,
     /// Whether the pod still needs the room.

@@ -176,6 +176,9 @@ pub struct PodFacts {
     /// When it started, in seconds since 1970, if it did.
     #[serde(default)]
     pub started: Option<i64>,
+    /// Grows with its spec.
+    #[serde(default)]
+    pub generation: i64,
 }
 
 /// Names of a pod.

@@ -103,6 +103,7 @@ pub fn pod(words: &str) -> PodFacts {
         is_terminating: false,
         is_preempted: false,
         started: None,
+        generation: 0,
     };
     let (mut amounts, mut overhead) = (Amounts::default(), 0);
     for word in words {

@@ -20,7 +20,7 @@ use case::{Case, Step};
 use side::Side;
 
 /// Cases, by how their names begin, that KubeNexus cannot pass yet: run with `--reference` only.
-const AHEAD: &[&str] = &["default-spread/", "preemption/"];
+const AHEAD: &[&str] = &[];
 
 /// What was done last is seen in events a little later.
 const SAME_WITHIN: Duration = Duration::from_secs(5);

@@ -125,6 +125,7 @@ impl Scheduler {
             is_preempted,
             is_evicted,
             started,
+            generation,
             node,
             attempt,
         } = entry;
@@ -155,6 +156,7 @@ impl Scheduler {
             is_terminating,
             is_preempted,
             started,
+            generation,
         });
         self.catalog.restore_nomination(pod, nominated.as_deref());
         self.catalog.set_evicted(pod, is_evicted);

@@ -76,6 +76,7 @@ fn pod_entry(pod: &Pod, spec: usize, catalog: &Catalog) -> PodEntry {
         is_preempted,
         is_evicted,
         started,
+        generation,
         state,
     } = pod;
     let attempt = match state {
@@ -97,6 +98,7 @@ fn pod_entry(pod: &Pod, spec: usize, catalog: &Catalog) -> PodEntry {
         is_preempted: *is_preempted,
         is_evicted: *is_evicted,
         started: *started,
+        generation: *generation,
         node: state.node().map(|node| catalog.node_name(node).into()),
         attempt,
     }

@@ -36,6 +36,7 @@ pub(super) fn facts(view: PodView) -> PodFacts {
         is_terminating: view.metadata.deletion_timestamp.is_some(),
         is_preempted: is_preempted(&view),
         started: view.status.start_time.map(|time| time.0),
+        generation: view.metadata.generation,
         labels: labels(&view.metadata.labels),
         owner: owner(&view.metadata.owner_references),
         spec: spec(view),

@@ -221,13 +221,18 @@ pub fn disruption_message(scheduler: &str) -> String {
 
 /// The patch that says in a pod's status that it is about to be evicted for another one.
 #[must_use]
-pub fn disruption_patch<'a>(pod: &'a PodKey, message: &'a str, at: &'a str) -> StatusPatch<'a> {
+pub fn disruption_patch<'a>(
+    pod: &'a PodKey,
+    generation: i64,
+    message: &'a str,
+    at: &'a str,
+) -> StatusPatch<'a> {
     let condition = PatchCondition {
         r#type: "DisruptionTarget",
         status: "True",
         reason: "PreemptionByScheduler",
         message,
-        observed_generation: 0,
+        observed_generation: generation,
         last_transition_time: Some(at),
     };
     let status = PatchStatus { conditions: Some([condition]), nominated_node_name: None };
@@ -335,7 +340,7 @@ mod tests {
     fn a_victim_is_marked_and_deleted_by_its_uid() {
         let pod = pod("web-1");
         let message = disruption_message("batch");
-        let patch = disruption_patch(&pod, &message, "2026-01-02T03:04:05Z");
+        let patch = disruption_patch(&pod, 2, &message, "2026-01-02T03:04:05Z");
         let expected = serde_json::json!({
             "metadata": {"uid": "u1"},
             "status": {"conditions": [{
@@ -343,6 +348,7 @@ mod tests {
                 "status": "True",
                 "reason": "PreemptionByScheduler",
                 "message": "batch: preempting to accommodate a higher priority pod",
+                "observedGeneration": 2,
                 "lastTransitionTime": "2026-01-02T03:04:05Z",
             }]},
         });

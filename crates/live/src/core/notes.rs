@@ -155,6 +155,7 @@ mod tests {
             is_terminating: false,
             is_preempted: false,
             started: None,
+            generation: 0,
         };
         let event = Event::PodApplied(Box::new(facts.clone()));
         (facts, Seen { event, standing: Some(standing), read_at: Instant::now() })

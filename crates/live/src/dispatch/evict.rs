@@ -27,11 +27,11 @@ pub(super) fn carry_out(dispatch: &Arc<Dispatch>, preempt: Preempt) {
     for pod in outranked {
         dispatch.writes.push(Write::Unpropose { pod });
     }
-    for victim in victims {
+    for (victim, generation) in victims {
         let (dispatch, stands, scheduler) = (dispatch.clone(), stands.clone(), scheduler.clone());
         let (pod, node) = (pod.clone(), node.clone());
         tokio::spawn(async move {
-            let is_done = dispatch.evict(&victim, &scheduler, &stands).await;
+            let is_done = dispatch.evict((&victim, generation), &scheduler, &stands).await;
             let uid = victim.uid.clone();
             if is_done {
                 dispatch.writes.push(Write::preempted(victim, pod, node, scheduler));
@@ -45,7 +45,7 @@ impl Dispatch {
     /// Evicts a pod; tells whether it goes.
     pub(super) async fn evict(
         &self,
-        victim: &PodKey,
+        (victim, generation): (&PodKey, i64),
         scheduler: &str,
         stands: &AtomicBool,
     ) -> bool {
@@ -53,7 +53,7 @@ impl Dispatch {
         let _permit = permit.expect("nobody closes the door for evictions");
         let at = Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
         let message = render::disruption_message(scheduler);
-        let patch = render::disruption_patch(victim, &message, &at);
+        let patch = render::disruption_patch(victim, generation, &message, &at);
         let patch = serde_json::to_vec(&patch).expect("a patch is plain text");
         let delete = render::deletion(victim);
         let delete = serde_json::to_vec(&delete).expect("options are plain text");

@@ -132,7 +132,7 @@ async fn check_eviction(replies: Vec<Reply>, stands: bool) -> (bool, String) {
         async move { reply }
     });
     let dispatch = dispatch(client, Leadership::always());
-    let goes = dispatch.evict(&bind().pod, "s", &AtomicBool::new(stands)).await;
+    let goes = dispatch.evict((&bind().pod, 1), "s", &AtomicBool::new(stands)).await;
     let log = log.lock().unwrap();
     for arrived in log.iter() {
         assert!(arrived.body.contains("\"uid\":\"u1\""), "{}", arrived.body);

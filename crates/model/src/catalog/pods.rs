@@ -68,6 +68,8 @@ pub struct Pod {
     pub is_evicted: bool,
     /// When it started, in seconds since 1970, if it did.
     pub started: Option<i64>,
+    /// Grows with its spec.
+    pub generation: i64,
     /// Where it is on its way.
     pub state: PodState,
 }
@@ -159,6 +161,7 @@ impl Pods {
             is_preempted: facts.is_preempted,
             is_evicted: false,
             started: facts.started,
+            generation: facts.generation,
             state: PodState::Waiting,
         });
         self.list_nomination(id);
@@ -192,6 +195,7 @@ impl Pods {
         pod.is_preempted = facts.is_preempted;
         pod.is_evicted &= !facts.is_terminating;
         pod.started = facts.started;
+        pod.generation = facts.generation;
         let before = (pod.class, pod.tags);
         (pod.class, pod.tags) = (class, tags);
         if is_placed && priority != facts.priority {

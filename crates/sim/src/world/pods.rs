@@ -32,6 +32,7 @@ impl World {
             is_terminating: record.is_terminating,
             is_preempted: false,
             started: None,
+            generation: 0,
         }
     }
 
