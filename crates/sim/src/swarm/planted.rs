@@ -40,6 +40,7 @@ fn plan() -> Plan {
         span: Millis::seconds(30),
         nodes: vec![node("a"), node("b")],
         jobs: vec![job],
+        budgets: Vec::new(),
         settings: k8s::config::defaults(plugins::known()),
         faults: Faults::NONE,
     }
