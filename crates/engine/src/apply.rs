@@ -43,8 +43,9 @@ impl Scheduler {
         };
         self.usage.grow(self.catalog.node_places());
         self.usage.touch_facts(node);
-        if let Some(change) = change {
-            self.wake(change, node, now);
+        match change {
+            Some(change) => self.wake(change, node, now),
+            None => self.wake_proposed(node, now),
         }
     }
 
@@ -253,6 +254,7 @@ impl Scheduler {
         if let Some(node) = node {
             self.usage.touch_guests(node);
             self.wake(Change::Freed, node, now);
+            self.queue.wake(now, is_about_others, |_, _, _| true);
         }
     }
 
@@ -295,11 +297,15 @@ impl Scheduler {
 
     /// Wakes the units that a change of one node could help: those that wait for a reason which
     /// the node does not give any more. It may still give others, and they are noted then. If all
-    /// it gives is noted already, a try would find what is known: what ends that wakes them.
+    /// it gives is noted already, a try would find what is known: what ends that wakes them. That
+    /// is not so where somebody could be evicted, who may have been too little before.
     fn wake(&mut self, change: Change, node: NodeId, now: Time) {
+        self.wake_proposed(node, now);
         let is_there = self.catalog.has_node(node);
+        let lowest = self.catalog.pods_on(node).iter().map(|pod| self.catalog.pod(*pod).priority);
+        let lowest = lowest.min();
         let may_be_cured = |reason: &Reason| cures(reason, change);
-        self.queue.wake(now, may_be_cured, |class, reason, is_noted| {
+        self.queue.wake(now, may_be_cured, |class, reason, parked| {
             if reaches_around(reason) {
                 return true;
             }
@@ -309,10 +315,25 @@ impl Scheduler {
             }
             let profile = profile_of(&self.profiles, &self.catalog, class);
             let board = self.boards.of(class, profile, &self.catalog);
+            let has_lesser = lowest.map(|lowest| profile.order.rank(lowest)) > parked.first_rank();
+            if has_lesser && board.rescues.preemption {
+                return true;
+            }
             let answer = board.answer(&self.catalog, &self.usage, node);
-            let is_known = answer.is_some_and(|reasons| reasons.iter().all(is_noted));
+            let is_known = answer
+                .is_some_and(|reasons| reasons.iter().all(|reason| parked.all_wait_for(reason)));
             !is_known && !board.gives(&self.catalog, &self.usage, node, reason)
         });
+    }
+
+    /// Wakes the units for which a node is proposed: it may be of no use to them any more, and is
+    /// kept from others as long as they do not know.
+    fn wake_proposed(&mut self, node: NodeId, now: Time) {
+        for pod in self.catalog.nominated_to(node).to_vec() {
+            if let Some(unit) = self.queue.unit_of(pod) {
+                self.queue.wake_unit(unit, now);
+            }
+        }
     }
 
     /// Wakes the units that a pod which came to a node, or left it, could help wherever they go.
