@@ -17,10 +17,10 @@ use std::fmt;
 
 use model::PodFacts;
 
+use company::Scene;
 pub(crate) use evictions::{Eviction, check_eviction, check_preemption, helps};
 pub(crate) use inspector::Inspector;
 pub(crate) use ledger::{Ledger, Spot};
-use company::Scene;
 use rules::Objection;
 pub(crate) use told::check_told;
 

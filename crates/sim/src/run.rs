@@ -98,7 +98,11 @@ enum Doing {
     LeaderLost,
     TakesOver,
     Arrives(RequestId),
-    ArrivesLate { replica: ReplicaId, pod: PodAt, node: NodeAt },
+    ArrivesLate {
+        replica: ReplicaId,
+        pod: PodAt,
+        node: NodeAt,
+    },
     Answered(RequestId, Answer),
     Read(RequestId, After),
     ReadArrives(RequestId, After),
@@ -430,7 +434,8 @@ impl Run {
     fn explain(&mut self, waiting: Waiting) -> Result<(), Violation> {
         let leader = self.leader_mut().expect("only a leader decides");
         let catalog = leader.scheduler.catalog();
-        let (uid, proposed) = (&catalog.pod(waiting.pod).key.uid, catalog.pod(waiting.pod).nominated);
+        let (uid, proposed) =
+            (&catalog.pod(waiting.pod).key.uid, catalog.pod(waiting.pod).nominated);
         let proposed = proposed.map(|name| catalog.symbols().text(name).to_owned());
         leader.ledger.told(uid, &waiting.diagnosis);
         let uid = uid.clone();

@@ -150,9 +150,8 @@ pub(crate) fn check_eviction(
     node: &str,
     victim: &str,
 ) -> Result<(), Violation> {
-    let is_waiting = |known: &&Known| {
-        known.spot == Spot::Waiting && known.proposed.as_deref() == Some(node)
-    };
+    let is_waiting =
+        |known: &&Known| known.spot == Spot::Waiting && known.proposed.as_deref() == Some(node);
     if ledger.pod(pod).filter(is_waiting).is_some() {
         return Ok(());
     }

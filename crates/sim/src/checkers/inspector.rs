@@ -76,9 +76,7 @@ impl Inspector {
                 let has_company =
                     has_company || ledger.rivals(&node.facts.name, facts).next().is_some();
                 match has_company {
-                    true => {
-                        company::objections(&Scene::of(ledger), facts, node.facts).is_empty()
-                    }
+                    true => company::objections(&Scene::of(ledger), facts, node.facts).is_empty(),
                     false => rules::objections(&facts.spec, node.facts, &node.taken).is_empty(),
                 }
             };

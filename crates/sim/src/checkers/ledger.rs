@@ -162,7 +162,9 @@ impl Ledger {
             Event::BindRefused { uid, attempt } => self.refused(uid, *attempt),
             Event::BudgetApplied(facts) => _ = self.budgets.insert(facts.key(), event.clone()),
             Event::BudgetDeleted(key) => _ = self.budgets.remove(key.as_str()),
-            Event::Reset(Present::Budgets(keys)) => self.budgets.retain(|key, _| keys.contains(key)),
+            Event::Reset(Present::Budgets(keys)) => {
+                self.budgets.retain(|key, _| keys.contains(key))
+            }
             Event::EvictionFailed(uid) => {
                 self.pods.get_mut(uid.as_str()).into_iter().for_each(|pod| pod.is_asked = false);
             }

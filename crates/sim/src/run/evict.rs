@@ -51,6 +51,7 @@ impl Run {
         let leader = self.leader().expect("only a leader decides");
         let catalog = leader.scheduler.catalog();
         let uid = |pod| catalog.pod(pod).key.uid.clone();
+        #[cfg_attr(not(test), expect(unused_mut, reason = "only saboteurs change plans"))]
         let mut plan = checkers::Eviction {
             pod: uid(preemption.pod),
             node: catalog.node_name(preemption.node).into(),

@@ -16,8 +16,7 @@ pub(super) struct BudgetRecord {
 impl BudgetRecord {
     pub(super) fn new(budget: Budget, jobs: &[Job]) -> Self {
         let Budget { name, namespace, selector, min_available } = budget;
-        let is_meant =
-            |job: &Job| job.spec.namespace == namespace && selector.matches(&job.labels);
+        let is_meant = |job: &Job| job.spec.namespace == namespace && selector.matches(&job.labels);
         let meant = jobs.iter().enumerate().filter(|(_, job)| is_meant(job));
         let meant = meant.map(|(at, _)| JobAt(at)).collect();
         let facts = BudgetFacts {

@@ -1,7 +1,14 @@
 //! What the API server says to a scheduler that evicts a pod, or proposes a node for one.
 
+use model::Millis;
+
 use super::World;
+use super::happenings::Happening;
 use super::records::PodAt;
+
+/// How long an owner takes to make another pod, at least and at most. At once it would take the
+/// room of a pod that is to be spread, which then has others evicted, for ever and quickly.
+const REPLACED: (Millis, Millis) = (Millis(500), Millis(5_000));
 
 /// A request that evicts a pod. Both are needed, in this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,7 +43,10 @@ impl World {
         self.terminate(pod);
         if !is_over {
             self.happened.preempted += 1;
-            self.replace(pod);
+            if !self.is_calm {
+                let at = self.now + self.draw(REPLACED);
+                self.agenda.add(at, Happening::OwnerReplaces(pod));
+            }
         }
     }
 
