@@ -47,8 +47,9 @@ impl Scheduler {
         };
         self.usage.grow(self.catalog.node_places());
         self.usage.touch_facts(node);
-        if let Some(change) = change {
-            self.wake(change, node, now);
+        match change {
+            Some(change) => self.wake(change, node, now),
+            None => self.wake_proposed(node, now),
         }
     }
 
@@ -195,12 +196,16 @@ impl Scheduler {
         let tags = self.catalog.tags_of(facts);
         self.usage.count_crowds(&mut self.catalog);
         let after = Occupant { class, tags, is_leaving: facts.is_terminating };
+        // A pod that begins to leave takes as much as before, and is counted no more by those who
+        // are spread.
+        let begins_to_leave = after == Occupant { is_leaving: true, ..before };
         if after != before {
             self.change(|txn| {
                 txn.evict(before, node);
                 txn.place(after, node);
             });
-            self.wake_around(before, now);
+            let is_about = if begins_to_leave { is_spread } else { is_about_others };
+            self.wake_about(before, is_about, now);
         }
         self.catalog.update_pod(pod, facts);
         if standing(self.catalog.pod(pod)) != stood {
@@ -208,7 +213,7 @@ impl Scheduler {
         }
         self.catalog.release_class(class);
         self.catalog.release_tags(tags);
-        if after != before {
+        if after != before && !begins_to_leave {
             self.wake(Change::Freed, node, now);
             self.wake_around(after, now);
         }
@@ -274,6 +279,7 @@ impl Scheduler {
         if let Some(node) = node {
             self.usage.touch_guests(node);
             self.wake(Change::Freed, node, now);
+            self.queue.wake(now, is_about_others, |_, _, _| true);
         }
     }
 
@@ -316,11 +322,15 @@ impl Scheduler {
 
     /// Wakes the units that a change of one node could help: those that wait for a reason which
     /// the node does not give any more. It may still give others, and they are noted then. If all
-    /// it gives is noted already, a try would find what is known: what ends that wakes them.
+    /// it gives is noted already, a try would find what is known: what ends that wakes them. That
+    /// is not so where somebody could be evicted, who may have been too little before.
     fn wake(&mut self, change: Change, node: NodeId, now: Time) {
+        self.wake_proposed(node, now);
         let is_there = self.catalog.has_node(node);
+        let lowest = self.catalog.pods_on(node).iter().map(|pod| self.catalog.pod(*pod).priority);
+        let lowest = lowest.min();
         let may_be_cured = |reason: &Reason| cures(reason, change);
-        self.queue.wake(now, may_be_cured, |class, reason, is_noted| {
+        self.queue.wake(now, may_be_cured, |class, reason, parked| {
             if reaches_around(reason) {
                 return true;
             }
@@ -330,15 +340,35 @@ impl Scheduler {
             }
             let profile = profile_of(&self.profiles, &self.catalog, class);
             let board = self.boards.of(class, profile, &self.catalog);
+            let has_lesser = lowest.map(|lowest| profile.order.rank(lowest)) > parked.first_rank();
+            if has_lesser && board.rescues.preemption {
+                return true;
+            }
             let answer = board.answer(&self.catalog, &self.usage, node);
-            let is_known = answer.is_some_and(|reasons| reasons.iter().all(is_noted));
+            let is_known = answer
+                .is_some_and(|reasons| reasons.iter().all(|reason| parked.all_wait_for(reason)));
             !is_known && !board.gives(&self.catalog, &self.usage, node, reason)
         });
     }
 
+    /// Wakes the units for which a node is proposed: it may be of no use to them any more, and is
+    /// kept from others as long as they do not know.
+    fn wake_proposed(&mut self, node: NodeId, now: Time) {
+        for pod in self.catalog.nominated_to(node).to_vec() {
+            if let Some(unit) = self.queue.unit_of(pod) {
+                self.queue.wake_unit(unit, now);
+            }
+        }
+    }
+
     /// Wakes the units that a pod which came to a node, or left it, could help wherever they go.
     pub(crate) fn wake_around(&mut self, occupant: Occupant, now: Time) {
-        self.queue.wake(now, is_about_others, |class, _, _| {
+        self.wake_about(occupant, is_about_others, now);
+    }
+
+    /// The same for some reasons.
+    fn wake_about(&mut self, occupant: Occupant, is_about: fn(&Reason) -> bool, now: Time) {
+        self.queue.wake(now, is_about, |class, _, _| {
             let profile = profile_of(&self.profiles, &self.catalog, class);
             self.boards.of(class, profile, &self.catalog).is_moved_by(&self.catalog, occupant)
         });
@@ -364,6 +394,11 @@ impl Scheduler {
         let is_gated = profile.admit.iter().any(|plugin| plugin.refuses(pod).is_some());
         (profile.order.rank(pod.priority), is_gated)
     }
+}
+
+/// Whether a reason is that pods are not spread evenly.
+fn is_spread(reason: &Reason) -> bool {
+    *reason == Reason::SpreadSkew
 }
 
 /// Whether a reason speaks of a node's surroundings, so that the node alone cannot tell whether it

@@ -46,10 +46,11 @@ impl Scheduler {
             }
             Err(Failure { class, diagnosis, plan }) => {
                 let ends_nomination = diagnosis.ends_nomination();
-                self.queue.park(unit, now, class, diagnosis.clone());
+                // Before it is parked: what its own plan changes is no reason to try it again.
                 if let Some((pod, plan)) = plan {
                     decisions.extend(self.preempt(pod, plan, now).map(Decision::Preempt));
                 }
+                self.queue.park(unit, now, class, diagnosis.clone());
                 for pod in &pods {
                     if ends_nomination {
                         self.nominate(*pod, None, now);

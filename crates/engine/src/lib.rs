@@ -22,7 +22,7 @@ pub use explain::{JudgedPreemption, Judgement, NodeJudgement};
 pub use queue::{Backoff, Place, QueueCounts};
 
 use framework::Profile;
-use model::{Attempt, Catalog, ClassId, Decision, PodId, Time, Usage};
+use model::{Attempt, Catalog, ClassId, Decision, PodId, PodState, Time, Usage};
 use serde::{Deserialize, Serialize};
 
 use board::Boards;
@@ -112,6 +112,16 @@ impl Scheduler {
     #[must_use]
     pub fn place_of(&self, pod: PodId) -> Option<Place> {
         self.queue.unit_of(pod).map(|unit| self.queue.place(unit))
+    }
+
+    /// Whether a pod waits and this node is proposed for it: evictions for its sake depend on it.
+    #[must_use]
+    pub fn is_proposed(&self, uid: &str, node: &str) -> bool {
+        let catalog = &self.catalog;
+        let pod = catalog.find_pod(uid);
+        let pod = pod.filter(|pod| catalog.pod(*pod).state == PodState::Waiting);
+        let proposed = pod.and_then(|pod| catalog.nominated_node(pod));
+        proposed.is_some_and(|proposed| catalog.node_name(proposed) == node)
     }
 
     /// Whether a profile has this name.

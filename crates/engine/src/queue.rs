@@ -104,7 +104,8 @@ pub(crate) struct Queue {
     backing_off: BinaryHeap<Reverse<(Time, UnitId)>>,
     parked: BTreeSet<(Time, UnitId)>,
     parked_by_reason: BTreeMap<Reason, ByClass>,
-    parked_by_class: BTreeMap<ClassId, usize>,
+    /// How many of each class, by rank.
+    parked_by_class: BTreeMap<ClassId, BTreeMap<i64, usize>>,
     counts: QueueCounts,
 }
 
@@ -208,7 +209,7 @@ impl Queue {
         class: ClassId,
         diagnosis: Arc<Diagnosis>,
     ) {
-        self.list(id, class, &diagnosis);
+        self.list(id, self.unit(id).rank, class, &diagnosis);
         self.parked.insert((now, id));
         self.counts.parked += 1;
         let unit = self.unit_mut(id);
@@ -225,12 +226,13 @@ impl Queue {
     }
 
     /// Wakes the parked units that wait for a reason which may be cured, and of whose class it is
-    /// said that it is. It may be asked of any reason whether all units of the class wait for it.
+    /// said that it is. It may be asked of any reason whether all units of the class wait for it,
+    /// and what the first rank among them is.
     pub(crate) fn wake(
         &mut self,
         now: Time,
         may_be_cured: impl Fn(&Reason) -> bool,
-        mut is_cured: impl FnMut(ClassId, &Reason, &dyn Fn(&Reason) -> bool) -> bool,
+        mut is_cured: impl FnMut(ClassId, &Reason, &Parked<'_>) -> bool,
     ) {
         let mut woken = BTreeSet::new();
         for (reason, by_class) in &self.parked_by_reason {
@@ -238,11 +240,7 @@ impl Queue {
                 continue;
             }
             for (class, units) in by_class {
-                let is_listed = |other: &Reason| {
-                    let listed = self.parked_by_reason.get(other).and_then(|by| by.get(class));
-                    listed.map(BTreeSet::len) == self.parked_by_class.get(class).copied()
-                };
-                if is_cured(*class, reason, &is_listed) {
+                if is_cured(*class, reason, &Parked { queue: self, class: *class }) {
                     woken.extend(units);
                 }
             }
@@ -312,7 +310,7 @@ impl Queue {
             }
             Place::Parked(since) => {
                 let (diagnosis, class) = unit.parked.clone().expect("a parked unit says why");
-                self.list(id, class, &diagnosis);
+                self.list(id, unit.rank, class, &diagnosis);
                 self.parked.insert((since, id));
                 self.counts.parked += 1;
             }
@@ -365,6 +363,13 @@ impl Queue {
         self.counts.backoff += 1;
     }
 
+    /// Wakes a unit if it is parked.
+    pub(crate) fn wake_unit(&mut self, id: UnitId, now: Time) {
+        if matches!(self.unit(id).place, Place::Parked(_)) {
+            self.unpark(id, now);
+        }
+    }
+
     /// Tries a unit as soon as its turn comes.
     pub(crate) fn hurry(&mut self, id: UnitId, now: Time) {
         if matches!(self.unit(id).place, Place::Parked(_) | Place::Backoff) {
@@ -391,27 +396,32 @@ impl Queue {
             Place::Tried => {}
             Place::Parked(since) => {
                 let (diagnosis, class) = unit.parked.take().expect("a parked unit is listed");
+                let rank = unit.rank;
                 self.parked.remove(&(since, id));
                 self.counts.parked -= 1;
-                diagnosis.reasons().for_each(|reason| self.unlist(reason, class, id));
-                self.uncount(class);
+                diagnosis.curable().into_iter().for_each(|reason| self.unlist(reason, class, id));
+                self.uncount(class, rank);
             }
         }
     }
 
-    fn uncount(&mut self, class: ClassId) {
-        let parked = self.parked_by_class.get_mut(&class);
-        let parked = parked.expect("a parked unit is counted under its class");
+    fn uncount(&mut self, class: ClassId, rank: i64) {
+        let ranks = self.parked_by_class.get_mut(&class);
+        let ranks = ranks.expect("a parked unit is counted under its class");
+        let parked = ranks.get_mut(&rank).expect("a parked unit is counted under its rank");
         *parked -= 1;
         if *parked == 0 {
+            ranks.remove(&rank);
+        }
+        if ranks.is_empty() {
             self.parked_by_class.remove(&class);
         }
     }
 
-    /// Lists a parked unit under its class and its reasons.
-    fn list(&mut self, id: UnitId, class: ClassId, diagnosis: &Diagnosis) {
-        *self.parked_by_class.entry(class).or_default() += 1;
-        for reason in diagnosis.reasons() {
+    /// Lists a parked unit under its class, its rank and its reasons.
+    fn list(&mut self, id: UnitId, rank: i64, class: ClassId, diagnosis: &Diagnosis) {
+        *self.parked_by_class.entry(class).or_default().entry(rank).or_default() += 1;
+        for reason in diagnosis.curable() {
             // The map is small; most units that wait wait for the same few reasons.
             if !self.parked_by_reason.contains_key(reason) {
                 self.parked_by_reason.insert(reason.clone(), ByClass::new());
@@ -432,6 +442,31 @@ impl Queue {
         if by_class.is_empty() {
             self.parked_by_reason.remove(reason);
         }
+    }
+}
+
+/// The parked units of a class.
+pub(crate) struct Parked<'a> {
+    queue: &'a Queue,
+    class: ClassId,
+}
+
+impl Parked<'_> {
+    /// Whether all of them wait for a reason.
+    pub(crate) fn all_wait_for(&self, reason: &Reason) -> bool {
+        let listed = self.queue.parked_by_reason.get(reason);
+        let listed = listed.and_then(|by_class| by_class.get(&self.class)).map_or(0, BTreeSet::len);
+        listed == self.ranks().map(|(_, count)| count).sum()
+    }
+
+    /// The rank of the first.
+    pub(crate) fn first_rank(&self) -> Option<i64> {
+        self.ranks().next().map(|(rank, _)| rank)
+    }
+
+    fn ranks(&self) -> impl Iterator<Item = (i64, usize)> {
+        let ranks = self.queue.parked_by_class.get(&self.class);
+        ranks.into_iter().flatten().map(|(rank, count)| (*rank, *count))
     }
 }
 

@@ -1,5 +1,6 @@
 //! What goes out: bindings, and why a pod has to wait.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -121,6 +122,22 @@ impl Diagnosis {
     /// All reasons that keep the pod waiting.
     pub fn reasons(&self) -> impl Iterator<Item = &Reason> {
         self.rejection.iter().chain(self.counts.iter().map(|(reason, _)| reason))
+    }
+
+    /// All reasons whose end could help the pod: also those for which evicting does not help.
+    #[must_use]
+    pub fn curable(&self) -> BTreeSet<&Reason> {
+        let hopeless: &[(Reason, usize)] = match &self.rescue {
+            Rescue::NoCandidates { counts, .. } => counts,
+            Rescue::NotAsked
+            | Rescue::Silent
+            | Rescue::ClaimsUnknown
+            | Rescue::NotPreempting
+            | Rescue::NoVictims(_)
+            | Rescue::VictimsLeaving
+            | Rescue::Preempts { .. } => &[],
+        };
+        self.reasons().chain(hopeless.iter().map(|(reason, _)| reason)).collect()
     }
 
     /// Whether a node that was proposed for the pod is not proposed any more.

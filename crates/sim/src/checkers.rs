@@ -8,6 +8,7 @@
 pub(crate) mod rules;
 
 pub(crate) mod company;
+mod evictions;
 mod inspector;
 mod ledger;
 mod told;
@@ -16,6 +17,8 @@ use std::fmt;
 
 use model::PodFacts;
 
+use company::Scene;
+pub(crate) use evictions::{Eviction, check_eviction, check_preemption, helps};
 pub(crate) use inspector::Inspector;
 pub(crate) use ledger::{Ledger, Spot};
 use rules::Objection;
@@ -88,6 +91,31 @@ pub enum Violation {
         /// What its pods take.
         taken: i64,
     },
+    /// Pods were to be evicted for another one, and must not be.
+    Eviction {
+        /// For which pod.
+        pod: String,
+        /// From which node.
+        node: String,
+        /// Why not.
+        why: String,
+    },
+    /// A pod was evicted for a plan that did not stand any more.
+    Senseless {
+        /// For which pod.
+        pod: String,
+        /// From which node.
+        node: String,
+        /// Who was evicted.
+        victim: String,
+    },
+    /// Evictions for a pod were planned again and again, and nothing happened between.
+    Restless {
+        /// For which pod.
+        pod: String,
+        /// How often.
+        plans: usize,
+    },
     /// What a waiting pod was told is not so.
     Untrue {
         /// The pod.
@@ -123,6 +151,15 @@ impl fmt::Display for Violation {
                     "{counted} of {resource} is counted on node {node}, but its pods take {taken}"
                 )
             }
+            Self::Eviction { pod, node, why } => {
+                write!(out, "pods were evicted from node {node} for pod {pod}, but {why}")
+            }
+            Self::Senseless { pod, node, victim } => {
+                write!(out, "{victim} was evicted for {pod}, which does not wait for node {node}")
+            }
+            Self::Restless { pod, plans } => {
+                write!(out, "{plans} times pods were to be evicted for {pod}, without any change")
+            }
             Self::Untrue { pod, text } => write!(out, "pod {pod} was told {text}"),
         }
     }
@@ -145,7 +182,7 @@ pub(crate) fn check_binding(ledger: &Ledger, uid: &str, node: &str) -> Result<()
     if !facts.spec.needs.is_empty() {
         return Err(wrong("it asks for something that is not supported"));
     }
-    let objections = company::objections(ledger, facts, node);
+    let objections = company::objections(&Scene::of(ledger), facts, node);
     let Some(objection) = objections.into_iter().next() else { return Ok(()) };
     let lacks =
         |resource| Violation::OverCapacity { pod: pod(), node: node.name.clone(), resource };

@@ -26,6 +26,7 @@ impl Demo {
         let jobs = workload::plan(self.seed, &nodes, span);
         let settings = k8s::config::defaults(plugins::known());
         let faults = Faults { refused_percent: 1, ..Faults::NONE };
-        Plan { seed: self.seed, span, nodes, jobs, settings, faults }
+        let budgets = Vec::new();
+        Plan { seed: self.seed, span, nodes, jobs, budgets, settings, faults }
     }
 }

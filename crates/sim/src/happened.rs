@@ -13,6 +13,8 @@ pub struct Happened {
     pub rejected: u64,
     /// Pods that were deleted by their owner, waiting or not.
     pub deleted: u64,
+    /// Pods that were evicted for more important ones.
+    pub preempted: u64,
     /// Pods whose requests changed in place.
     pub resized: u64,
     /// Nodes that left or died.
@@ -34,13 +36,14 @@ pub struct Happened {
 impl Happened {
     /// Every count with its name, in a fixed order.
     #[must_use]
-    pub fn rows(&self) -> [(&'static str, u64); 13] {
+    pub fn rows(&self) -> [(&'static str, u64); 14] {
         [
             ("pods", self.pods),
             ("bound", self.bound),
             ("bound by the second scheduler", self.stolen),
             ("rejected by full nodes", self.rejected),
             ("deleted by their owners", self.deleted),
+            ("evicted for others", self.preempted),
             ("resized in place", self.resized),
             ("nodes lost", self.nodes_lost),
             ("nodes changed", self.nodes_changed),
@@ -54,12 +57,13 @@ impl Happened {
 
     /// Adds the counts of another run.
     pub fn add(&mut self, other: &Self) {
-        let Self { pods, bound, stolen, rejected, deleted, resized, .. } = other;
+        let Self { pods, bound, stolen, rejected, deleted, preempted, resized, .. } = other;
         self.pods += pods;
         self.bound += bound;
         self.stolen += stolen;
         self.rejected += rejected;
         self.deleted += deleted;
+        self.preempted += preempted;
         self.resized += resized;
         let Self {
             nodes_lost, nodes_changed, refused, lost, unanswered, cuts, leaders_lost, ..

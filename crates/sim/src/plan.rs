@@ -3,7 +3,7 @@
 //! run's.
 
 use k8s::config::Settings;
-use model::{Amounts, Labels, Millis, NodeFacts, PodSpec, Taint, Time};
+use model::{Amounts, LabelSelector, Labels, Millis, NodeFacts, PodSpec, Taint, Time};
 
 /// All of it.
 #[derive(Clone, Debug)]
@@ -16,6 +16,8 @@ pub struct Plan {
     pub nodes: Vec<NodePlan>,
     /// All jobs.
     pub jobs: Vec<Job>,
+    /// How many of which pods must stay when others need their room.
+    pub budgets: Vec<Budget>,
     /// How the scheduler is configured.
     pub settings: Settings,
     /// What goes wrong between the scheduler and the API server.
@@ -108,6 +110,19 @@ pub enum Fate {
     Labels(Vec<(String, String)>),
 }
 
+/// A disruption budget, which is there from the start.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Budget {
+    /// Its name.
+    pub name: String,
+    /// The namespace of its pods.
+    pub namespace: String,
+    /// Which of them it is about.
+    pub selector: LabelSelector,
+    /// How many of them must stay.
+    pub min_available: i32,
+}
+
 /// Pods that arrive together and are alike.
 #[derive(Clone, Debug)]
 pub struct Job {
@@ -151,6 +166,8 @@ pub struct Life {
     pub tolerant_after: Option<Millis>,
     /// The node that is proposed for them.
     pub nominated: Option<String>,
+    /// Whether nobody may be evicted for them.
+    pub is_modest: bool,
 }
 
 /// Gates that keep pods from being scheduled.

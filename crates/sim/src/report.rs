@@ -42,6 +42,8 @@ pub struct Report {
     pub waits: u64,
     /// Bindings that the API refused.
     pub refusals: u64,
+    /// Pods that were evicted for more important ones.
+    pub preempted: u64,
     /// The same for two runs that decided the same in the same order, as 16 hexadecimal digits.
     pub decision_hash: String,
     /// How it went: samples at equal distances, and one of the end.
@@ -220,6 +222,7 @@ pub(crate) fn of(
         bindings: tally.bindings,
         waits: tally.waits,
         refusals: world.refusals(),
+        preempted: world.happened().preempted,
         decision_hash: format!("{:016x}", tally.fingerprint.value()),
         history,
     }

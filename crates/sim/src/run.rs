@@ -7,6 +7,7 @@
 //!
 //! The engine is the real one, and is not changed for this in any way.
 
+mod evict;
 mod lease;
 mod replica;
 mod shell;
@@ -27,7 +28,8 @@ use crate::history::Recorder;
 use crate::map::{self, ClusterMap};
 use crate::plan::{Faults, Plan};
 use crate::report::{self, Report};
-use crate::world::{Agenda, Answer, Change, Kind, NodeAt, PodAt, Whereabouts, World};
+use crate::world::{Agenda, Answer, ByKind, Change, Kind, NodeAt, PodAt, Whereabouts, World};
+use evict::{Eviction, Said};
 use lease::Lead;
 pub(crate) use replica::Replica;
 use replica::{ReplicaId, names};
@@ -67,7 +69,7 @@ pub struct Run {
     world: World,
     agenda: Agenda<Doing>,
     /// The versions of the API server: how many changes of each kind there were.
-    versions: [u64; 2],
+    versions: ByKind<u64>,
     /// Those that live, oldest first.
     replicas: Vec<Replica>,
     replicas_made: u64,
@@ -76,6 +78,7 @@ pub struct Run {
     fences: BTreeMap<ReplicaId, Time>,
     requests: BTreeMap<RequestId, Request>,
     requests_made: u64,
+    evictions: BTreeMap<RequestId, Eviction>,
     tally: Tally,
     recorder: Recorder,
     ends_when_settled: bool,
@@ -95,12 +98,21 @@ enum Doing {
     LeaderLost,
     TakesOver,
     Arrives(RequestId),
-    ArrivesLate { replica: ReplicaId, pod: PodAt, node: NodeAt },
+    ArrivesLate {
+        replica: ReplicaId,
+        pod: PodAt,
+        node: NodeAt,
+    },
     Answered(RequestId, Answer),
     Read(RequestId, After),
     ReadArrives(RequestId, After),
     Found(RequestId, After, Whereabouts),
     SendAgain(RequestId),
+    /// An eviction is sent.
+    Evict(RequestId),
+    EvictionArrives(RequestId),
+    EvictionArrivesLate(Eviction),
+    EvictionAnswered(RequestId, Said),
 }
 
 /// How long after a cut everything is listed, at least and at most.
@@ -111,6 +123,7 @@ const RELISTS: (u64, u64) = (100, 5_000);
 pub(crate) struct Tally {
     pub(crate) bindings: u64,
     pub(crate) waits: u64,
+    pub(crate) preemptions: u64,
     pub(crate) fingerprint: Fingerprint,
 }
 
@@ -119,25 +132,26 @@ impl Run {
     /// checked before it is carried out.
     #[must_use]
     pub fn new(plan: Plan) -> Self {
-        let Plan { seed, span, nodes, jobs, settings, faults } = plan;
+        let Plan { seed, span, nodes, jobs, budgets, settings, faults } = plan;
         let recorder = Recorder::new(&jobs, span);
         let mut run = Self {
             seed,
             recorder,
             ends_when_settled: false,
             end: Time::default() + span,
-            world: World::new(seed, nodes, jobs, faults, names(&settings)),
+            world: World::new(seed, nodes, (jobs, budgets), faults, names(&settings)),
             settings,
             faults,
             dice: Dice::new(seed, Stream::Network),
             agenda: Agenda::default(),
-            versions: [0; 2],
+            versions: [0; 3],
             replicas: Vec::new(),
             replicas_made: 0,
             lead: Lead::Vacant,
             fences: BTreeMap::new(),
             requests: BTreeMap::new(),
             requests_made: 0,
+            evictions: BTreeMap::new(),
             tally: Tally::default(),
             inspector: None,
             changes: Vec::new(),
@@ -205,7 +219,7 @@ impl Run {
             self.recorder.pass(&self.world, now);
             self.world.advance(now);
             while let Some((_, doing)) = self.agenda.take_until(now) {
-                self.carry_on(doing);
+                self.carry_on(doing)?;
             }
             self.show();
             self.check_lead();
@@ -258,7 +272,7 @@ impl Run {
         leader.scheduler.next_wakeup().map(|at| at.max(self.world.now()))
     }
 
-    fn carry_on(&mut self, doing: Doing) {
+    fn carry_on(&mut self, doing: Doing) -> Result<(), Violation> {
         match doing {
             Doing::Cut(id, kind) => self.cut(id, kind),
             Doing::Lists(id, kind) => self.list(id, kind),
@@ -271,7 +285,12 @@ impl Run {
             Doing::ReadArrives(id, after) => self.read_arrives(id, after),
             Doing::Found(id, after, found) => self.found(id, after, found),
             Doing::SendAgain(id) => self.send_again(id),
+            Doing::Evict(id) => return self.evict(id),
+            Doing::EvictionArrives(id) => self.eviction_arrives(id),
+            Doing::EvictionArrivesLate(eviction) => self.eviction_arrives_late(eviction),
+            Doing::EvictionAnswered(id, said) => self.eviction_answered(id, said),
         }
+        Ok(())
     }
 
     fn chance(&mut self, percent: u64) -> bool {
@@ -373,7 +392,7 @@ impl Run {
             for decision in decisions.drain(..) {
                 match decision {
                     Decision::Bind { pod, node, attempt, .. } => self.bind(pod, node, attempt)?,
-                    Decision::Preempt(_) => {}
+                    Decision::Preempt(preemption) => self.preempt(&preemption)?,
                     Decision::Wait(waiting) => self.explain(waiting)?,
                 }
             }
@@ -413,9 +432,17 @@ impl Run {
     }
 
     fn explain(&mut self, waiting: Waiting) -> Result<(), Violation> {
-        let leader = self.leader().expect("only a leader decides");
-        let uid = leader.scheduler.catalog().pod(waiting.pod).key.uid.clone();
+        let leader = self.leader_mut().expect("only a leader decides");
+        let catalog = leader.scheduler.catalog();
+        let (uid, proposed) =
+            (&catalog.pod(waiting.pod).key.uid, catalog.pod(waiting.pod).nominated);
+        let proposed = proposed.map(|name| catalog.symbols().text(name).to_owned());
+        leader.ledger.told(uid, &waiting.diagnosis);
+        let uid = uid.clone();
         let pod = self.find_pod(&uid)?;
+        if !self.chance(self.faults.lost_percent) {
+            self.world.propose(pod, proposed.as_deref());
+        }
         self.tally.waits += 1;
         self.note(&uid);
         for (_, count) in &waiting.diagnosis.counts {

@@ -163,6 +163,7 @@ impl Scenario {
             span: self.span.unwrap_or(OPEN_END),
             nodes: self.nodes.clone(),
             jobs,
+            budgets: Vec::new(),
             settings,
             faults: self.faults,
         };

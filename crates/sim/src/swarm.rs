@@ -151,6 +151,14 @@ pub(crate) trait Saboteur {
         vec![(uid.into(), node.into())]
     }
 
+    /// What is made of a decision to evict.
+    fn preempt(&mut self, _: &mut crate::checkers::Eviction, _: &crate::world::World) {}
+
+    /// Whether evictions are sent though nobody waits for the room any more.
+    fn is_stubborn(&self) -> bool {
+        false
+    }
+
     /// Whether a binding is sent at all.
     fn is_sent(&mut self) -> bool {
         true

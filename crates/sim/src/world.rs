@@ -7,6 +7,8 @@
 
 mod agenda;
 mod bindings;
+mod budgets;
+mod evictions;
 mod happenings;
 mod nodes;
 mod pods;
@@ -20,9 +22,11 @@ use model::{Diagnosis, Event, Map, Millis, PodKey, Time};
 use crate::dice::{Dice, Stream};
 use crate::happened::Happened;
 use crate::meter::{Meter, PoolAt};
-use crate::plan::{Fate, Faults, Job, NodePlan};
+use crate::plan::{Budget, Fate, Faults, Job, NodePlan};
 pub(crate) use agenda::Agenda;
 pub(crate) use bindings::{Answer, Whereabouts};
+use budgets::BudgetRecord;
+pub(crate) use evictions::Step;
 use happenings::Happening;
 pub(crate) use records::{JobAt, NodeAt, NodeRecord, Phase, PodAt, PodRecord};
 
@@ -34,10 +38,14 @@ type GateNames = Box<[Box<str>]>;
 pub(crate) enum Kind {
     Nodes,
     Pods,
+    Budgets,
 }
 
+/// Something for each kind.
+pub(crate) type ByKind<T> = [T; 3];
+
 impl Kind {
-    pub(crate) const ALL: [Self; 2] = [Self::Nodes, Self::Pods];
+    pub(crate) const ALL: ByKind<Self> = [Self::Nodes, Self::Pods, Self::Budgets];
 }
 
 /// Something that changed, as watches show it.
@@ -55,6 +63,9 @@ pub(crate) struct World {
     nodes: Vec<NodeRecord>,
     pods: Vec<PodRecord>,
     jobs: Vec<Job>,
+    /// How many pods of each job are well.
+    healthy: Vec<i32>,
+    budgets: Vec<BudgetRecord>,
     node_by_name: Map<String, NodeAt>,
     pod_by_uid: Map<Box<str>, PodAt>,
     pools: Vec<Box<str>>,
@@ -81,7 +92,7 @@ impl World {
     pub(crate) fn new(
         seed: u64,
         nodes: Vec<NodePlan>,
-        jobs: Vec<Job>,
+        (jobs, budgets): (Vec<Job>, Vec<Budget>),
         faults: Faults,
         ours: Vec<String>,
     ) -> Self {
@@ -102,6 +113,8 @@ impl World {
             agenda: Agenda::default(),
             nodes: Vec::new(),
             pods: Vec::new(),
+            healthy: vec![0; jobs.len()],
+            budgets: budgets.into_iter().map(|one| BudgetRecord::new(one, &jobs)).collect(),
             jobs,
             node_by_name: Map::default(),
             pod_by_uid: Map::default(),
@@ -158,6 +171,7 @@ impl World {
 
     /// What changed since it was last asked for, in order.
     pub(crate) fn take_changes(&mut self, into: &mut Vec<Change>) {
+        self.renew_budgets();
         into.append(&mut self.changes);
     }
 
@@ -198,8 +212,8 @@ impl World {
             name: format!("{name}-{:05}", at.0).into(),
         };
         self.pod_by_uid.insert(key.uid.clone(), at);
-        let is_nominated = self.jobs[job.0].life.nominated.is_some();
-        self.pods.push(PodRecord::new(job, key, is_gated, is_nominated, self.now));
+        let proposed = self.jobs[job.0].life.nominated.clone();
+        self.pods.push(PodRecord::new(job, key, is_gated, proposed, self.now));
         self.waiting += 1;
         self.happened.pods += 1;
         at
@@ -231,10 +245,10 @@ impl World {
     }
 
     /// Writes down why a pod has to wait, where watches see it if it is another reason than before.
+    /// The status may not come through, and what it proposes is lost then.
     pub(crate) fn explain(&mut self, pod: PodAt, why: Arc<Diagnosis>) {
         let record = &mut self.pods[pod.0];
         record.told = Some(self.now);
-        record.is_nominated &= !why.ends_nomination();
         let is_news = record.condition.as_ref() != Some(&why);
         record.condition = Some(why);
         if is_news && !record.is_gone {

@@ -4,6 +4,7 @@
 mod bindings;
 mod checkpoint;
 mod cold_path;
+mod evictions;
 mod kept_results;
 mod nodes;
 mod nominated;

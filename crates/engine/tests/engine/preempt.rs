@@ -35,10 +35,13 @@ fn a_pod_is_placed_when_those_who_had_to_go_are_gone() {
         > high on a: evicts low1, low2
         > high waits: 0/1 nodes are available: 1 Insufficient cpu.
         pod low1 on=a cpu=1 preempted
-        gone pod low1
         step
         queue
         > 1 parked
+        gone pod low1
+        step in full
+        > high waits: 0/1 nodes are available: 1 Insufficient cpu. preemption: not eligible due to \
+        a terminating pod on the nominated node.
         gone pod low2
         # It does not wait for its backoff.
         step
@@ -112,9 +115,15 @@ fn a_more_important_pod_takes_over_a_proposed_node() {
         step
         > high on a: evicts low
         > high waits: 0/1 nodes are available: 1 Insufficient cpu.
+        # Nobody else has to go, so nothing is taken back yet.
         pod higher cpu=2 priority=10
         step in full
-        > higher on a: evicts nobody, before high
+        > higher waits: 0/1 nodes are available: 1 Insufficient cpu. preemption: found a potential \
+        placement for pod on node a, preempting 1 victims
+        keep low
+        after 2s
+        step in full
+        > higher on a: evicts low, before high
         > higher waits: 0/1 nodes are available: 1 Insufficient cpu. preemption: found a potential \
         placement for pod on node a, preempting 1 victims
         > high waits: 0/1 nodes are available: 1 Insufficient cpu. preemption: 0/1 nodes are \
@@ -245,6 +254,8 @@ fn what_evicting_does_is_kept_up_to_date() {
         pod b1 on=b cpu=1 priority=2
         pod high4 cpu=1 priority=9
         step
+        > high1 waits: 0/2 nodes are available: 2 Insufficient cpu.
+        > high2 waits: 0/2 nodes are available: 2 Insufficient cpu.
         > high4 waits: 0/2 nodes are available: 2 Insufficient cpu.
         ",
     );

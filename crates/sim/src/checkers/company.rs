@@ -5,18 +5,73 @@ use std::collections::BTreeMap;
 
 use model::{NodeFacts, PodFacts, PodTerm, SpreadSpec, Target};
 
-use super::ledger::Ledger;
-use super::rules::{self, Objection};
+use super::ledger::{Ledger, Place};
+use super::rules::{self, Objection, Taken};
 
-/// Everything a node has against a pod, or what the first rule says that objects.
-pub(crate) fn objections(ledger: &Ledger, pod: &PodFacts, node: &NodeFacts) -> Vec<Objection> {
-    let (_, place) = ledger.node(&node.name).expect("a node that is asked about is there");
-    let plain = rules::objections(&pod.spec, node, &place.taken());
+/// Who is where: as it is, or as it would be without some pods, and with others on a node.
+pub(crate) struct Scene<'a> {
+    ledger: &'a Ledger,
+    gone: &'a [&'a str],
+    guests: Option<(&'a NodeFacts, Vec<&'a PodFacts>)>,
+}
+
+impl<'a> Scene<'a> {
+    pub(crate) fn of(ledger: &'a Ledger) -> Self {
+        Self::without(ledger, &[])
+    }
+
+    /// Without these pods, by uid.
+    pub(crate) fn without(ledger: &'a Ledger, gone: &'a [&'a str]) -> Self {
+        Self { ledger, gone, guests: None }
+    }
+
+    fn is_there(&self, pod: &PodFacts) -> bool {
+        !self.gone.contains(&&*pod.key.uid)
+    }
+
+    fn nodes(&self) -> impl Iterator<Item = (&'a NodeFacts, &'a Place)> {
+        self.ledger.nodes()
+    }
+
+    fn pods(&self, node: &NodeFacts, place: &'a Place) -> impl Iterator<Item = &'a PodFacts> {
+        let guests = self.guests.iter().filter(|(at, _)| at.name == node.name);
+        let guests = guests.flat_map(|(_, guests)| guests.iter().copied());
+        place.pods().filter(|pod| self.is_there(pod)).chain(guests)
+    }
+
+    /// Pods that want others to be far, with their nodes.
+    fn unwelcoming(&self) -> impl Iterator<Item = (&'a NodeFacts, &'a PodFacts)> {
+        let guests = self.guests.iter();
+        let guests = guests.flat_map(|(node, guests)| guests.iter().map(|guest| (*node, *guest)));
+        self.ledger.unwelcoming().filter(|(_, pod)| self.is_there(pod)).chain(guests)
+    }
+}
+
+/// Everything a node has against a pod, or what the first rule says that objects. Those for which
+/// the node is proposed count as well if the pod must yield to them.
+pub(crate) fn objections(scene: &Scene<'_>, pod: &PodFacts, node: &NodeFacts) -> Vec<Objection> {
+    let Scene { ledger, gone, .. } = *scene;
+    let rivals: Vec<&PodFacts> = ledger.rivals(&node.name, pod).collect();
+    if !rivals.is_empty() {
+        let with = Scene { ledger, gone, guests: Some((node, rivals)) };
+        let objections = plain_objections(&with, pod, node);
+        if !objections.is_empty() {
+            return objections;
+        }
+    }
+    plain_objections(scene, pod, node)
+}
+
+fn plain_objections(scene: &Scene<'_>, pod: &PodFacts, node: &NodeFacts) -> Vec<Objection> {
+    let found = scene.ledger.node(&node.name);
+    let (_, place) = found.expect("a node that is asked about is there");
+    let taken = Taken::by(scene.pods(node, place).map(|pod| &pod.spec));
+    let plain = rules::objections(&pod.spec, node, &taken);
     // Features are looked at last.
     if !plain.is_empty() && plain != [Objection::Feature] {
         return plain;
     }
-    match spread(ledger, pod, node).or_else(|| affinity(ledger, pod, node)) {
+    match spread(scene, pod, node).or_else(|| affinity(scene, pod, node)) {
         Some(objection) => vec![objection],
         None => plain,
     }
@@ -43,7 +98,7 @@ fn means(target: &Target, pod: &PodFacts) -> bool {
     (is_any || is_named) && selector.is_some_and(|selector| selector.matches(&pod.labels))
 }
 
-fn spread(ledger: &Ledger, pod: &PodFacts, node: &NodeFacts) -> Option<Objection> {
+fn spread(scene: &Scene<'_>, pod: &PodFacts, node: &NodeFacts) -> Option<Objection> {
     let hard: Vec<&SpreadSpec> = pod.spec.spread.iter().filter(|s| s.is_required).collect();
     for constraint in &hard {
         let Some(own) = label(node, &constraint.key) else { return Some(Objection::SpreadLabel) };
@@ -55,13 +110,14 @@ fn spread(ledger: &Ledger, pod: &PodFacts, node: &NodeFacts) -> Option<Objection
             !other.is_terminating && other.key.namespace == pod.key.namespace && selects(other)
         };
         let mut domains: BTreeMap<&str, usize> = BTreeMap::new();
-        for (other, place) in ledger.nodes() {
+        for (other, place) in scene.nodes() {
             let has_keys = hard.iter().all(|constraint| label(other, &constraint.key).is_some());
             let is_open = (!constraint.honours_affinity || rules::is_selected(&pod.spec, other))
                 && (!constraint.honours_taints || !rules::is_kept_away(&pod.spec, other));
             if has_keys && is_open {
                 let domain = label(other, &constraint.key).expect("it has all keys");
-                *domains.entry(domain).or_default() += place.pods().filter(is_counted).count();
+                let count = scene.pods(other, place).filter(is_counted).count();
+                *domains.entry(domain).or_default() += count;
             }
         }
         let is_few = domains.len() < usize::try_from(constraint.min_domains).unwrap_or(0);
@@ -75,13 +131,13 @@ fn spread(ledger: &Ledger, pod: &PodFacts, node: &NodeFacts) -> Option<Objection
     None
 }
 
-fn affinity(ledger: &Ledger, pod: &PodFacts, node: &NodeFacts) -> Option<Objection> {
+fn affinity(scene: &Scene<'_>, pod: &PodFacts, node: &NodeFacts) -> Option<Objection> {
     // Whether a pod that is meant is on a node with the same value of the key.
     let is_near = |key: &str, is_meant: &dyn Fn(&PodFacts) -> bool| {
         let own = label(node, key);
         let mut nodes =
-            ledger.nodes().filter(|(other, _)| own.is_some() && label(other, key) == own);
-        nodes.any(|(_, place)| place.pods().any(is_meant))
+            scene.nodes().filter(|(other, _)| own.is_some() && label(other, key) == own);
+        nodes.any(|(other, place)| scene.pods(other, place).any(is_meant))
     };
     let near = &pod.spec.near;
     let all = |other: &PodFacts| near.iter().all(|term| means(&term.target, other));
@@ -91,8 +147,9 @@ fn affinity(ledger: &Ledger, pod: &PodFacts, node: &NodeFacts) -> Option<Objecti
     if !near.iter().all(|term| is_near(&term.key, &all)) {
         let has_key = |term: &PodTerm, other: &NodeFacts| label(other, &term.key).is_some();
         let mut somewhere =
-            ledger.nodes().filter(|(other, _)| near.iter().any(|t| has_key(t, other)));
-        let is_first = !somewhere.any(|(_, place)| place.pods().any(all)) && all(pod);
+            scene.nodes().filter(|(other, _)| near.iter().any(|t| has_key(t, other)));
+        let is_first =
+            !somewhere.any(|(other, place)| scene.pods(other, place).any(all)) && all(pod);
         if !is_first {
             return Some(Objection::NotNear);
         }
@@ -101,7 +158,7 @@ fn affinity(ledger: &Ledger, pod: &PodFacts, node: &NodeFacts) -> Option<Objecti
     if pod.spec.far.iter().any(is_hated) {
         return Some(Objection::NotFar);
     }
-    for (other_node, other) in ledger.unwelcoming() {
+    for (other_node, other) in scene.unwelcoming() {
         for term in &other.spec.far {
             let own = label(node, &term.key);
             let is_shared = own.is_some() && own == label(other_node, &term.key);

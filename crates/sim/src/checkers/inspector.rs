@@ -10,7 +10,7 @@ use engine::{Place, Scheduler};
 use model::{Load, NodeFacts, PodState, ResourceId};
 
 use super::Violation;
-use super::company;
+use super::company::{self, Scene};
 use super::ledger::{self, Ledger};
 use super::rules::{self, Taken};
 
@@ -72,9 +72,13 @@ impl Inspector {
             } else {
                 all.get_or_insert_with(|| ledger.nodes().map(Looked::at).collect::<Vec<_>>())
             };
-            let takes = |node: &&Looked<'_>| match has_company {
-                true => company::objections(ledger, facts, node.facts).is_empty(),
-                false => rules::objections(&facts.spec, node.facts, &node.taken).is_empty(),
+            let takes = |node: &&Looked<'_>| {
+                let has_company =
+                    has_company || ledger.rivals(&node.facts.name, facts).next().is_some();
+                match has_company {
+                    true => company::objections(&Scene::of(ledger), facts, node.facts).is_empty(),
+                    false => rules::objections(&facts.spec, node.facts, &node.taken).is_empty(),
+                }
             };
             if let Some(node) = nodes.iter().find(takes) {
                 let (pod, node) = (facts.key.name.to_string(), node.facts.name.clone());

@@ -7,8 +7,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use model::{Attempt, Event, Map, NodeFacts, PodFacts, Present};
+use model::{Attempt, BudgetFacts, Diagnosis, Event, Map, NodeFacts, PodFacts, Present, Rescue};
 
+use super::Violation;
+use super::evictions::Eviction;
 use super::rules::Taken;
 
 /// Where a pod is, as far as a scheduler was told.
@@ -21,7 +23,7 @@ pub(crate) enum Spot {
 }
 
 impl Spot {
-    fn node(&self) -> Option<&str> {
+    pub(crate) fn node(&self) -> Option<&str> {
         match self {
             Self::Waiting => None,
             Self::Assumed(node, _) | Self::Bound(node) => Some(node),
@@ -35,9 +37,18 @@ pub(crate) struct Known {
     number: u64,
     object: Arc<Event>,
     pub(crate) spot: Spot,
+    /// The node that is proposed for it: what the API said last, or we since.
+    pub(crate) proposed: Option<Box<str>>,
+    /// Whether we asked it to go, and have not heard that it does.
+    pub(crate) is_asked: bool,
 }
 
 impl Known {
+    /// Whether it goes, or should.
+    pub(crate) fn is_leaving(&self) -> bool {
+        self.is_asked || self.facts().is_terminating
+    }
+
     pub(crate) fn facts(&self) -> &PodFacts {
         facts_of(&self.object)
     }
@@ -114,6 +125,11 @@ pub(crate) struct Ledger {
     waiting: Objects,
     /// Pods on nodes that want others to be far, and their nodes: there are few.
     unwelcoming: BTreeMap<u64, (Box<str>, Arc<Event>)>,
+    /// Waiting pods by the node that is proposed for them.
+    proposals: BTreeMap<Box<str>, Objects>,
+    budgets: BTreeMap<Box<str>, Arc<Event>>,
+    /// How often pods were to be evicted for whom since anything was delivered.
+    plans: BTreeMap<Box<str>, usize>,
     numbers: u64,
     versions: u64,
 }
@@ -125,6 +141,7 @@ impl Ledger {
 
     /// Takes in an event that is delivered.
     pub(crate) fn apply(&mut self, event: &Arc<Event>) {
+        self.plans.clear();
         match &**event {
             Event::NodeApplied(facts) => {
                 let place = self.place(&facts.name);
@@ -147,24 +164,67 @@ impl Ledger {
                 gone.iter().for_each(|uid| self.forget(uid));
             }
             Event::BindRefused { uid, attempt } => self.refused(uid, *attempt),
+            Event::BudgetApplied(facts) => _ = self.budgets.insert(facts.key(), event.clone()),
+            Event::BudgetDeleted(key) => _ = self.budgets.remove(key.as_str()),
+            Event::Reset(Present::Budgets(keys)) => {
+                self.budgets.retain(|key, _| keys.contains(key))
+            }
+            Event::EvictionFailed(uid) => {
+                self.pods.get_mut(uid.as_str()).into_iter().for_each(|pod| pod.is_asked = false);
+            }
             // The world has no namespaces, services or controllers.
             Event::NamespaceApplied(_)
             | Event::NamespaceDeleted(_)
-            | Event::BudgetApplied(_)
-            | Event::BudgetDeleted(_)
-            | Event::EvictionFailed(_)
             | Event::GroupingApplied(_)
             | Event::GroupingDeleted(_)
-            | Event::Reset(Present::Namespaces(_) | Present::Budgets(_) | Present::Groupings(..)) =>
-                {}
+            | Event::Reset(Present::Namespaces(_) | Present::Groupings(..)) => {}
         }
     }
 
     /// Takes in that a pod is sent to a node.
     pub(crate) fn assume(&mut self, uid: &str, node: &str, attempt: Attempt) {
-        if let Some(object) = self.pods.get(uid).map(|known| known.object.clone()) {
-            self.put(uid, object, Spot::Assumed(node.into(), attempt));
+        if let Some(known) = self.pods.get(uid) {
+            let (object, proposed) = (known.object.clone(), known.proposed.clone());
+            self.put(uid, object, Spot::Assumed(node.into(), attempt), proposed);
         }
+    }
+
+    /// Takes in that pods are asked to go for another one.
+    pub(crate) fn preempt(&mut self, plan: &Eviction) -> Result<(), Violation> {
+        for victim in &plan.victims {
+            self.pods.get_mut(victim).into_iter().for_each(|victim| victim.is_asked = true);
+        }
+        plan.outranked.iter().for_each(|pod| self.propose(pod, None));
+        self.propose(&plan.pod, Some(plan.node.clone()));
+        // Only somebody more important can make it think again before anything is heard.
+        let priority = self.pods.get(&plan.pod).map_or(0, |known| known.facts().priority);
+        let superiors = self.waiting().filter(|(_, other)| other.priority > priority).count();
+        let plans = self.plans.entry(plan.pod.clone()).or_default();
+        *plans += 1;
+        if *plans > 1 + superiors {
+            return Err(Violation::Restless { pod: plan.pod.to_string(), plans: *plans });
+        }
+        Ok(())
+    }
+
+    /// A pod is told why it waits, which may end what was proposed for it, or propose another node.
+    pub(crate) fn told(&mut self, uid: &str, why: &Diagnosis) {
+        match &why.rescue {
+            Rescue::Preempts { node, .. } => self.propose(uid, Some(node.clone())),
+            Rescue::NotAsked | Rescue::NoVictims(_) | Rescue::NoCandidates { .. } => {
+                self.propose(uid, None);
+            }
+            Rescue::Silent
+            | Rescue::ClaimsUnknown
+            | Rescue::NotPreempting
+            | Rescue::VictimsLeaving => {}
+        }
+    }
+
+    fn propose(&mut self, uid: &str, node: Option<Box<str>>) {
+        let Some(known) = self.pods.get(uid).filter(|known| known.proposed != node) else { return };
+        let (object, spot) = (known.object.clone(), known.spot.clone());
+        self.put(uid, object, spot, node);
     }
 
     fn apply_pod(&mut self, facts: &PodFacts, event: &Arc<Event>) {
@@ -172,8 +232,8 @@ impl Ledger {
         if facts.is_finished {
             return self.forget(uid);
         }
-        let before = self.pods.get(uid).map(|known| known.spot.clone());
-        let spot = match (&facts.node, before) {
+        let before = self.pods.get(uid);
+        let spot = match (&facts.node, before.map(|known| known.spot.clone())) {
             (Some(node), _) => Spot::Bound(node.as_str().into()),
             // Sent somewhere, which the API has not heard of yet, or has forgotten to say.
             (None, Some(spot @ (Spot::Assumed(..) | Spot::Bound(_)))) => spot,
@@ -182,7 +242,12 @@ impl Ledger {
             (None, None) if self.ours.contains(&facts.spec.scheduler) => Spot::Waiting,
             (None, None) => return,
         };
-        self.put(uid, event.clone(), spot);
+        let by_api = facts.nominated.as_deref();
+        let proposed = match before {
+            Some(known) if known.facts().nominated.as_deref() == by_api => known.proposed.clone(),
+            Some(_) | None => by_api.map(Into::into),
+        };
+        self.put(uid, event.clone(), spot, proposed);
     }
 
     fn refused(&mut self, uid: &str, attempt: Attempt) {
@@ -193,16 +258,22 @@ impl Ledger {
         if known.facts().is_terminating {
             return self.forget(uid);
         }
-        let object = known.object.clone();
-        self.put(uid, object, Spot::Waiting);
+        let (object, proposed) = (known.object.clone(), known.proposed.clone());
+        self.put(uid, object, Spot::Waiting, proposed);
     }
 
-    fn put(&mut self, uid: &str, object: Arc<Event>, spot: Spot) {
+    fn put(&mut self, uid: &str, object: Arc<Event>, spot: Spot, proposed: Option<Box<str>>) {
         self.numbers += 1;
         let before = self.pods.remove(uid);
+        before.iter().for_each(|known| self.unpropose(known));
         let number = before.as_ref().map_or(self.numbers, |known| known.number);
         match spot.node() {
             None => {
+                if let Some(node) = &proposed {
+                    self.touch(node);
+                    let proposals = self.proposals.entry(node.clone()).or_default();
+                    proposals.insert(number, object.clone());
+                }
                 self.unwelcoming.remove(&number);
                 self.waiting.insert(number, object.clone());
             }
@@ -214,16 +285,30 @@ impl Ledger {
                 self.place(node).pods.insert(number, object.clone());
             }
         }
-        if let Some(before) = before
+        if let Some(before) = &before
             && before.spot.node() != spot.node()
         {
             self.leave(number, &before.spot);
         }
-        self.pods.insert(uid.into(), Known { number, object, spot });
+        let is_asked = before.is_some_and(|before| before.is_asked);
+        let is_asked = is_asked && !facts_of(&object).is_terminating;
+        self.pods.insert(uid.into(), Known { number, object, spot, proposed, is_asked });
+    }
+
+    fn unpropose(&mut self, known: &Known) {
+        let Some(node) = &known.proposed else { return };
+        let Some(proposals) = self.proposals.get_mut(node) else { return };
+        if proposals.remove(&known.number).is_some() {
+            if proposals.is_empty() {
+                self.proposals.remove(node);
+            }
+            self.touch(node);
+        }
     }
 
     fn forget(&mut self, uid: &str) {
         let Some(known) = self.pods.remove(uid) else { return };
+        self.unpropose(&known);
         self.unwelcoming.remove(&known.number);
         self.leave(known.number, &known.spot);
     }
@@ -250,6 +335,13 @@ impl Ledger {
         let is_empty = |place: &Place| place.object.is_none() && place.pods.is_empty();
         if self.nodes.get(name).is_some_and(is_empty) {
             self.nodes.remove(name);
+        }
+    }
+
+    /// Others may go to a node now, or not any more.
+    fn touch(&mut self, name: &str) {
+        if self.nodes.contains_key(name) {
+            self.place(name);
         }
     }
 
@@ -291,6 +383,39 @@ impl Ledger {
     pub(crate) fn unwelcoming(&self) -> impl Iterator<Item = (&NodeFacts, &PodFacts)> {
         let all = self.unwelcoming.values();
         all.filter_map(|(node, object)| Some((self.node(node)?.0, facts_of(object))))
+    }
+
+    /// Pods for which a node is proposed, and to which another pod must yield there.
+    pub(crate) fn rivals(&self, node: &str, pod: &PodFacts) -> impl Iterator<Item = &PodFacts> {
+        let proposals = self.proposals.get(node).into_iter().flat_map(BTreeMap::values);
+        let proposals = proposals.map(|object| facts_of(object));
+        let (uid, priority) = (pod.key.uid.clone(), pod.priority);
+        proposals.filter(move |rival| rival.priority >= priority && rival.key.uid != uid)
+    }
+
+    /// The budgets that a pod counts against.
+    pub(crate) fn budgets_of(&self, pod: &PodFacts) -> impl Iterator<Item = &BudgetFacts> {
+        let budgets = self.budgets.values().filter_map(|object| match &**object {
+            Event::BudgetApplied(facts) => Some(&**facts),
+            Event::NodeApplied(_)
+            | Event::NodeDeleted(_)
+            | Event::PodApplied(_)
+            | Event::PodDeleted(_)
+            | Event::NamespaceApplied(_)
+            | Event::NamespaceDeleted(_)
+            | Event::BudgetDeleted(_)
+            | Event::Reset(_)
+            | Event::BindRefused { .. }
+            | Event::GroupingApplied(_)
+            | Event::GroupingDeleted(_)
+            | Event::EvictionFailed(_) => None,
+        });
+        budgets.filter(|budget| {
+            let selector = budget.selector.as_ref().filter(|one| !one.requirements.is_empty());
+            budget.namespace == pod.key.namespace
+                && !pod.labels.is_empty()
+                && selector.is_some_and(|selector| selector.matches(&pod.labels))
+        })
     }
 
     /// The pods that wait for us, gated or not, by uid.

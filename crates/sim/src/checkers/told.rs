@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use model::{Catalog, Diagnosis, Need, PodFacts, Reason};
 
 use super::Violation;
-use super::company;
+use super::company::{self, Scene};
 use super::ledger::Ledger;
 use super::rules::{self, Objection};
 
@@ -96,7 +96,7 @@ fn so(ledger: &Ledger, facts: &PodFacts) -> BTreeMap<Why, usize> {
     }
     let mut counts = BTreeMap::new();
     for (node, _) in ledger.nodes() {
-        let objections = company::objections(ledger, facts, node);
+        let objections = company::objections(&Scene::of(ledger), facts, node);
         if objections.is_empty() && rules::cannot_be_ranked(spec) {
             return only(Why::Unrankable);
         }

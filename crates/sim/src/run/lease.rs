@@ -6,7 +6,7 @@ use model::{Millis, Time};
 
 use super::replica::{Replica, ReplicaId};
 use super::{Doing, Run};
-use crate::world::Kind;
+use crate::world::{ByKind, Kind};
 
 /// How long nobody leads, at least and at most.
 const VACANT: (u64, u64) = (2_000, 20_000);
@@ -18,8 +18,8 @@ const STARTS: (u64, u64) = (500, 10_000);
 pub(crate) enum Lead {
     /// Nobody.
     Vacant,
-    /// Has the lease, but has not yet seen these versions of nodes and pods.
-    Catching(ReplicaId, [u64; 2]),
+    /// Has the lease, but has not yet seen these versions of every kind.
+    Catching(ReplicaId, ByKind<u64>),
     /// Decides.
     Leading(ReplicaId),
 }
@@ -76,7 +76,7 @@ impl Run {
 
     pub(super) fn expect_cut(&mut self, id: ReplicaId) {
         if let Some(at) = self.some_time(self.faults.watch_cut_every) {
-            let kind = if self.chance(50) { Kind::Nodes } else { Kind::Pods };
+            let kind = self.dice.pick(&Kind::ALL);
             self.agenda.add(at, Doing::Cut(id, kind));
         }
     }

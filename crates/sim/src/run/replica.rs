@@ -8,7 +8,7 @@ use model::{Catalog, Event, Time};
 
 use super::watch::Watch;
 use crate::checkers::Ledger;
-use crate::world::Kind;
+use crate::world::{ByKind, Kind};
 
 /// Tells replicas apart, dead ones included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -19,7 +19,7 @@ pub(crate) struct Replica {
     pub(super) id: ReplicaId,
     pub(crate) scheduler: Scheduler,
     pub(crate) ledger: Ledger,
-    watches: [Watch; 2],
+    watches: ByKind<Watch>,
     /// Bindings that are out.
     pub(super) in_flight: usize,
 }
@@ -30,7 +30,7 @@ impl Replica {
             id,
             scheduler: scheduler(settings, seed),
             ledger: Ledger::new(names(settings)),
-            watches: [Watch::unlisted(), Watch::unlisted()],
+            watches: Kind::ALL.map(|_| Watch::unlisted()),
             in_flight: 0,
         }
     }
@@ -44,26 +44,21 @@ impl Replica {
         self.watches.iter().filter_map(Watch::next_at).min()
     }
 
-    /// Whether both kinds were listed.
+    /// Whether every kind was listed.
     pub(super) fn is_synced(&self) -> bool {
         self.watches.iter().all(Watch::has_listed)
     }
 
     /// Whether everything up to these versions was shown.
-    pub(super) fn has_seen(&self, versions: [u64; 2]) -> bool {
+    pub(super) fn has_seen(&self, versions: ByKind<u64>) -> bool {
         self.watches.iter().zip(versions).all(|(watch, version)| watch.seen() >= version)
     }
 
     /// The next event that is shown, if the time has come.
     pub(super) fn take_until(&mut self, to: Time) -> Option<Arc<Event>> {
-        // The kind whose turn is earlier; nodes first if both are of one time.
-        let [nodes, pods] = &mut self.watches;
-        let is_pods = match (nodes.next_at(), pods.next_at()) {
-            (Some(node), Some(pod)) => pod < node,
-            (None, Some(_)) => true,
-            (_, None) => false,
-        };
-        if is_pods { pods.take_until(to) } else { nodes.take_until(to) }
+        // The kind whose turn is earliest; of one time, nodes come before pods.
+        let busy = self.watches.iter_mut().filter(|watch| watch.next_at().is_some());
+        busy.min_by_key(|watch| watch.next_at())?.take_until(to)
     }
 }
 

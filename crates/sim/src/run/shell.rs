@@ -22,11 +22,11 @@ use crate::world::{Answer, NodeAt, PodAt, Whereabouts};
 /// Bindings that may be out at a time.
 pub(super) const BINDS_MAX: usize = 64;
 /// How long an answer may take before the pod is read instead.
-const PATIENCE: Millis = Millis::seconds(15);
+pub(super) const PATIENCE: Millis = Millis::seconds(15);
 /// How long after it was given up a late request arrives, at most.
-const LATE_MAX: Millis = Millis::seconds(10);
-const BACKOFF_MIN: Millis = Millis(100);
-const BACKOFF_MAX: Millis = Millis::seconds(5);
+pub(super) const LATE_MAX: Millis = Millis::seconds(10);
+pub(super) const BACKOFF_MIN: Millis = Millis(100);
+pub(super) const BACKOFF_MAX: Millis = Millis::seconds(5);
 
 /// A binding that is out.
 #[derive(Clone, Debug)]
@@ -220,7 +220,7 @@ impl Run {
     }
 
     /// How long a request, or its answer, takes.
-    fn on_its_way(&mut self) -> Millis {
+    pub(super) fn on_its_way(&mut self) -> Millis {
         let (low, high) = self.faults.request;
         Millis(self.dice.between(low.0, high.0))
     }

@@ -184,7 +184,7 @@ impl Draft<'_> {
             node: None,
             runs: None,
             gates,
-            life: Life::default(),
+            life: Life { is_modest: !self.facts.is_preempting, ..Life::default() },
         }
     }
 }

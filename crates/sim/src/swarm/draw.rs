@@ -3,6 +3,7 @@
 //! Small numbers of few values, so that conflicts, full nodes and ties are frequent.
 
 mod company;
+mod importance;
 mod jobs;
 mod nodes;
 
@@ -48,7 +49,8 @@ pub(super) fn plan(seed: u64) -> Plan {
         settings.initial_backoff = Millis(dice.between(100, 3_000));
         settings.max_backoff = Millis(dice.between(3_000, 20_000));
     }
-    Plan { seed, span, nodes, jobs, settings, faults }
+    let budgets = importance::draw(&mut dice, &mut jobs);
+    Plan { seed, span, nodes, jobs, budgets, settings, faults }
 }
 
 fn faults(dice: &mut Dice) -> Faults {

@@ -7,7 +7,8 @@
 use model::{Millis, PodFacts};
 
 use super::{Failure, go};
-use crate::checkers::{Spot, check_told, company, rules};
+use crate::checkers::company::{self, Scene};
+use crate::checkers::{Spot, check_told, helps, rules};
 use crate::run::{Replica, Run};
 use crate::world::{Phase, PodRecord};
 
@@ -23,10 +24,21 @@ pub(super) fn check(run: &mut Run) -> Result<(), Failure> {
     for pod in waiting(run) {
         check_waits_rightly(run, leader, pod)?;
     }
-    let (rest, bindings) = (run.progress().now, run.tally().bindings);
+    // A node took such a pod when it was last tried, and does not any more. Nothing wakes it, but
+    // when it is tried again it may have others evicted.
+    let is_odd = |pod: &PodRecord| {
+        let job = run.world().job(pod.job);
+        rules::cannot_be_ranked(&job.spec) && !job.life.is_modest
+    };
+    let has_odd = waiting(run).any(is_odd);
+    let (rest, before) = (run.progress().now, *run.tally());
     run.prolong(EVERYBODY_TRIED);
     go(run)?;
-    if run.tally().bindings != bindings {
+    if run.tally().preemptions != before.preemptions {
+        let text = "pods were evicted only because five minutes had passed".to_owned();
+        return if has_odd { Ok(()) } else { Err(Failure::stuck(run, text)) };
+    }
+    if run.tally().bindings != before.bindings {
         let text = "a pod was placed only because five minutes had passed".to_owned();
         return Err(Failure::stuck(run, text));
     }
@@ -88,8 +100,13 @@ fn check_waits_rightly(run: &Run, leader: &Replica, pod: &PodRecord) -> Result<(
         return Ok(());
     }
     let mut nodes = leader.ledger.nodes();
-    let takes = nodes.find(|(node, _)| company::objections(&leader.ledger, facts, node).is_empty());
-    let Some((node, _)) = takes else { return Ok(()) };
-    let text = format!("pod {} waits, but node {} takes it", pod.key.name, node.name);
+    let scene = Scene::of(&leader.ledger);
+    let takes = nodes.find(|(node, _)| company::objections(&scene, facts, node).is_empty());
+    if let Some((node, _)) = takes {
+        let text = format!("pod {} waits, but node {} takes it", pod.key.name, node.name);
+        return Err(Failure::stuck(run, text));
+    }
+    let Some(node) = helps(&leader.ledger, facts) else { return Ok(()) };
+    let text = format!("pod {} waits, but evicting would help on {node}", pod.key.name);
     Err(Failure::stuck(run, text))
 }

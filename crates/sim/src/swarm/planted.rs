@@ -1,9 +1,13 @@
 //! Bugs of every class, planted between the world and the engine: the right checker catches each.
 
-use model::{Effect, Event, Millis, NodeFacts, PodSpec, Taint, Time};
+use model::{
+    Effect, Event, LabelOperator, LabelSelector, Millis, NodeFacts, PodSpec, RequirementSpec,
+    Taint, Time,
+};
 
 use super::{Failure, FailureKind, Saboteur, finish};
-use crate::plan::{Fate, Faults, Gates, Job, Life, NodePlan, Plan};
+use crate::checkers::Eviction;
+use crate::plan::{Budget, Fate, Faults, Gates, Job, Life, NodePlan, Plan};
 use crate::quantities::{amounts, requests};
 use crate::run::Run;
 use crate::world::World;
@@ -40,6 +44,7 @@ fn plan() -> Plan {
         span: Millis::seconds(30),
         nodes: vec![node("a"), node("b")],
         jobs: vec![job],
+        budgets: Vec::new(),
         settings: k8s::config::defaults(plugins::known()),
         faults: Faults::NONE,
     }
@@ -200,4 +205,132 @@ fn a_place_is_not_given_away_while_a_binding_to_it_may_yet_arrive() {
         };
         assert_eq!(run(plan, Alters(|_: &mut Event| true)), Ok(()), "seed {seed}");
     }
+}
+
+/// A full node of two CPUs, and a pod that is more important than the two that fill it.
+fn full() -> Plan {
+    let mut plan = plan();
+    plan.nodes.truncate(1);
+    plan.jobs[0].pods = 2;
+    let mut high = plan.jobs[0].clone();
+    (high.name, high.at, high.pods, high.priority) = ("high".to_owned(), Time(5_000), 1, 10);
+    plan.jobs.push(high);
+    plan
+}
+
+#[test]
+fn a_more_important_pod_finds_room() {
+    let mut run = Run::inspected(full());
+    run.sabotage(Box::new(Alters(|_: &mut Event| true)));
+    let passed = finish(run).unwrap();
+    assert_eq!((passed.happened.preempted, passed.happened.bound), (1, 3));
+}
+
+#[test]
+fn a_victim_too_many_is_caught() {
+    struct Greedy;
+    impl Saboteur for Greedy {
+        fn preempt(&mut self, plan: &mut Eviction, _: &World) {
+            plan.victims = vec!["job.0".into(), "job.1".into()];
+        }
+    }
+    check(&caught(full(), Greedy), FailureKind::Wrong, "could stay");
+}
+
+#[test]
+fn a_victim_that_is_as_important_is_caught() {
+    let mut plan = full();
+    plan.jobs[0].priority = 10;
+    let bug = Alters(|event: &mut Event| {
+        if let Event::PodApplied(facts) = event
+            && facts.node.is_some()
+        {
+            facts.priority = 0;
+        }
+        true
+    });
+    check(&caught(plan, bug), FailureKind::Wrong, "is as important");
+}
+
+#[test]
+fn evictions_that_do_not_help_are_caught() {
+    let mut plan = full();
+    plan.jobs[1].spec.requests = requests(3_000, 64, 0);
+    let bug = Alters(|event: &mut Event| {
+        if let Event::NodeApplied(facts) = event {
+            facts.allocatable.cpu = 3_000;
+        }
+        true
+    });
+    check(&caught(plan, bug), FailureKind::Wrong, "it has no room there even then");
+}
+
+#[test]
+fn an_eviction_for_a_plan_that_does_not_stand_any_more_is_caught() {
+    struct Stubborn(bool);
+    impl Saboteur for Stubborn {
+        fn is_stubborn(&self) -> bool {
+            self.0
+        }
+    }
+    // It is gone before the second request about its victim can be sent.
+    let mut plan = full();
+    plan.jobs[1].life.deleted_after = Some((Millis(3), Millis(3)));
+    assert_eq!(run(plan.clone(), Stubborn(false)), Ok(()));
+    check(&caught(plan, Stubborn(true)), FailureKind::Wrong, "which does not wait for node a");
+}
+
+#[test]
+fn a_proposed_node_that_a_lesser_pod_takes_is_caught() {
+    let mut plan = full();
+    plan.jobs[1].at = Time(0);
+    plan.jobs[1].spec.requests = requests(2_000, 64, 0);
+    plan.jobs[1].gates = Some(Gates { names: ["quota".into()].into(), lifted_after: None });
+    plan.jobs[1].life.nominated = Some("a".to_owned());
+    assert_eq!(run(plan.clone(), Alters(|_: &mut Event| true)), Ok(()));
+    let bug = Alters(|event: &mut Event| {
+        if let Event::PodApplied(facts) = event {
+            facts.nominated = None;
+        }
+        true
+    });
+    check(&caught(plan, bug), FailureKind::Wrong, "which has not enough cpu left");
+}
+
+#[test]
+fn a_budget_that_is_broken_without_need_is_caught() {
+    let mut plan = full();
+    let label = |value: &str| [("app".into(), value.into())].into();
+    plan.nodes = self::plan().nodes;
+    plan.jobs[0].pods = 1;
+    plan.jobs[0].spec.requests = requests(2_000, 64, 0);
+    plan.jobs.insert(1, plan.jobs[0].clone());
+    // The least important is protected.
+    (plan.jobs[0].labels, plan.jobs[0].priority) = (label("kept"), -5);
+    (plan.jobs[1].labels, plan.jobs[1].name) = (label("free"), "other".to_owned());
+    let requirement = RequirementSpec {
+        key: "app".to_owned(),
+        operator: LabelOperator::In,
+        values: vec!["kept".to_owned()],
+    };
+    plan.budgets = vec![Budget {
+        name: "budget".to_owned(),
+        namespace: "team".to_owned(),
+        selector: LabelSelector { requirements: vec![requirement] },
+        min_available: 1,
+    }];
+    assert_eq!(run(plan.clone(), Alters(|_: &mut Event| true)), Ok(()));
+    let bug = Alters(|event: &mut Event| !matches!(event, Event::BudgetApplied(_)));
+    check(&caught(plan, bug), FailureKind::Wrong, "the budget of job.0 would be kept");
+}
+
+#[test]
+fn whoever_could_be_evicted_for_is_not_left_waiting() {
+    let bug = Alters(|event: &mut Event| {
+        if let Event::PodApplied(facts) = event {
+            facts.is_preempting = false;
+        }
+        true
+    });
+    check(&caught(full(), bug), FailureKind::Stuck, "but evicting would help on a");
 }

@@ -67,6 +67,7 @@ impl Replay {
             span: Millis::seconds(1000 * 366 * 86_400),
             nodes,
             jobs: planned,
+            budgets: Vec::new(),
             settings,
             faults: Faults::NONE,
         };

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use model::{Event, Present};
+use model::{BudgetFacts, Event, Present};
 
 use super::records::{NodeAt, Phase, PodAt};
 use super::{Kind, World};
@@ -75,6 +75,7 @@ impl World {
         let (mut events, present) = match kind {
             Kind::Nodes => self.list_nodes(),
             Kind::Pods => self.list_pods(),
+            Kind::Budgets => self.list_budgets(),
         };
         events.push(Arc::new(Event::Reset(present)));
         events
@@ -85,6 +86,12 @@ impl World {
         let events = there().map(|facts| Arc::new(Event::NodeApplied(Box::new(facts.clone()))));
         let names: BTreeSet<Box<str>> = there().map(|facts| facts.name.as_str().into()).collect();
         (events.collect(), Present::Nodes(names))
+    }
+
+    fn list_budgets(&self) -> (Vec<Arc<Event>>, Present) {
+        let object = |facts: &BudgetFacts| Event::BudgetApplied(Box::new(facts.clone()));
+        let events = self.budgets().map(|facts| Arc::new(object(facts))).collect();
+        (events, Present::Budgets(self.budgets().map(BudgetFacts::key).collect()))
     }
 
     fn list_pods(&self) -> (Vec<Arc<Event>>, Present) {

@@ -22,6 +22,8 @@ pub(super) enum Happening {
     OwnerDeletes(PodAt),
     /// The grace of a pod that is being deleted is over.
     PodGone(PodAt),
+    /// The owner of a pod that was evicted for another one makes another.
+    OwnerReplaces(PodAt),
     /// Pods of nodes that are gone are removed.
     PodCollected(PodAt),
     SecondSchedulerBinds(PodAt),
@@ -42,6 +44,7 @@ impl Happening {
             | Self::PodTolerates(_)
             | Self::PodEnds(_)
             | Self::OwnerDeletes(_)
+            | Self::OwnerReplaces(_)
             | Self::SecondSchedulerBinds(_) => false,
         }
     }
@@ -60,6 +63,7 @@ impl World {
             Happening::PodEnds(pod) => self.pod_ends(pod),
             Happening::OwnerDeletes(pod) => self.owner_deletes(pod),
             Happening::PodGone(pod) => self.remove(pod),
+            Happening::OwnerReplaces(pod) => self.replace(pod),
             Happening::PodCollected(pod) => self.collect(pod),
             Happening::SecondSchedulerBinds(pod) => self.second_scheduler_binds(pod),
         }

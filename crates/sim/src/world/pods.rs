@@ -1,6 +1,6 @@
 //! The life of a pod: it starts, may change its size, ends, or is sent away.
 
-use model::{Amounts, Event, Millis, Operator, PodFacts, PodSpec, Requests, Toleration};
+use model::{Amounts, Event, Millis, Operator, PodFacts, PodSpec, Requests, Time, Toleration};
 
 use super::happenings::Happening;
 use super::records::{NodeAt, Phase, PodAt};
@@ -25,13 +25,13 @@ impl World {
             owner: None,
             priority: job.priority,
             gates: self.gates(pod).cloned().unwrap_or_default(),
-            is_preempting: true,
-            nominated: job.life.nominated.clone().filter(|_| record.is_nominated && node.is_none()),
+            is_preempting: !job.life.is_modest,
+            nominated: record.proposed.clone().filter(|_| node.is_none()),
             node,
             is_finished: record.phase.is_over(),
             is_terminating: record.is_terminating,
-            is_preempted: false,
-            started: None,
+            is_preempted: record.is_terminating && record.is_disrupted,
+            started: record.started,
             generation: 0,
         }
     }
@@ -71,6 +71,7 @@ impl World {
         self.waiting -= u64::from(before == Phase::Waiting);
         self.waiting += u64::from(phase == Phase::Waiting);
         self.meter_pod(pod, -1);
+        self.count_healthy(pod, -1);
         if let Some(node) = before.place() {
             self.nodes[node.0].pods.remove(&pod);
         }
@@ -79,6 +80,7 @@ impl World {
             self.nodes[node.0].pods.insert(pod);
         }
         self.meter_pod(pod, 1);
+        self.count_healthy(pod, 1);
     }
 
     fn meter_pod(&mut self, pod: PodAt, sign: i64) {
@@ -102,6 +104,8 @@ impl World {
         record.bound = Some(node);
         record.placed = Some(self.now);
         record.condition = None;
+        // Where nodes look at pods, it takes until then.
+        record.started = (!self.can_overflow).then_some(seconds(self.now));
         self.placed += 1;
         let Job { runs, life, .. } = &self.jobs[record.job.0];
         let (runs, resized) = (*runs, life.resized);
@@ -125,8 +129,13 @@ impl World {
     /// A node that has no room for a pod turns it away, whoever bound it.
     pub(super) fn pod_reaches_node(&mut self, pod: PodAt) {
         let Phase::Running(node) = self.pods[pod.0].phase else { return };
-        let is_there = self.node(node).is_there && !self.pods[pod.0].is_terminating;
-        if is_there && !self.has_room(node, pod) {
+        if !self.node(node).is_there || self.pods[pod.0].is_terminating {
+            return;
+        }
+        if self.has_room(node, pod) {
+            self.pods[pod.0].started = Some(seconds(self.now));
+            self.publish_pod(pod);
+        } else {
             self.happened.rejected += 1;
             self.fail(pod);
         }
@@ -201,6 +210,7 @@ impl World {
         if grace == Millis(0) {
             return self.remove(pod);
         }
+        self.count_healthy(pod, -1);
         self.pods[pod.0].is_terminating = true;
         self.publish_pod(pod);
         self.agenda.add(self.now + grace, Happening::PodGone(pod));
@@ -227,6 +237,10 @@ impl World {
         let another = self.create(self.pods[pod.0].job, false);
         self.welcome(another);
     }
+}
+
+fn seconds(time: Time) -> i64 {
+    i64::try_from(time.0 / 1000).expect("a run is not that long")
 }
 
 /// A part of a hundred of all requests.

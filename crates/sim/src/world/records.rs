@@ -91,8 +91,12 @@ pub(crate) struct PodRecord {
     /// The node that the API names for it, also when it has ended.
     pub(crate) bound: Option<NodeAt>,
     pub(crate) is_gated: bool,
-    /// Whether the node that its job proposes is still proposed.
-    pub(super) is_nominated: bool,
+    /// The node that is proposed for it, by name.
+    pub(super) proposed: Option<String>,
+    /// Whether its status says that a scheduler evicts it for another pod.
+    pub(super) is_disrupted: bool,
+    /// When it started, in whole seconds.
+    pub(super) started: Option<i64>,
     /// Whether it is being deleted.
     pub(crate) is_terminating: bool,
     /// Whether the API does not know it any more.
@@ -118,7 +122,7 @@ impl PodRecord {
         job: JobAt,
         key: PodKey,
         is_gated: bool,
-        is_nominated: bool,
+        proposed: Option<String>,
         now: Time,
     ) -> Self {
         Self {
@@ -127,7 +131,9 @@ impl PodRecord {
             phase: Phase::Waiting,
             bound: None,
             is_gated,
-            is_nominated,
+            proposed,
+            is_disrupted: false,
+            started: None,
             is_terminating: false,
             is_gone: false,
             is_tolerant: false,

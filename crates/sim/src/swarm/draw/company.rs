@@ -61,7 +61,7 @@ fn key(dice: &mut Dice) -> String {
     key.to_owned()
 }
 
-fn selector(dice: &mut Dice) -> LabelSelector {
+pub(super) fn selector(dice: &mut Dice) -> LabelSelector {
     let operator = dice.pick(&[LabelOperator::In, LabelOperator::In, LabelOperator::NotIn]);
     let values = vec![dice.pick(&APPS).to_owned()];
     LabelSelector { requirements: vec![RequirementSpec { key: APP.to_owned(), operator, values }] }

@@ -1,0 +1,173 @@
+//! Evictions, held against the plain rules: who may be evicted for whom, that it is needed, and
+//! that it helps.
+//!
+//! Pods that leave anyway are not named in a plan, though it may count on them. So a plan must make
+//! room when all of them are gone, and must not be larger than needed when all of them stay.
+
+use model::{NodeFacts, PodFacts};
+
+use super::company::{self, Scene};
+use super::ledger::{Known, Ledger, Place, Spot};
+use super::{Violation, not_waiting};
+
+/// Pods that are evicted for another one: uids, and the name of a node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Eviction {
+    pub(crate) pod: Box<str>,
+    pub(crate) node: Box<str>,
+    pub(crate) victims: Vec<Box<str>>,
+    /// Pods for which the node is not proposed any more.
+    pub(crate) outranked: Vec<Box<str>>,
+}
+
+/// Checks evictions that were decided, before they are carried out.
+pub(crate) fn check_preemption(ledger: &Ledger, plan: &Eviction) -> Result<(), Violation> {
+    let known = ledger.pod(&plan.pod);
+    let known = known.ok_or_else(|| Violation::Unknown { name: format!("pod {}", plan.pod) })?;
+    let facts = known.facts();
+    let wrong = |why: String| {
+        let (pod, node) = (facts.key.name.to_string(), plan.node.to_string());
+        Err(Violation::Eviction { pod, node, why })
+    };
+    if let Some(state) = not_waiting(&known.spot, facts) {
+        return wrong(format!("it is {state}"));
+    }
+    if !facts.is_preempting {
+        return wrong("it does not want that".to_owned());
+    }
+    let Some((node, place)) = ledger.node(&plan.node) else {
+        return wrong("the node does not exist".to_owned());
+    };
+    for victim in &plan.victims {
+        if let Some(why) = not_a_victim(ledger, facts, &plan.node, victim) {
+            return wrong(why);
+        }
+    }
+    for pod in &plan.outranked {
+        let other = ledger.pod(pod);
+        let is_right = other.is_some_and(|other| {
+            other.proposed.as_ref() == Some(&plan.node) && other.facts().priority < facts.priority
+        });
+        if !is_right {
+            return wrong(format!("the node was not proposed for {pod}, or for good reasons"));
+        }
+    }
+    if let Some((other, _)) = ledger.nodes().find(|(node, _)| takes(ledger, &[], facts, node)) {
+        return wrong(format!("node {} takes it as it is", other.name));
+    }
+    check_size(ledger, plan, facts, (node, place)).or_else(wrong)?;
+    check_budgets(ledger, plan, facts).or_else(wrong)
+}
+
+/// Why a pod must not be evicted for another one.
+fn not_a_victim(ledger: &Ledger, pod: &PodFacts, node: &str, victim: &str) -> Option<String> {
+    let Some(known) = ledger.pod(victim) else { return Some(format!("{victim} is not there")) };
+    let name = &known.facts().key.name;
+    if known.spot.node() != Some(node) {
+        return Some(format!("{name} is not on it"));
+    }
+    if known.facts().priority >= pod.priority {
+        return Some(format!("{name} is as important"));
+    }
+    known.is_leaving().then(|| format!("{name} leaves already"))
+}
+
+/// Checks that the pod has room when its victims are gone, and would not if one of them stayed.
+fn check_size(
+    ledger: &Ledger,
+    plan: &Eviction,
+    pod: &PodFacts,
+    (node, place): (&NodeFacts, &Place),
+) -> Result<(), String> {
+    let victims: Vec<&str> = plan.victims.iter().map(|victim| &**victim).collect();
+    let leaving: Vec<&str> = leaving(ledger, place, pod).collect();
+    let has_company = company::matters(ledger, pod);
+    // Who else leaves could be missed by a pod that has to be near others.
+    if leaving.is_empty() || !has_company {
+        let gone: Vec<&str> = victims.iter().chain(&leaving).copied().collect();
+        if !takes(ledger, &gone, pod, node) {
+            return Err("it has no room there even then".to_owned());
+        }
+    }
+    if !pod.spec.near.is_empty() {
+        return Ok(());
+    }
+    for spared in &victims {
+        let gone: Vec<&str> = victims.iter().filter(|victim| *victim != spared).copied().collect();
+        if takes(ledger, &gone, pod, node) {
+            return Err(format!("{spared} could stay"));
+        }
+    }
+    Ok(())
+}
+
+/// Checks that no budget is broken where another node has room without that.
+fn check_budgets(ledger: &Ledger, plan: &Eviction, pod: &PodFacts) -> Result<(), String> {
+    let is_broken = |victim: &Box<str>| {
+        let facts = ledger.pod(victim).expect("a victim is known").facts();
+        ledger.budgets_of(facts).any(|budget| budget.allowed <= 0)
+    };
+    let Some(broken) = plan.victims.iter().find(|victim| is_broken(victim)) else { return Ok(()) };
+    // What room means to such a pod depends on who stays.
+    if company::matters(ledger, pod) {
+        return Ok(());
+    }
+    for (node, place) in ledger.nodes() {
+        let lesser: Vec<&PodFacts> =
+            place.pods().filter(|other| other.priority < pod.priority).collect();
+        let is_free = |other: &&PodFacts| {
+            let mut budgets = ledger.budgets_of(other);
+            budgets.all(|budget| usize::try_from(budget.allowed).unwrap_or(0) >= lesser.len())
+        };
+        let free = lesser.iter().copied().filter(is_free).map(|other| &*other.key.uid);
+        if takes(ledger, &free.collect::<Vec<_>>(), pod, node) {
+            return Err(format!("the budget of {broken} would be kept on node {}", node.name));
+        }
+    }
+    Ok(())
+}
+
+/// Less important pods that leave a node.
+fn leaving<'a>(
+    ledger: &'a Ledger,
+    place: &'a Place,
+    pod: &'a PodFacts,
+) -> impl Iterator<Item = &'a str> {
+    let lesser = place.pods().filter(|other| other.priority < pod.priority);
+    let uids = lesser.map(|other| &*other.key.uid);
+    uids.filter(|uid| ledger.pod(uid).is_some_and(|other| other.is_leaving()))
+}
+
+/// Whether a node takes a pod when others are gone from it.
+fn takes(ledger: &Ledger, gone: &[&str], pod: &PodFacts, node: &NodeFacts) -> bool {
+    company::objections(&Scene::without(ledger, gone), pod, node).is_empty()
+}
+
+/// Checks an eviction that is sent: somebody still waits for the room.
+pub(crate) fn check_eviction(
+    ledger: &Ledger,
+    pod: &str,
+    node: &str,
+    victim: &str,
+) -> Result<(), Violation> {
+    let is_waiting =
+        |known: &&Known| known.spot == Spot::Waiting && known.proposed.as_deref() == Some(node);
+    if ledger.pod(pod).filter(is_waiting).is_some() {
+        return Ok(());
+    }
+    let (pod, node, victim) = (pod.to_owned(), node.to_owned(), victim.to_owned());
+    Err(Violation::Senseless { pod, node, victim })
+}
+
+/// A node on which evicting would make room for a pod, if there is one for certain.
+pub(crate) fn helps<'a>(ledger: &'a Ledger, pod: &PodFacts) -> Option<&'a str> {
+    if !pod.is_preempting || !pod.spec.near.is_empty() {
+        return None;
+    }
+    let mut nodes = ledger.nodes().filter(|(node, place)| {
+        let lesser = place.pods().filter(|other| other.priority < pod.priority);
+        let lesser: Vec<&str> = lesser.map(|other| &*other.key.uid).collect();
+        !lesser.is_empty() && takes(ledger, &lesser, pod, node)
+    });
+    nodes.next().map(|(node, _)| &*node.name)
+}
