@@ -103,11 +103,11 @@ fn check_size(
 
 /// Checks that no budget is broken where another node has room without that.
 fn check_budgets(ledger: &Ledger, plan: &Eviction, pod: &PodFacts) -> Result<(), String> {
-    let is_broken = |victim: &Box<str>| {
+    let is_broken = |victim: &str| {
         let facts = ledger.pod(victim).expect("a victim is known").facts();
         ledger.budgets_of(facts).any(|budget| budget.allowed <= 0)
     };
-    let Some(broken) = plan.victims.iter().find(|victim| is_broken(victim)) else { return Ok(()) };
+    let Some(broken) = plan.victims.iter().find(|one| is_broken(one)) else { return Ok(()) };
     // What room means to such a pod depends on who stays.
     if company::matters(ledger, pod) {
         return Ok(());

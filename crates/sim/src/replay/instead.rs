@@ -2,9 +2,11 @@
 //!
 //! Nodes, pods and the decisions of others are those of the journal. A pod that the journal's
 //! scheduler bound is, here, where the other configuration puts it, from when it does so; it ends
-//! when it ended. A binding that was refused is refused here too, wherever it goes.
+//! when it ended. A binding that was refused is refused here too, wherever it goes. Pods that are
+//! evicted here alone go at once; those that the journal's scheduler evicted end
+//! when they ended.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use engine::{Backoff, Checkpoint, Options, Scheduler};
 use journal::{Decided, Header};
@@ -54,13 +56,17 @@ pub(super) struct Other<'a> {
     sent: BTreeMap<Box<str>, (Box<str>, Attempt)>,
     /// Pods that the journal's scheduler or this one bound, by uid.
     pods: BTreeMap<Box<str>, Placements>,
+    /// Pods that were evicted here alone, by uid, and those that the journal's scheduler evicted.
+    evicted: BTreeSet<Box<str>>,
+    evicted_then: BTreeSet<Box<str>>,
 }
 
 impl<'a> Other<'a> {
     pub(super) fn new(settings: &'a Settings) -> Self {
         let last = Time::default();
         let (sent, pods) = (BTreeMap::new(), BTreeMap::new());
-        Self { settings, scheduler: None, started: 0, last, sent, pods }
+        let (evicted, evicted_then) = (BTreeSet::new(), BTreeSet::new());
+        Self { settings, scheduler: None, started: 0, last, sent, pods, evicted, evicted_then }
     }
 
     pub(super) fn is_running(&self) -> bool {
@@ -79,6 +85,7 @@ impl<'a> Other<'a> {
         let sent = on_their_way
             .filter_map(|pod| Some((pod.key.uid.clone(), (pod.node.clone()?, pod.attempt?))));
         self.sent = sent.collect();
+        self.evicted.clear();
         let backoff = Backoff {
             initial: self.settings.initial_backoff,
             max: self.settings.max_backoff,
@@ -117,6 +124,7 @@ impl<'a> Other<'a> {
         let Some(scheduler) = &mut self.scheduler else { return };
         let catalog = scheduler.catalog();
         match &mut event {
+            Event::PodApplied(facts) if self.evicted.contains(&facts.key.uid) => return,
             Event::PodApplied(facts) => {
                 let sent = self.sent.get(&facts.key.uid).map(|(node, _)| &**node);
                 let is_ours = facts.node.is_none() || facts.node.as_deref() == sent;
@@ -170,10 +178,16 @@ impl<'a> Other<'a> {
     pub(super) fn step(&mut self, at: Time, then: &[Decided], names: &Catalog) {
         let unix_ms = self.started.saturating_add(at.0);
         for decided in then {
-            if let Decided::Bind { uid, node, attempt } = decided {
-                let pod = self.pods.entry(uid.clone()).or_insert_with(|| unnamed(uid, names));
-                pod.then = Some((unix_ms, node.clone()));
-                self.sent.insert(uid.clone(), (node.clone(), *attempt));
+            match decided {
+                Decided::Bind { uid, node, attempt } => {
+                    let pod = self.pods.entry(uid.clone()).or_insert_with(|| unnamed(uid, names));
+                    pod.then = Some((unix_ms, node.clone()));
+                    self.sent.insert(uid.clone(), (node.clone(), *attempt));
+                }
+                Decided::Preempt { victims, .. } => {
+                    self.evicted_then.extend(victims.iter().cloned());
+                }
+                Decided::Wait { .. } => {}
             }
         }
         let Some(scheduler) = &mut self.scheduler else { return };
@@ -183,12 +197,21 @@ impl<'a> Other<'a> {
 
     fn note(&mut self, decided: &[Decided], at: Time) {
         let unix_ms = self.started.saturating_add(at.0);
-        let Some(scheduler) = &self.scheduler else { return };
+        let Some(scheduler) = &mut self.scheduler else { return };
         for decided in decided {
-            if let Decided::Bind { uid, node, .. } = decided {
-                let catalog = scheduler.catalog();
-                let pod = self.pods.entry(uid.clone()).or_insert_with(|| unnamed(uid, catalog));
-                pod.now = Some((unix_ms, node.clone()));
+            match decided {
+                Decided::Bind { uid, node, .. } => {
+                    let catalog = scheduler.catalog();
+                    let pod = self.pods.entry(uid.clone()).or_insert_with(|| unnamed(uid, catalog));
+                    pod.now = Some((unix_ms, node.clone()));
+                }
+                Decided::Preempt { victims, .. } => {
+                    for victim in victims.iter().filter(|one| !self.evicted_then.contains(*one)) {
+                        scheduler.apply(&Event::PodDeleted(victim.to_string()), at);
+                        self.evicted.insert(victim.clone());
+                    }
+                }
+                Decided::Wait { .. } => {}
             }
         }
     }

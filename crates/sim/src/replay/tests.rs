@@ -190,6 +190,35 @@ fn a_decision_that_is_not_ours_is_shown() {
     assert_eq!(difference, expected);
 }
 
+/// Pod `high` is placed once `low` is gone, thirty seconds after the decision to evict it.
+fn eviction(name: &str, is_told: bool) -> Replayed {
+    let mut recorded = Recorded::new(name, 1 << 20);
+    recorded.act("node a cpu=1");
+    recorded.act("pod low on=a cpu=1");
+    recorded.act("pod high cpu=1 priority=10");
+    recorded.step(|decided| {
+        assert!(matches!(decided[0], Decided::Preempt { .. }));
+        if !is_told {
+            decided.remove(0);
+        }
+    });
+    recorded.script.now = Time(30_000);
+    recorded.act("gone pod low");
+    recorded.step(|decided| assert!(matches!(decided[0], Decided::Bind { .. })));
+    recorded.replay(Some(&k8s::config::defaults(plugins::known())))
+}
+
+#[test]
+fn evictions_are_replayed_and_those_of_another_configuration_carried_out() {
+    let replayed = eviction("evictions", true);
+    assert_eq!(replayed.difference, None);
+    assert_eq!(replayed.instead.unwrap().same, 1);
+    // As if the journal's scheduler had evicted nobody.
+    let replayed = eviction("own-evictions", false);
+    assert!(replayed.difference.is_some());
+    assert_eq!(replayed.instead.unwrap().earlier, 1);
+}
+
 #[test]
 fn words_and_pods_that_differ_are_shown() {
     let wait =

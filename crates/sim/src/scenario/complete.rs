@@ -17,9 +17,17 @@ const HOSTNAME: &str = "kubernetes.io/hostname";
 /// Priorities by the name of their class.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Priorities {
-    classes: BTreeMap<String, i32>,
+    classes: BTreeMap<String, Priority>,
     /// Of pods that name no class.
-    default: i32,
+    default: Priority,
+}
+
+/// What a class says.
+#[derive(Clone, Copy, Debug, Default)]
+struct Priority {
+    value: i32,
+    /// Whether nobody may be evicted for its pods.
+    is_never: bool,
 }
 
 impl Priorities {
@@ -27,8 +35,9 @@ impl Priorities {
         // The two that every cluster has.
         let own =
             [("system-cluster-critical", 2_000_000_000), ("system-node-critical", 2_000_001_000)];
-        let classes = own.map(|(name, value)| (name.to_owned(), value)).into();
-        let mut priorities = Self { classes, default: 0 };
+        let priority = |value| Priority { value, is_never: false };
+        let classes = own.map(|(name, value)| (name.to_owned(), priority(value))).into();
+        let mut priorities = Self { classes, ..Self::default() };
         for (file, manifest) in manifests {
             if let Err((path, message)) = priorities.add(&manifest.json()) {
                 mistakes.add(Origin { file, line: manifest.line_at(path) }, path, message);
@@ -50,9 +59,10 @@ impl Priorities {
             let wanted = "expected one of Never, PreemptLowerPriority, found";
             return Err(("preemptionPolicy", format!("{wanted} {}", shown(policy))));
         }
+        let priority = Priority { value, is_never: policy == "Never" };
         let is_default = &object["globalDefault"];
         match is_default.as_bool() {
-            Some(true) => self.default = value,
+            Some(true) => self.default = priority,
             Some(false) => {}
             None if is_default.is_null() => {}
             None => {
@@ -60,12 +70,12 @@ impl Priorities {
                 return Err(("globalDefault", message));
             }
         }
-        self.classes.insert(name.to_owned(), value);
+        self.classes.insert(name.to_owned(), priority);
         Ok(())
     }
 
-    /// The priority of a pod that does not have one yet.
-    fn of(&self, spec: &Map<String, Json>) -> Result<i32, String> {
+    /// The class of a pod that does not have a priority yet.
+    fn of(&self, spec: &Map<String, Json>) -> Result<Priority, String> {
         let name = spec.get("priorityClassName").and_then(Json::as_str).unwrap_or_default();
         if name.is_empty() {
             return Ok(self.default);
@@ -83,7 +93,10 @@ pub(super) fn pod(pod: &mut Json, priorities: &Priorities) -> Result<(), (&'stat
     if spec.get("priority").is_none_or(Json::is_null) {
         let priority = priorities.of(spec);
         let priority = priority.map_err(|message| ("spec.priorityClassName", message))?;
-        spec.insert("priority".into(), json!(priority));
+        spec.insert("priority".into(), json!(priority.value));
+        if priority.is_never && spec.get("preemptionPolicy").is_none_or(Json::is_null) {
+            spec.insert("preemptionPolicy".into(), json!("Never"));
+        }
     }
     let is_on_host = spec.get("hostNetwork") == Some(&Json::Bool(true));
     for key in ["containers", "initContainers"] {

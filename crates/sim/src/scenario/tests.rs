@@ -115,7 +115,8 @@ fn a_saved_cluster_has_every_pod_once() {
 #[test]
 fn what_the_api_server_fills_in_is_filled_in() {
     let text = format!(
-        "{NODE}---\nkind: PriorityClass\nmetadata: {{name: high}}\nvalue: 900\n---\n\
+        "{NODE}---\nkind: PriorityClass\nmetadata: {{name: high}}\nvalue: 900\n\
+         preemptionPolicy: Never\n---\n\
          kind: PriorityClass\nmetadata: {{name: usual}}\nvalue: 10\nglobalDefault: true\n---\n\
          kind: Pod\nmetadata: {{name: a}}\nspec:\n  priorityClassName: high\n  \
          hostNetwork: true\n  containers:\n  - ports: [{{containerPort: 80}}]\n    \
@@ -127,6 +128,8 @@ fn what_the_api_server_fills_in_is_filled_in() {
     let (plan, _) = plan(&text);
     let priorities: Vec<i32> = plan.jobs.iter().map(|job| job.priority).collect();
     assert_eq!(priorities, [900, 10, 7]);
+    let modest: Vec<bool> = plan.jobs.iter().map(|job| job.life.is_modest).collect();
+    assert_eq!(modest, [true, false, false]);
     let first = &plan.jobs[0].spec;
     assert_eq!(columns(&first.requests.fit), [500, 0, 4]);
     assert_eq!(first.ports.len(), 1);

@@ -64,7 +64,16 @@ fn constraint(draw: &mut Draw, world: &World) -> Value {
             constraint[field] = value;
         }
     }
+    if world.theme.preemption && means_all(&constraint) {
+        constraint["labelSelector"] = json!({"matchLabels": {"app": "web"}});
+    }
     constraint
+}
+
+/// Whether a constraint is about all pods. kube-scheduler counts none of those on nodes then, but
+/// those that it takes off or puts on to see what comes of it; see docs/parity.md.
+pub(super) fn means_all(constraint: &Value) -> bool {
+    constraint["labelSelector"] == json!({})
 }
 
 fn topology(draw: &mut Draw) -> &'static str {

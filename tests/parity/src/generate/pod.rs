@@ -113,7 +113,12 @@ fn affinity(draw: &mut Draw, world: &World, spec: &mut Value) {
         spec["affinity"] = all;
     }
     if theme.spread {
-        spec["topologySpreadConstraints"] = json!(company::spread(draw, world));
+        let constraints = company::spread(draw, world);
+        if constraints.iter().any(company::means_all) {
+            // Nobody is less important.
+            spec["priority"] = json!(-1000);
+        }
+        spec["topologySpreadConstraints"] = json!(constraints);
     }
 }
 

@@ -1,0 +1,82 @@
+//! What replicas are shown: every change, sooner or later, and a list of everything after a cut.
+
+use std::sync::Arc;
+
+use model::{Event, Millis};
+
+use super::replica::ReplicaId;
+use super::{Doing, Run};
+use crate::world::{Change, Kind};
+
+/// How long after a cut everything is listed, at least and at most.
+const RELISTS: (u64, u64) = (100, 5_000);
+
+impl Run {
+    pub(super) fn cut(&mut self, id: ReplicaId, kind: Kind) {
+        // The replica may have died since, watches and all.
+        let Some(replica) = self.replicas.iter_mut().find(|replica| replica.id == id) else {
+            return;
+        };
+        replica.watch(kind).cut();
+        self.world.happened_mut().cuts += 1;
+        let at = self.world.now() + Millis(self.dice.between(RELISTS.0, RELISTS.1));
+        self.agenda.add(at, Doing::Lists(id, kind));
+        self.expect_cut(id);
+    }
+
+    pub(super) fn list(&mut self, id: ReplicaId, kind: Kind) {
+        // What changed before is in the list.
+        self.spread();
+        let at = self.world.now() + self.shown_after();
+        let version = self.versions[kind as usize];
+        if let Some(replica) = self.replicas.iter_mut().find(|replica| replica.id == id) {
+            replica.watch(kind).list(self.world.list(kind), version, at);
+        }
+    }
+
+    /// Sends what changed on its way to every replica.
+    fn spread(&mut self) {
+        let mut changes = std::mem::take(&mut self.changes);
+        self.world.take_changes(&mut changes);
+        let now = self.world.now();
+        for Change { kind, event } in changes.drain(..) {
+            self.versions[kind as usize] += 1;
+            for at in 0..self.replicas.len() {
+                let shown = now + self.shown_after();
+                let version = self.versions[kind as usize];
+                self.replicas[at].watch(kind).send(event.clone(), version, shown);
+            }
+        }
+        self.changes = changes;
+    }
+
+    fn shown_after(&mut self) -> Millis {
+        let (low, high) = self.faults.watch;
+        Millis(if low == high { low.0 } else { self.dice.between(low.0, high.0) })
+    }
+
+    /// Shows every replica what has come for it.
+    pub(super) fn show(&mut self) {
+        self.spread();
+        let now = self.world.now();
+        for at in 0..self.replicas.len() {
+            while let Some(event) = self.replicas[at].take_until(now) {
+                self.deliver(at, &event);
+            }
+        }
+    }
+
+    pub(super) fn deliver(&mut self, at: usize, event: &Arc<Event>) {
+        let now = self.world.now();
+        let replica = &mut self.replicas[at];
+        replica.ledger.apply(event);
+        #[cfg(test)]
+        if let Some(saboteur) = &mut self.saboteur {
+            if let Some(event) = saboteur.event(event) {
+                replica.scheduler.apply(&event, now);
+            }
+            return;
+        }
+        replica.scheduler.apply(event, now);
+    }
+}
