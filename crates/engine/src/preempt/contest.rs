@@ -56,7 +56,7 @@ impl Contest {
         let is_current = (self.node_revision, self.budget_revision) == revisions && !is_around;
         let touched = self.mark.filter(|_| is_current);
         let touched = touched.and_then(|mark| trial.txn.usage().touched_since(mark));
-        // Only the node that is proposed for the pod itself can be another one to it than to others.
+        // A node that is proposed for the pod itself can be another one to it than to its like.
         let own = catalog.nominated_node(trial.id);
         let nodes: Vec<NodeId> = match touched {
             Some(touched) if touched.len() < catalog.nodes().len() => {
