@@ -14,8 +14,8 @@ const WELL_KNOWN: [&str; 6] =
 /// Roles that are the same everywhere; others are names.
 const ROLES: [&str; 3] = ["control-plane", "master", "worker"];
 
-/// Words that Kubernetes gives, not people.
-const KEPT: [&str; 19] = [
+/// Words that Kubernetes gives, not people; and when pods started, by which victims are chosen.
+const KEPT: [&str; 20] = [
     "action",
     "apiVersion",
     "bindMountOptions",
@@ -31,6 +31,7 @@ const KEPT: [&str; 19] = [
     "reason",
     "restartPolicy",
     "schedulerName",
+    "startTime",
     "status",
     "type",
     "weight",

@@ -83,7 +83,8 @@ fn pod() -> Value {
                         "namespaceSelector": {"matchLabels": {"team": "crimson"}}}]},
             },
         },
-        "status": {"phase": "Running", "nominatedNodeName": "rack7-gpu3", "hostIP": "10.0.0.9",
+        "status": {"phase": "Running", "startTime": "2025-03-04T05:06:07Z",
+            "nominatedNodeName": "rack7-gpu3", "hostIP": "10.0.0.9",
             "conditions": [{"type": "PodResizePending", "status": "True", "reason": "Infeasible",
                 "message": "rack7 says no"}],
             "containerStatuses": [{"name": "main", "image": "acme/web:latest",
@@ -140,6 +141,7 @@ fn no_name_is_left() {
         "Infeasible",
         "VolumeBindMountOptions",
         "node-role.kubernetes.io/h",
+        "2025-03-04T05:06:07Z",
     ];
     for name in kept {
         assert!(text.contains(name), "{name} not in {text}");
