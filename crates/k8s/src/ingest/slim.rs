@@ -77,7 +77,6 @@ fn named(kind: &str, object: Value) -> Value {
     let Value::Object(mut object) = object else { return object };
     if let Some(Value::Object(metadata)) = object.get_mut("metadata") {
         metadata.remove("resourceVersion");
-        metadata.remove("generation");
     }
     let mut named = Map::new();
     named.insert("apiVersion".into(), json!("v1"));
