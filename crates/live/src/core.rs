@@ -68,8 +68,8 @@ pub(crate) struct State {
     in_flight: usize,
     /// Evictions that are out, by the uid of the pod that is to go.
     evicting: BTreeSet<Box<str>>,
-    /// Plans that may have evictions out, by the uid of the pod they are for.
-    plans: BTreeMap<Box<str>, Arc<AtomicBool>>,
+    /// Plans that may have evictions out, by the uid of the pod they are for, each with its node.
+    plans: BTreeMap<Box<str>, (Box<str>, Arc<AtomicBool>)>,
     notes: Notes,
     /// The last diagnosis that was put into words: pods of one shape share theirs.
     worded: Option<(Arc<Diagnosis>, &'static str, Arc<str>)>,
@@ -89,7 +89,7 @@ impl State {
 
     /// A pod needs no room any more, or asks for it elsewhere: what is still to be evicted stays.
     fn give_up(&mut self, uid: &str) {
-        if let Some(stands) = self.plans.remove(uid) {
+        if let Some((_, stands)) = self.plans.remove(uid) {
             stands.store(false, Ordering::Relaxed);
         }
     }
@@ -111,6 +111,7 @@ impl Core {
                 self.take(input);
             }
             self.decide(&mut decisions);
+            self.review_plans();
             self.finish_draining();
             self.publish();
         }
@@ -314,8 +315,19 @@ impl Core {
         order.outranked.retain(|pod| state.notes.unproposed(&pod.uid));
         state.evicting.extend(order.victims.iter().map(|(victim, _)| victim.uid.clone()));
         state.give_up(&order.pod.uid);
-        state.plans.insert(order.pod.uid.clone(), stands);
+        state.plans.insert(order.pod.uid.clone(), (order.node.clone(), stands));
         self.send(Order::Preempt(order));
+    }
+
+    /// Gives up plans for pods that are elsewhere by now, or for which the node is not proposed any
+    /// more: somebody more important may have come, or it turned out to be of no use.
+    fn review_plans(&mut self) {
+        let scheduler = &self.scheduler;
+        self.state.plans.retain(|uid, (node, stands)| {
+            let is_proposed = scheduler.is_proposed(uid, node);
+            stands.store(is_proposed, Ordering::Relaxed);
+            is_proposed
+        });
     }
 
     fn decide(&mut self, decisions: &mut Vec<Decision>) {

@@ -73,12 +73,10 @@ impl Inspector {
                 all.get_or_insert_with(|| ledger.nodes().map(Looked::at).collect::<Vec<_>>())
             };
             let takes = |node: &&Looked<'_>| {
-                let has_company =
-                    has_company || ledger.rivals(&node.facts.name, facts).next().is_some();
-                match has_company {
-                    true => company::objections(&Scene::of(ledger), facts, node.facts).is_empty(),
-                    false => rules::objections(&facts.spec, node.facts, &node.taken).is_empty(),
-                }
+                let is_alone = || ledger.rivals(&node.facts.name, facts).next().is_none();
+                rules::objections(&facts.spec, node.facts, &node.taken).is_empty()
+                    && ((!has_company && is_alone())
+                        || company::objections(&Scene::of(ledger), facts, node.facts).is_empty())
             };
             if let Some(node) = nodes.iter().find(takes) {
                 let (pod, node) = (facts.key.name.to_string(), node.facts.name.clone());

@@ -1,13 +1,14 @@
 //! Evicts pods for others, by the rules of the live shell (`live::dispatch::evict`).
 //!
 //! ```text
-//! decided ─▶ sent: the reason ─▶ done ─▶ sent: the deletion ─▶ done: it goes
-//!             ▲ │                         ▲ │
-//!   not now, ─┘ └─ the plan does not ─────┘ └─▶ it stays: the engine is told
-//!   no answer      stand any more
+//! decided ─▶ the reason is sent ─▶ done ─▶ the deletion is sent ─▶ done: it goes
+//!               ▲  │                          ▲  │
+//!               └──┤ not now, no answer       └──┤ not now, no answer
+//!                  └─────────────────────────────┴─▶ no plan, too often: it stays
 //! ```
 //!
-//! Nothing is sent for a plan that does not stand any more, or by a replica that is gone.
+//! Nothing is sent for a plan that does not stand any more, or by a replica that is gone. Where a
+//! pod stays, the engine is told.
 
 use std::sync::Arc;
 

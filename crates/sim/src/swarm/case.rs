@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use model::Millis;
 
 use super::draw;
-use crate::plan::{Faults, Job, NodePlan, Plan};
+use crate::plan::{Budget, Faults, Job, NodePlan, Plan};
 
 /// A world to be.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -195,6 +195,10 @@ impl Case {
         let _ = writeln!(text, "faults: {faults}");
         plan.nodes.iter().for_each(|node| describe_node(&mut text, node));
         plan.jobs.iter().for_each(|job| describe_job(&mut text, job));
+        for Budget { name, namespace, selector, min_available } in &plan.budgets {
+            let _ = write!(text, "budget {name} in {namespace}: {min_available} of ");
+            let _ = writeln!(text, "{:?}", selector.requirements);
+        }
         text
     }
 }

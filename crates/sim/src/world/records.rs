@@ -48,7 +48,7 @@ impl NodeRecord {
 /// ```text
 /// Waiting ── an order comes ──▶ Ordered ── accepted ──▶ Running ── its time is over ──▶ Finished
 ///  │ ▲                             │                       └── its node or its owner ──▶ Evicted
-///  │ └────────── refused ──────────┘                             sends it away
+///  │ └────────── refused ──────────┘                             or a scheduler sends it away
 ///  └── its owner deletes it ──▶ Deleted
 /// ```
 ///
