@@ -11,16 +11,11 @@ const SPARKS: usize = 60;
 /// The whole result, as it is printed, with what its reader should know first.
 pub(crate) fn text(report: &Report, notes: &[String]) -> String {
     let head = format!(
-        "{} nodes, {} of virtual time, seed {}: {} decisions, {}hash {}\n",
+        "{} nodes, {} of virtual time, seed {}: {} decisions, hash {}\n",
         grouped(report.nodes),
         span(report.span_ms),
         report.seed,
         grouped(report.bindings + report.waits),
-        if report.preempted == 0 {
-            String::new()
-        } else {
-            format!("{} evicted for others, ", grouped(report.preempted))
-        },
         report.decision_hash,
     );
     let mut sections = vec![head];
