@@ -1,5 +1,8 @@
 //! Times as objects have them: `2026-01-02T03:04:05Z`, or with an offset such as `+01:00`.
 
+/// How much of a text is repeated to its author.
+const SHOWN_MAX: usize = 40;
+
 /// Seconds since 1970. Parts of a second are left out, as the API server does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize)]
 #[serde(try_from = "String")]
@@ -11,7 +14,8 @@ impl TryFrom<String> for Timestamp {
     fn try_from(text: String) -> Result<Self, String> {
         let seconds = seconds(&text);
         seconds.map(Self).ok_or_else(|| {
-            format!("{text:?} is no time (expected one like \"2026-01-02T03:04:05Z\")")
+            let shown: String = text.chars().take(SHOWN_MAX).collect();
+            format!("{shown:?} is no time (expected one like \"2026-01-02T03:04:05Z\")")
         })
     }
 }

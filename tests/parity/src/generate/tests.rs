@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::case;
 
-const CASES: u64 = 2_000;
+const CASES: u64 = 4_000;
 
 /// Every path that occurs in the cases, list positions left out, each with and without its value:
 /// `pod.spec.tolerations.operator` and `pod.spec.tolerations.operator=Exists`. Objects of the

@@ -46,7 +46,7 @@ impl Theme {
             taints: draw.chance(if preemption { 15 } else { 35 }),
             unschedulable: draw.chance(15),
             selector: draw.chance(15),
-            required: draw.chance(if preemption { 10 } else { 22 }),
+            required: draw.chance(22),
             match_fields,
             preferred: draw.chance(40),
             node_name,
