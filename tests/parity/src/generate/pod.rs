@@ -49,6 +49,12 @@ fn one_existing(draw: &mut Draw, world: &World, index: u64) -> Value {
     if world.theme.preemption {
         preemption::existing(draw, world, is_waiting, &mut pod);
     }
+    let is_leaving = pod["metadata"].get("deletionTimestamp").is_some();
+    if is_leaving && (world.theme.spread || world.theme.groupings) {
+        // Nobody evicts it: it is not counted by those who are spread, but kube-scheduler counts
+        // one less without it; see docs/parity.md.
+        pod["spec"]["priority"] = json!(100_000);
+    }
     if world.theme.resize && draw.chance(60) {
         resize::fill(draw, world, &mut pod);
     }
