@@ -1,5 +1,7 @@
 //! Takes in what happened, and wakes whom it could help.
 
+use std::cell::LazyCell;
+
 use framework::{cures, is_about_others};
 use model::{
     Attempt, BudgetFacts, Change, Event, GroupingKey, LabelSelector, Labels, NodeChange, NodeFacts,
@@ -327,8 +329,11 @@ impl Scheduler {
     fn wake(&mut self, change: Change, node: NodeId, now: Time) {
         self.wake_proposed(node, now);
         let is_there = self.catalog.has_node(node);
-        let lowest = self.catalog.pods_on(node).iter().map(|pod| self.catalog.pod(*pod).priority);
-        let lowest = lowest.min();
+        // Only looked up if somebody waits whom it could help.
+        let lowest = LazyCell::new(|| {
+            let pods = self.catalog.pods_on(node).iter();
+            pods.map(|pod| self.catalog.pod(*pod).priority).min()
+        });
         let may_be_cured = |reason: &Reason| cures(reason, change);
         self.queue.wake(now, may_be_cured, |class, reason, parked| {
             if reaches_around(reason) {
@@ -340,8 +345,9 @@ impl Scheduler {
             }
             let profile = profile_of(&self.profiles, &self.catalog, class);
             let board = self.boards.of(class, profile, &self.catalog);
-            let has_lesser = lowest.map(|lowest| profile.order.rank(lowest)) > parked.first_rank();
-            if has_lesser && board.rescues.preemption {
+            let has_lesser =
+                || lowest.map(|lowest| profile.order.rank(lowest)) > parked.first_rank();
+            if board.rescues.preemption && has_lesser() {
                 return true;
             }
             let answer = board.answer(&self.catalog, &self.usage, node);

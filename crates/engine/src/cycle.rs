@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use framework::View;
 use model::{
     Attempt, ClassId, Code, Decision, Diagnosis, NodeId, Occupant, PodId, PodState, Preemption,
     Reason, Rescue, Time, Txn, UnitId, Waiting, hash_of,
@@ -11,7 +10,7 @@ use model::{
 use crate::rescue::{Plan, is_own, rescue};
 use crate::screen::{Refusal, Screen, screen};
 use crate::tally::Instead;
-use crate::trial::Trial;
+use crate::trial::{Trial, view};
 use crate::{Scheduler, profile_of};
 
 /// Why a pod of a unit finds no node.
@@ -134,13 +133,13 @@ fn pick(trial: &mut Trial<'_, '_>, seed: u64) -> Result<NodeId, (Arc<Diagnosis>,
         return rejected(reason, rescue);
     }
     let Trial { pod, board, txn, .. } = trial;
-    board.refresh(View { catalog: txn.catalog(), usage: txn.usage(), tags: pod.tags });
+    board.refresh(view(txn, pod));
     if let Some(node) = nominated(trial) {
         return Ok(node);
     }
     let held = trial.held();
     let Trial { pod, board, txn, .. } = trial;
-    let view = View { catalog: txn.catalog(), usage: txn.usage(), tags: pod.tags };
+    let view = view(txn, pod);
     match board.best(view, &held, seed) {
         Some(_) if board.is_broken() => rejected(Reason::BrokenPreference, Rescue::NotAsked),
         Some(node) => Ok(node),
@@ -167,7 +166,7 @@ fn fail(trial: &mut Trial<'_, '_>, screen: &Screen, seed: u64) -> (Arc<Diagnosis
             instead.push((node, reasons));
         }
     }
-    let (rescue, plan) = if tally.counts(&instead).keys().any(is_own) {
+    let (rescue, plan) = if tally.gives(&instead, is_own) {
         (Rescue::NotAsked, None)
     } else {
         let asked = trial.board.before.len();

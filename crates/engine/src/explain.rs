@@ -7,7 +7,7 @@ use model::{Code, NodeId, PodFacts, PodId, Reason, Txn};
 use crate::board::Board;
 use crate::rescue::{contest, is_own};
 use crate::screen::{Screen, plugins_of, screen};
-use crate::trial::Trial;
+use crate::trial::{Trial, view};
 use crate::{Scheduler, profile_of};
 
 /// What the scheduler thinks of a pod on every node.
@@ -93,7 +93,7 @@ fn judge(trial: &mut Trial<'_, '_>) -> Judgement {
     }
     judgement.fault = trial.board.is_broken().then_some(Reason::BrokenPreference);
     let Trial { pod, board, txn, .. } = trial;
-    let view = View { catalog: txn.catalog(), usage: txn.usage(), tags: pod.tags };
+    let view = view(txn, pod);
     board.refresh_around(view);
     score(board, view, &mut judgement.nodes);
     judgement

@@ -63,8 +63,13 @@ impl Tally {
         }
     }
 
+    /// Whether a node gives a reason of some sort.
+    pub(crate) fn gives(&self, instead: &Instead, is_it: fn(&Reason) -> bool) -> bool {
+        self.answers_with(instead).any(|(reasons, _)| reasons.iter().any(is_it))
+    }
+
     /// How many nodes give which reason.
-    pub(crate) fn counts(&self, instead: &Instead) -> BTreeMap<Reason, usize> {
+    fn counts(&self, instead: &Instead) -> BTreeMap<Reason, usize> {
         let mut counts: BTreeMap<Reason, usize> = BTreeMap::new();
         for (reasons, count) in self.answers_with(instead) {
             for reason in reasons {

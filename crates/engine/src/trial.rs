@@ -17,7 +17,7 @@ pub(crate) struct Trial<'a, 't> {
 
 impl Trial<'_, '_> {
     pub(crate) fn view(&self) -> View<'_> {
-        View { catalog: self.txn.catalog(), usage: self.txn.usage(), tags: self.pod.tags }
+        view(self.txn, self.pod)
     }
 
     /// Who turns the pod away from a node, and why. The pods for which the node is proposed are
@@ -73,10 +73,15 @@ impl Trial<'_, '_> {
 
     fn ask(&mut self, screen: &Screen, node: NodeId) -> Option<(&'static str, Vec<Reason>)> {
         let Self { pod, board, txn, .. } = self;
-        let view = View { catalog: txn.catalog(), usage: txn.usage(), tags: pod.tags };
+        let view = view(txn, pod);
         if board.is_around(view) {
             board.refresh_around(view);
         }
         why_not(board, screen, view, node)
     }
+}
+
+/// What a pod is asked about, as it is with the changes so far.
+pub(crate) fn view<'a>(txn: &'a Txn<'_>, pod: &Pod) -> View<'a> {
+    View { catalog: txn.catalog(), usage: txn.usage(), tags: pod.tags }
 }
