@@ -110,7 +110,7 @@ fn preemption(
         if reasons.iter().any(is_own) {
             return None;
         }
-        let code = reasons.iter().map(Reason::code).max();
+        let code = Code::worst(reasons);
         evictable += usize::from(code == Some(Code::Unschedulable));
     }
     let contest = contest(trial, (usize::MAX, evictable)).ok()?;

@@ -82,7 +82,7 @@ fn are_victims_leaving(trial: &mut Trial<'_, '_>) -> bool {
         return false;
     }
     let (_, reasons) = trial.why_not(&Screen::Open, node).unwrap_or_default();
-    reasons.iter().map(Reason::code).max() != Some(Code::Unresolvable)
+    Code::worst(&reasons) != Some(Code::Unresolvable)
 }
 
 /// Whether kube-scheduler would not give this reason, so that it is not known what it would do.

@@ -81,9 +81,8 @@ impl Tally {
 
     /// On how many nodes room could help. The worst code speaks for all reasons of a node.
     pub(crate) fn evictable(&self, instead: &Instead) -> usize {
-        let is_evictable = |(reasons, _): &(&[Reason], usize)| {
-            reasons.iter().map(Reason::code).max() == Some(Code::Unschedulable)
-        };
+        let is_evictable =
+            |(reasons, _): &(&[Reason], usize)| Code::worst(reasons) == Some(Code::Unschedulable);
         self.answers_with(instead).filter(is_evictable).map(|(_, count)| count).sum()
     }
 

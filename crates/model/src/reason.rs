@@ -16,6 +16,14 @@ pub enum Code {
     Error,
 }
 
+impl Code {
+    /// The worst code, which speaks for all reasons of a node; none if there are none.
+    #[must_use]
+    pub fn worst(reasons: &[Reason]) -> Option<Self> {
+        reasons.iter().map(Reason::code).max()
+    }
+}
+
 /// Why a pod cannot go to a node, or cannot go anywhere.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

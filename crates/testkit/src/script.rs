@@ -211,7 +211,7 @@ impl Script {
         let catalog = self.scheduler.catalog();
         let says = |who: &str, reasons: &[Reason]| {
             let texts: Vec<_> = reasons.iter().map(|r| reason_text(r, catalog)).collect();
-            let code = reasons.iter().map(Reason::code).max().unwrap_or(Code::Error);
+            let code = Code::worst(reasons).unwrap_or(Code::Error);
             format!("{who} {}: {}", code_word(code), texts.join(", ")).trim_start().to_owned()
         };
         if let Some((plugin, reason)) = judgement.refusal {

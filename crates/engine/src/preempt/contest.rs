@@ -123,7 +123,7 @@ fn outcome(trial: &mut Trial<'_, '_>, screen: &Screen, node: NodeId) -> Outcome 
         return Outcome::Useless;
     }
     let (_, reasons) = trial.why_not(screen, node).unwrap_or_default();
-    if reasons.iter().map(Reason::code).max() != Some(Code::Unschedulable) {
+    if Code::worst(&reasons) != Some(Code::Unschedulable) {
         return Outcome::Useless;
     }
     let victims = victims_on(catalog, node, trial.pod.priority);

@@ -306,7 +306,7 @@ fn render(judgement: &Judgement, catalog: &Catalog) -> Result<Answer> {
 
 /// The worst code speaks for all reasons.
 fn refusal(plugin: &'static str, reasons: &[Reason], catalog: &Catalog) -> Refusal {
-    let code = reasons.iter().map(Reason::code).max().unwrap_or(Code::Unschedulable);
+    let code = Code::worst(reasons).unwrap_or(Code::Unschedulable);
     Refusal {
         plugin,
         code: code_word(code),
