@@ -4,11 +4,12 @@ use std::cell::LazyCell;
 
 use framework::{cures, is_about_others};
 use model::{
-    Attempt, BudgetFacts, Change, Event, GroupingKey, LabelSelector, Labels, NodeChange, NodeFacts,
-    NodeId, Occupant, Pod, PodFacts, PodId, PodState, Present, Reason, Time, Txn, UnitId,
+    Attempt, BudgetFacts, Change, Event, GangId, GroupingKey, LabelSelector, Labels, NodeChange,
+    NodeFacts, NodeId, Occupant, Pod, PodFacts, PodGroupKey, PodId, PodState, Present, Reason,
+    Time, Txn, UnitId,
 };
 
-use crate::queue::Place;
+use crate::queue::{Place, Start};
 use crate::{Scheduler, profile_of};
 
 impl Scheduler {
@@ -33,6 +34,19 @@ impl Scheduler {
                 self.set_grouping(&facts.key, Some(&facts.selector), now);
             }
             Event::GroupingDeleted(key) => self.set_grouping(key, None, now),
+            Event::PodGroupApplied(facts) => {
+                let gangs = self.catalog.set_pod_group(facts);
+                self.regroup_all(gangs, now);
+            }
+            Event::PodGroupDeleted(key) => {
+                let gangs = self.catalog.delete_pod_group(key);
+                self.regroup_all(gangs, now);
+            }
+            Event::SucceededApplied(facts) => {
+                self.catalog.set_succeeded(facts);
+                self.wake_after(now);
+            }
+            Event::SucceededDeleted(uid) => self.catalog.delete_succeeded(uid),
             Event::Reset(present) => self.reset(present, now),
             Event::BindRefused { uid, attempt } => self.refused(uid, *attempt, now),
             Event::EvictionFailed(uid) => self.eviction_failed(uid, now),
@@ -113,6 +127,22 @@ impl Scheduler {
                 let gone: Vec<_> = self.catalog.groupings().filter(is_gone).cloned().collect();
                 gone.iter().for_each(|key| self.set_grouping(key, None, now));
             }
+            Present::PodGroups(kind, names) => {
+                let is_gone =
+                    |key: &&PodGroupKey| key.kind == *kind && !names.contains(&key.listed_by());
+                let keys = self.catalog.pod_groups().map(|facts| &facts.key);
+                let gone: Vec<_> = keys.filter(is_gone).cloned().collect();
+                let mut gangs = self.catalog.set_pod_groups_served(*kind);
+                for key in gone {
+                    gangs.extend(self.catalog.delete_pod_group(&key));
+                }
+                self.regroup_all(gangs, now);
+            }
+            Present::Succeeded(uids) => {
+                let gone = self.catalog.succeeded().filter(|facts| !uids.contains(&facts.uid));
+                let gone: Vec<_> = gone.map(|facts| facts.uid).collect();
+                gone.iter().for_each(|uid| self.catalog.delete_succeeded(uid));
+            }
         }
     }
 
@@ -131,15 +161,77 @@ impl Scheduler {
             let pod = self.catalog.add_pod(facts);
             self.usage.count_crowds(&mut self.catalog);
             self.bind(pod, name, now);
+            self.regroup_of(pod, None, now);
         } else if self.schedules(&facts.spec.scheduler) && !facts.is_terminating {
             let pod = self.catalog.add_pod(facts);
             self.usage.count_crowds(&mut self.catalog);
-            let (rank, is_gated) = self.standing(pod);
-            self.queue.add(pod, rank, now, is_gated);
+            self.enqueue(pod, now);
         }
     }
 
+    /// Takes in a pod that waits.
+    fn enqueue(&mut self, pod: PodId, now: Time) {
+        match self.catalog.pod(pod).gang {
+            Some(gang) => self.regroup(gang, now),
+            None => {
+                let (standing, is_gated) = self.standing(pod);
+                let start = if is_gated { Start::Gated } else { Start::Active };
+                self.queue.add(vec![pod], None, standing, now, &start);
+            }
+        }
+    }
+
+    /// Brings the units of a pod's gang in line, and of the gang it was in before.
+    fn regroup_of(&mut self, pod: PodId, before: Option<GangId>, now: Time) {
+        let after = self.catalog.pod(pod).gang;
+        for gang in before.into_iter().filter(|_| before != after).chain(after) {
+            self.regroup_left(gang, now);
+        }
+    }
+
+    /// The same for a gang that may have lost a pod.
+    fn regroup_left(&mut self, gang: GangId, now: Time) {
+        self.regroup(gang, now);
+        if !self.catalog.has_gang(gang) {
+            self.wake_after(now);
+        }
+    }
+
+    fn regroup_all(&mut self, gangs: Vec<GangId>, now: Time) {
+        for gang in gangs {
+            self.regroup(gang, now);
+        }
+    }
+
+    /// Wakes the units that wait for gangs to end.
+    fn wake_after(&mut self, now: Time) {
+        let is_awaited =
+            |reason: &Reason| matches!(reason, Reason::After(_) | Reason::AfterCycle(_));
+        self.queue.wake(now, is_awaited, |_, _, _| true);
+    }
+
     fn update_pod(&mut self, pod: PodId, facts: &PodFacts, now: Time) {
+        let before = self.catalog.pod(pod).gang;
+        self.release_if_maker(pod, facts, now);
+        self.move_pod(pod, facts, now);
+        // It is forgotten if it is being deleted before it had a node.
+        if self.catalog.find_pod(&facts.key.uid).is_some() {
+            self.regroup_of(pod, before, now);
+        }
+    }
+
+    /// Gives up the room that is kept for pods which a pod is to make, if it is another one now.
+    fn release_if_maker(&mut self, pod: PodId, facts: &PodFacts, now: Time) {
+        let known = self.catalog.pod(pod);
+        let is_same = !facts.is_terminating
+            && known.claim.as_deref() == facts.gang.as_deref()
+            && self.catalog.tags(known.tags).labels == facts.labels;
+        if let Some(gang) = known.gang.filter(|_| !is_same) {
+            self.release_seats(gang, now);
+        }
+    }
+
+    fn move_pod(&mut self, pod: PodId, facts: &PodFacts, now: Time) {
         match (self.catalog.pod(pod).state, &facts.node) {
             (PodState::Waiting, _) if facts.is_terminating && facts.node.is_none() => {
                 self.forget(pod, now);
@@ -180,9 +272,16 @@ impl Scheduler {
         let after = self.catalog.pod(pod);
         let is_same =
             (after.occupant(), after.priority, &after.gates) == (occupant, priority, &gates);
-        if let Some(unit) = self.queue.unit_of(pod).filter(|_| !is_same) {
-            let (rank, is_gated) = self.standing(pod);
-            self.queue.renew(unit, rank, now, is_gated);
+        let unit = self.queue.unit_of(pod);
+        let is_alone = |unit: &UnitId| self.queue.gang(*unit).is_none();
+        match unit.filter(|_| !is_same) {
+            Some(unit) if is_alone(&unit) => {
+                let (standing, is_gated) = self.standing(pod);
+                let start = if is_gated { Start::Gated } else { Start::Active };
+                self.queue.renew(unit, standing, now, &start);
+            }
+            Some(unit) => self.queue.hurry(unit, now),
+            None => {}
         }
         // Only once nothing is listed under what the pod was.
         self.reproposed(pod, proposed, now);
@@ -241,6 +340,9 @@ impl Scheduler {
         if self.catalog.pod(pod).is_terminating {
             return self.forget(pod, now);
         }
+        if self.catalog.pod(pod).gang.is_some() {
+            return self.refused_in_gang(pod, node, now);
+        }
         if let Some(unit) = self.queue.unit_of(pod) {
             self.queue.retry(unit, now);
         }
@@ -282,10 +384,17 @@ impl Scheduler {
             self.usage.touch_guests(node);
             self.wake(Change::Freed, node, now);
             self.queue.wake(now, is_about_others, |_, _, _| true);
+            self.queue.wake_gangs(now, |_| true);
         }
     }
 
     fn forget(&mut self, pod: PodId, now: Time) {
+        let gang = self.catalog.pod(pod).gang;
+        let is_maker = self.catalog.pod(pod).claim.as_ref().is_some_and(|c| !c.workers.is_empty());
+        if let Some(gang) = gang.filter(|_| is_maker) {
+            self.release_seats(gang, now);
+        }
+        self.gangs.refused.remove(&pod);
         self.leave_queue(pod);
         let proposed = self.catalog.nominated_node(pod);
         let proposed = proposed.filter(|_| self.catalog.pod(pod).state == PodState::Waiting);
@@ -294,12 +403,13 @@ impl Scheduler {
         }
         self.catalog.remove_pod(pod);
         self.unpropose(proposed, now);
+        if let Some(gang) = gang {
+            self.regroup_left(gang, now);
+        }
     }
 
     fn leave_queue(&mut self, pod: PodId) {
-        if let Some(unit) = self.queue.unit_of(pod) {
-            self.queue.remove(unit);
-        }
+        self.queue.take_out(pod);
     }
 
     /// Puts a pod where the API says it is.
@@ -326,7 +436,7 @@ impl Scheduler {
     /// the node does not give any more. It may still give others, and they are noted then. If all
     /// it gives is noted already, a try would find what is known: what ends that wakes them. That
     /// is not so where somebody could be evicted, who may have been too little before.
-    fn wake(&mut self, change: Change, node: NodeId, now: Time) {
+    pub(crate) fn wake(&mut self, change: Change, node: NodeId, now: Time) {
         self.wake_proposed(node, now);
         let is_there = self.catalog.has_node(node);
         // Only looked up if somebody waits whom it could help.
@@ -355,6 +465,12 @@ impl Scheduler {
                 .is_some_and(|reasons| reasons.iter().all(|reason| parked.all_wait_for(reason)));
             !is_known && !board.gives(&self.catalog, &self.usage, node, reason)
         });
+        // A gang is helped by any node that could take one of its pods.
+        self.queue.wake_gangs(now, |class| {
+            let profile = profile_of(&self.profiles, &self.catalog, class);
+            let board = self.boards.of(class, profile, &self.catalog);
+            is_there && board.answer(&self.catalog, &self.usage, node).is_none()
+        });
     }
 
     /// Wakes the units for which a node is proposed: it may be of no use to them any more, and is
@@ -378,6 +494,10 @@ impl Scheduler {
             let profile = profile_of(&self.profiles, &self.catalog, class);
             self.boards.of(class, profile, &self.catalog).is_moved_by(&self.catalog, occupant)
         });
+        self.queue.wake_gangs(now, |class| {
+            let profile = profile_of(&self.profiles, &self.catalog, class);
+            self.boards.of(class, profile, &self.catalog).is_moved_by(&self.catalog, occupant)
+        });
     }
 
     fn change(&mut self, change: impl FnOnce(&mut Txn<'_>)) {
@@ -391,14 +511,6 @@ impl Scheduler {
         if !self.catalog.has_node(node) && self.usage.load(node).pods == 0 {
             self.catalog.release_node_place(node);
         }
-    }
-
-    /// The rank of a waiting pod, and whether it is kept out.
-    fn standing(&self, pod: PodId) -> (i64, bool) {
-        let pod = self.catalog.pod(pod);
-        let profile = profile_of(&self.profiles, &self.catalog, pod.class);
-        let is_gated = profile.admit.iter().any(|plugin| plugin.refuses(pod).is_some());
-        (profile.order.rank(pod.priority), is_gated)
     }
 }
 

@@ -414,6 +414,17 @@ impl Board {
         }
         self.peaks.best(seed).map(NodeId::at)
     }
+
+    /// The given nodes that take a pod and are not held for others.
+    pub(crate) fn fitting_among(
+        &mut self,
+        view: View<'_>,
+        nodes: &[NodeId],
+        held: &[NodeId],
+    ) -> Vec<NodeId> {
+        self.narrow_to(view, nodes, held);
+        self.fitting.clone()
+    }
 }
 
 /// The boards of all classes in use.

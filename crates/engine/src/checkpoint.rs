@@ -8,8 +8,8 @@ mod resume;
 mod take;
 
 use model::{
-    Attempt, BudgetFacts, Diagnosis, GroupingFacts, Labels, NamespaceFacts, NodeFacts, Owner,
-    PodKey, PodSpec, Time,
+    Attempt, BudgetFacts, Diagnosis, GangClaim, GroupingFacts, Labels, NamespaceFacts, NodeFacts,
+    Outlook, Owner, PodGroupFacts, PodGroupKind, PodKey, PodSpec, Reason, SucceededFacts, Time,
 };
 use serde::{Deserialize, Serialize};
 
@@ -32,6 +32,12 @@ pub struct Checkpoint {
     pub budgets: Vec<BudgetFacts>,
     /// Services and controllers with their selectors.
     pub groupings: Vec<GroupingFacts>,
+    /// Kinds of objects about gangs that were listed.
+    pub pod_group_kinds: Vec<PodGroupKind>,
+    /// Objects about gangs.
+    pub pod_groups: Vec<PodGroupFacts>,
+    /// Pods of gangs that ran to a good end.
+    pub succeeded: Vec<SucceededFacts>,
     /// Nodes by their places; nothing for a free place.
     pub nodes: Vec<Option<NodePlace>>,
     /// The specs of all pods, each once.
@@ -40,8 +46,33 @@ pub struct Checkpoint {
     pub pods: Vec<PodEntry>,
     /// Why units wait; many share theirs.
     pub diagnoses: Vec<Diagnosis>,
+    /// What is known of gangs beyond their pods.
+    pub gangs: Vec<GangEntry>,
     /// Units that wait for a node, or for the answer to a binding.
     pub units: Vec<UnitEntry>,
+}
+
+/// Which gang: namespace, name, and whether its parts are gangs.
+pub type GangName = (Box<str>, Box<str>, bool);
+
+/// A gang.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct GangEntry {
+    /// Which one.
+    pub name: GangName,
+    /// Whether enough of its pods were once on nodes.
+    pub is_started: bool,
+    /// Whether it is known that it has too few.
+    pub is_degraded: bool,
+    /// When it is taken back if it is not whole by then.
+    pub deadline: Option<Time>,
+    /// Nodes that refused its pods.
+    pub refused: Vec<(usize, Vec<Box<str>>)>,
+    /// Until when room is kept for pods that do not exist yet.
+    pub kept_until: Option<Time>,
+    /// That room: the pod that will make them, what each is like, and the node.
+    pub seats: Vec<(usize, PodSpec, Box<str>)>,
 }
 
 /// A place of a node.
@@ -93,6 +124,15 @@ pub struct PodEntry {
     /// Grows with its spec.
     #[serde(default)]
     pub generation: i64,
+    /// When it was made, in seconds since 1970.
+    #[serde(default)]
+    pub created: i64,
+    /// Whether a controller makes another one when it is gone.
+    #[serde(default)]
+    pub is_remade: bool,
+    /// What it says of its gang.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gang: Option<Box<GangClaim>>,
     /// The node it is on, or was sent to.
     pub node: Option<Box<str>>,
     /// The attempt that sent it there, if that is not confirmed yet.
@@ -105,6 +145,21 @@ pub struct PodEntry {
 pub struct UnitEntry {
     /// Which of the pods are its own.
     pub pods: Vec<usize>,
+    /// The gang all of whose waiting pods these are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gang: Option<GangName>,
+    /// Why its gang cannot be tried.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refusal: Option<Reason>,
+    /// What would help its gang.
+    #[serde(default)]
+    pub outlook: Outlook,
+    /// Whether it is of a gang that found no room.
+    #[serde(default)]
+    pub lacks_room: bool,
+    /// Whether it has waited for too long.
+    #[serde(default)]
+    pub is_starving: bool,
     /// Its rank by importance.
     pub rank: i64,
     /// The order of arrival.
@@ -140,6 +195,8 @@ pub enum UnitPlace {
     },
     /// It waits for its gates to be removed.
     Gated,
+    /// It waits for pods of its gang, and is told at this time.
+    Gathering(Time),
     /// It was sent to a node, and the answer is not known.
     Tried,
 }
@@ -154,10 +211,14 @@ impl Checkpoint {
             namespaces,
             budgets,
             groupings,
+            pod_group_kinds,
+            pod_groups,
+            succeeded,
             nodes,
             specs,
             pods,
             diagnoses,
+            gangs,
             units,
         } = part;
         self.attempt = self.attempt.max(attempt);
@@ -166,10 +227,14 @@ impl Checkpoint {
         self.namespaces.extend(namespaces);
         self.budgets.extend(budgets);
         self.groupings.extend(groupings);
+        self.pod_group_kinds.extend(pod_group_kinds);
+        self.pod_groups.extend(pod_groups);
+        self.succeeded.extend(succeeded);
         self.nodes.extend(nodes);
         self.specs.extend(specs);
         self.pods.extend(pods);
         self.diagnoses.extend(diagnoses);
+        self.gangs.extend(gangs);
         self.units.extend(units);
     }
 
@@ -188,14 +253,20 @@ impl Checkpoint {
             namespaces,
             budgets,
             groupings,
+            pod_group_kinds,
+            pod_groups,
+            succeeded,
             nodes,
             specs,
             pods,
             diagnoses,
+            gangs,
             units,
         } = self;
         let (mut namespaces, mut budgets) = (namespaces.into_iter(), budgets.into_iter());
         let mut groupings = groupings.into_iter();
+        let (mut kinds, mut pod_groups) = (pod_group_kinds.into_iter(), pod_groups.into_iter());
+        let (mut succeeded, mut gangs) = (succeeded.into_iter(), gangs.into_iter());
         let (mut resources, mut nodes) = (resources.into_iter(), nodes.into_iter());
         let (mut specs, mut pods) = (specs.into_iter(), pods.into_iter());
         let (mut diagnoses, mut units) = (diagnoses.into_iter(), units.into_iter());
@@ -209,10 +280,14 @@ impl Checkpoint {
                 namespaces: take(&mut namespaces, &mut room),
                 budgets: take(&mut budgets, &mut room),
                 groupings: take(&mut groupings, &mut room),
+                pod_group_kinds: take(&mut kinds, &mut room),
+                pod_groups: take(&mut pod_groups, &mut room),
+                succeeded: take(&mut succeeded, &mut room),
                 nodes: take(&mut nodes, &mut room),
                 specs: take(&mut specs, &mut room),
                 pods: take(&mut pods, &mut room),
                 diagnoses: take(&mut diagnoses, &mut room),
+                gangs: take(&mut gangs, &mut room),
                 units: take(&mut units, &mut room),
             };
             let is_needed = std::mem::take(&mut is_first) || room < max;

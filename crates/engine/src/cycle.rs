@@ -23,26 +23,15 @@ struct Failure {
 impl Scheduler {
     /// Tries to place a unit; says what came of it.
     pub(crate) fn attempt(&mut self, unit: UnitId, now: Time, decisions: &mut Vec<Decision>) {
-        let pods: Box<[PodId]> = self.queue.pods(unit).into();
-        match self.place(&pods) {
-            Ok(nodes) => {
-                let occupants: Box<[Occupant]> =
-                    pods.iter().map(|pod| self.catalog.pod(*pod).occupant()).collect();
-                // The unit stays known until the API confirms: a refusal continues its backoff.
-                let (tries, arrived) = self.queue.history(unit);
-                for (pod, node) in pods.iter().zip(nodes) {
-                    self.attempt = Attempt(self.attempt.0 + 1);
-                    let attempt = self.attempt;
-                    let proposed = self.catalog.nominated_node(*pod);
-                    self.catalog.set_pod_state(*pod, PodState::Assumed(node, attempt));
-                    let pod = *pod;
-                    decisions.push(Decision::Bind { pod, node, attempt, tries, arrived });
-                    self.unpropose(proposed.filter(|proposed| *proposed != node), now);
-                }
-                for occupant in occupants {
-                    self.wake_around(occupant, now);
-                }
-            }
+        let pods: Vec<PodId> = self.queue.pods(unit).into();
+        if let Some(reason) = self.refusal(unit, &pods) {
+            return self.refuse(unit, &pods, reason, now, decisions);
+        }
+        if self.queue.gang(unit).is_some() || self.catalog.pod(pods[0]).gang.is_some() {
+            return self.attempt_gang(unit, &pods, now, decisions);
+        }
+        match self.place(pods[0]) {
+            Ok(node) => self.assume(unit, &[(pods[0], node)], now, decisions),
             Err(Failure { class, diagnosis, plan }) => {
                 let ends_nomination = diagnosis.ends_nomination();
                 // Before it is parked: what its own plan changes is no reason to try it again.
@@ -50,15 +39,56 @@ impl Scheduler {
                     decisions.extend(self.preempt(pod, plan, now).map(Decision::Preempt));
                 }
                 self.queue.park(unit, now, class, diagnosis.clone());
-                for pod in &pods {
+                for pod in pods {
                     if ends_nomination {
-                        self.nominate(*pod, None, now);
+                        self.nominate(pod, None, now);
                     }
                     let diagnosis = diagnosis.clone();
-                    decisions.push(Decision::Wait(Waiting { pod: *pod, diagnosis }));
+                    decisions.push(Decision::Wait(Waiting { pod, diagnosis }));
                 }
             }
         }
+    }
+
+    /// Takes in where pods of a unit go, whose places are taken already.
+    pub(crate) fn assume(
+        &mut self,
+        unit: UnitId,
+        places: &[(PodId, NodeId)],
+        now: Time,
+        decisions: &mut Vec<Decision>,
+    ) {
+        let occupants: Vec<Occupant> =
+            places.iter().map(|(pod, _)| self.catalog.pod(*pod).occupant()).collect();
+        // The unit stays known until the API confirms: a refusal continues its backoff.
+        let (tries, arrived) = self.queue.history(unit);
+        for (pod, node) in places.iter().copied() {
+            self.attempt = Attempt(self.attempt.0 + 1);
+            let attempt = self.attempt;
+            let proposed = self.catalog.nominated_node(pod);
+            self.catalog.set_pod_state(pod, PodState::Assumed(node, attempt));
+            decisions.push(Decision::Bind { pod, node, attempt, tries, arrived });
+            self.unpropose(proposed.filter(|proposed| *proposed != node), now);
+        }
+        for occupant in occupants {
+            self.wake_around(occupant, now);
+        }
+    }
+
+    /// Puts a unit aside whose pods are not looked at.
+    fn refuse(
+        &mut self,
+        unit: UnitId,
+        pods: &[PodId],
+        reason: Reason,
+        now: Time,
+        decisions: &mut Vec<Decision>,
+    ) {
+        let nodes = self.catalog.nodes().len();
+        let rejection = Some(reason);
+        let diagnosis = Arc::new(Diagnosis { nodes, rejection, ..Diagnosis::default() });
+        self.queue.park(unit, now, self.catalog.pod(pods[0]).class, diagnosis.clone());
+        self.tell_gang(unit, pods, &diagnosis, decisions);
     }
 
     /// Proposes a node for a pod, and names those who have to go for it.
@@ -88,62 +118,105 @@ impl Scheduler {
         Some(Preemption { pod, node, victims, outranked })
     }
 
-    /// Nodes for all pods, taken at once; or why one of them fits nowhere, with nothing taken.
-    fn place(&mut self, pods: &[PodId]) -> Result<Vec<NodeId>, Failure> {
-        let mut nodes = Vec::with_capacity(pods.len());
+    /// The node for a pod, whose place there is taken; or why it fits nowhere.
+    fn place(&mut self, id: PodId) -> Result<NodeId, Failure> {
         let mut txn = Txn::begin(&self.catalog, &mut self.usage);
-        for id in pods {
-            let pod = self.catalog.pod(*id);
-            let profile = profile_of(&self.profiles, &self.catalog, pod.class);
-            let seed = self.seed ^ hash_of(&*pod.key.uid);
-            let board = self.boards.of(pod.class, profile, &self.catalog);
-            let mut trial = Trial { id: *id, pod, board, txn: &mut txn };
-            // Leaving early drops the transaction, which takes back every placement.
-            let node = pick(&mut trial, seed).map_err(|(diagnosis, plan)| Failure {
-                class: pod.class,
-                diagnosis,
-                plan: plan.map(|plan| (*id, plan)),
-            })?;
-            txn.place(pod.occupant(), node);
-            nodes.push(node);
-        }
+        let pod = self.catalog.pod(id);
+        let profile = profile_of(&self.profiles, &self.catalog, pod.class);
+        let seed = self.seed ^ hash_of(&*pod.key.uid);
+        let board = self.boards.of(pod.class, profile, &self.catalog);
+        let mut trial = Trial { id, pod, board, txn: &mut txn };
+        let node = seek(&mut trial, &Within::default(), seed).map_err(|miss| {
+            let (diagnosis, plan) = miss.explain(&mut trial, &Within::default(), true, seed);
+            Failure { class: pod.class, diagnosis, plan: plan.map(|plan| (id, plan)) }
+        })?;
+        txn.place(pod.occupant(), node);
         txn.commit();
-        Ok(nodes)
+        Ok(node)
     }
 }
 
-/// The node for a pod; or why there is none, and what to do about it.
-fn pick(trial: &mut Trial<'_, '_>, seed: u64) -> Result<NodeId, (Arc<Diagnosis>, Option<Plan>)> {
-    let nodes = trial.txn.catalog().nodes().len();
-    let rejected = |reason: Reason, rescue: Rescue| {
-        let rejection = Some(reason);
-        Err((Arc::new(Diagnosis { nodes, rejection, rescue, ..Diagnosis::default() }), None))
-    };
-    if nodes == 0 {
-        return rejected(Reason::NoNodes, Rescue::NotAsked);
+/// Where a pod may go, as far as its gang has a say.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Within {
+    /// The only nodes that are looked at, if not all are.
+    pub(crate) nodes: Option<Arc<[NodeId]>>,
+    /// Nodes that are left out, in order.
+    pub(crate) avoided: Vec<NodeId>,
+}
+
+impl Within {
+    fn is_open(&self) -> bool {
+        self.nodes.is_none() && self.avoided.is_empty()
+    }
+
+    pub(crate) fn allows(&self, node: NodeId) -> bool {
+        let is_among = |nodes: &Arc<[NodeId]>| nodes.binary_search(&node).is_ok();
+        self.nodes.as_ref().is_none_or(is_among) && self.avoided.binary_search(&node).is_err()
+    }
+}
+
+/// Why there is no node for a pod.
+pub(crate) enum Miss {
+    /// It was turned away before any node was looked at.
+    Refused(Reason, Option<usize>),
+    /// All nodes turn it down.
+    Nowhere(Screen),
+}
+
+/// The node for a pod.
+pub(crate) fn seek(trial: &mut Trial<'_, '_>, within: &Within, seed: u64) -> Result<NodeId, Miss> {
+    if trial.txn.catalog().nodes().is_empty() {
+        return Err(Miss::Refused(Reason::NoNodes, None));
     }
     let screen = screen(&trial.board.before, trial.view());
     if let Screen::Refused(Refusal { reason, asked, .. }) = screen {
-        let evictable = if reason.code() == Code::Unschedulable { nodes } else { 0 };
-        let rescue = if is_own(&reason) {
-            Rescue::NotAsked
-        } else {
-            rescue(trial, (asked, evictable), seed).0
-        };
-        return rejected(reason, rescue);
+        return Err(Miss::Refused(reason, Some(asked)));
     }
     let Trial { pod, board, txn, .. } = trial;
     board.refresh(view(txn, pod));
-    if let Some(node) = nominated(trial) {
+    if let Some(node) = nominated(trial).filter(|node| within.allows(*node)) {
         return Ok(node);
     }
-    let held = trial.held();
+    let mut held = trial.held();
+    held.extend(&within.avoided);
     let Trial { pod, board, txn, .. } = trial;
     let view = view(txn, pod);
-    match board.best(view, &held, seed) {
-        Some(_) if board.is_broken() => rejected(Reason::BrokenPreference, Rescue::NotAsked),
+    let best = match &within.nodes {
+        Some(nodes) => board.best_of(view, nodes, &held, seed),
+        None => board.best(view, &held, seed),
+    };
+    match best {
+        Some(_) if board.is_broken() => Err(Miss::Refused(Reason::BrokenPreference, None)),
         Some(node) => Ok(node),
-        None => Err(fail(trial, &screen, seed)),
+        None => Err(Miss::Nowhere(screen)),
+    }
+}
+
+impl Miss {
+    /// The same in full, and what to do about it if others may be evicted.
+    pub(crate) fn explain(
+        self,
+        trial: &mut Trial<'_, '_>,
+        within: &Within,
+        may_evict: bool,
+        seed: u64,
+    ) -> (Arc<Diagnosis>, Option<Plan>) {
+        match self {
+            Self::Refused(reason, asked) => {
+                let nodes = trial.txn.catalog().nodes().len();
+                let rescue = match asked.filter(|_| may_evict && !is_own(&reason)) {
+                    None => Rescue::NotAsked,
+                    Some(asked) => {
+                        let may_help = reason.code() == Code::Unschedulable;
+                        rescue(trial, (asked, if may_help { nodes } else { 0 }), seed).0
+                    }
+                };
+                let rejection = Some(reason);
+                (Arc::new(Diagnosis { nodes, rejection, rescue, ..Diagnosis::default() }), None)
+            }
+            Self::Nowhere(screen) => fail(trial, &screen, within, may_evict, seed),
+        }
     }
 }
 
@@ -155,7 +228,13 @@ fn nominated(trial: &mut Trial<'_, '_>) -> Option<NodeId> {
 }
 
 /// Why nothing fits a pod, and whom to evict.
-fn fail(trial: &mut Trial<'_, '_>, screen: &Screen, seed: u64) -> (Arc<Diagnosis>, Option<Plan>) {
+fn fail(
+    trial: &mut Trial<'_, '_>,
+    screen: &Screen,
+    within: &Within,
+    may_evict: bool,
+    seed: u64,
+) -> (Arc<Diagnosis>, Option<Plan>) {
     let mut tally = std::mem::take(&mut trial.board.tally);
     tally.refresh(trial.board, trial.view());
     let catalog = trial.txn.catalog();
@@ -166,7 +245,14 @@ fn fail(trial: &mut Trial<'_, '_>, screen: &Screen, seed: u64) -> (Arc<Diagnosis
             instead.push((node, reasons));
         }
     }
-    let (rescue, plan) = if tally.gives(&instead, is_own) {
+    let nodes = if within.is_open() { &[][..] } else { catalog.nodes() };
+    for node in nodes {
+        let is_fitting = || trial.board.is_fitting(*node);
+        if !within.allows(*node) && is_fitting() && !instead.iter().any(|(known, _)| known == node) {
+            instead.push((*node, vec![Reason::OtherDomain]));
+        }
+    }
+    let (rescue, plan) = if !may_evict || tally.gives(&instead, is_own) {
         (Rescue::NotAsked, None)
     } else {
         let asked = trial.board.before.len();

@@ -5,10 +5,13 @@
 //! the questions of `framework` and speaks in the ids of `model`.
 
 mod apply;
+mod arrange;
 mod board;
 mod checkpoint;
 mod cycle;
 mod explain;
+mod gangs;
+mod lanes;
 mod peaks;
 mod preempt;
 mod queue;
@@ -17,15 +20,16 @@ mod screen;
 mod tally;
 mod trial;
 
-pub use checkpoint::{Checkpoint, NodePlace, PodEntry, ResumeError, UnitEntry, UnitPlace};
+pub use checkpoint::{Checkpoint, GangEntry, GangName, NodePlace, PodEntry, ResumeError, UnitEntry, UnitPlace};
 pub use explain::{JudgedPreemption, Judgement, NodeJudgement};
 pub use queue::{Backoff, Place, QueueCounts};
 
 use framework::Profile;
-use model::{Attempt, Catalog, ClassId, Decision, PodId, PodState, Time, Usage};
+use model::{Attempt, Catalog, ClassId, Decision, Millis, PodId, PodState, Time, Usage};
 use serde::{Deserialize, Serialize};
 
 use board::Boards;
+use gangs::Gangs;
 use queue::Queue;
 
 /// Choices that hold for all profiles.
@@ -36,6 +40,9 @@ pub struct Options {
     pub backoff: Backoff,
     /// Decides between nodes that are equally good, together with the pod's uid.
     pub seed: u64,
+    /// For how long a gang may have some of its pods on nodes without the others, unless it says
+    /// so itself.
+    pub permit_timeout: Millis,
     /// How many totals of nodes are kept over all classes, at twelve bytes each. Classes beyond it
     /// are worked out anew whenever their turn comes.
     pub totals_max: usize,
@@ -43,7 +50,12 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Self {
-        Self { backoff: Backoff::default(), seed: 0, totals_max: 4 << 20 }
+        Self {
+            backoff: Backoff::default(),
+            seed: 0,
+            permit_timeout: Millis::seconds(10),
+            totals_max: 4 << 20,
+        }
     }
 }
 
@@ -56,6 +68,8 @@ pub struct Scheduler {
     boards: Boards,
     attempt: Attempt,
     seed: u64,
+    permit_timeout: Millis,
+    gangs: Gangs,
 }
 
 impl Scheduler {
@@ -70,14 +84,19 @@ impl Scheduler {
             boards: Boards::new(options.totals_max),
             attempt: Attempt::default(),
             seed: options.seed,
+            permit_timeout: options.permit_timeout,
+            gangs: Gangs::default(),
         }
     }
 
     /// Decides about at most `budget` units whose turn it is, most important first. The ids in the
     /// decisions hold until the next event is applied.
     pub fn step(&mut self, now: Time, budget: usize, decisions: &mut Vec<Decision>) {
+        self.review_gangs(now, decisions);
         self.queue.advance(now);
         for _ in 0..budget {
+            let moved = self.catalog.take_moved_shares();
+            self.queue.set_shares(moved, |tenant| self.catalog.share(tenant));
             let Some(unit) = self.queue.pop() else { break };
             self.attempt(unit, now, decisions);
         }
@@ -87,7 +106,7 @@ impl Scheduler {
     /// that it can do something now.
     #[must_use]
     pub fn next_wakeup(&self) -> Option<Time> {
-        self.queue.next_wakeup()
+        self.queue.next_wakeup().into_iter().chain(self.next_review()).min()
     }
 
     /// Facts.

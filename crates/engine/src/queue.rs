@@ -9,15 +9,19 @@
 //!            │                                                   │ its backoff is over already
 //!            └───────────────────────────────────────────────────┘
 //!  Gated: kept out until the pod itself changes.
+//!  Gathering: a gang that is not complete; its pods are told so if it takes long.
 //! ```
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 use std::sync::Arc;
 
-use framework::OrderKey;
-use model::{ClassId, Diagnosis, Map, Millis, PodId, Reason, Time, UnitId};
+use model::{
+    ClassId, Diagnosis, GangId, Map, Millis, Outlook, PodId, Reason, Symbol, Time, UnitId,
+};
 use serde::{Deserialize, Serialize};
+
+use crate::lanes::{Lane, Lanes, Spot, Turn, Urgency};
 
 /// How long units wait after failures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -69,14 +73,21 @@ pub enum Place {
     Parked(Time),
     /// It waits for its gates to be removed.
     Gated,
+    /// It waits for pods of its gang that are not there yet, and is told so then.
+    Gathering(Time),
     /// It had its turn, and what came of it is not known yet.
     Tried,
 }
 
 /// What is scheduled as a whole.
 pub(crate) struct Unit {
-    pub(crate) pods: Box<[PodId]>,
-    pub(crate) rank: i64,
+    pub(crate) pods: Vec<PodId>,
+    /// The gang all of whose waiting pods these are.
+    pub(crate) gang: Option<GangId>,
+    /// Why its gang cannot be tried, if it cannot.
+    pub(crate) refusal: Option<Reason>,
+    pub(crate) standing: Standing,
+    pub(crate) urgency: Urgency,
     pub(crate) arrival: u64,
     /// When it could first be tried; none as long as it is gated.
     pub(crate) arrived: Option<Time>,
@@ -87,6 +98,49 @@ pub(crate) struct Unit {
     pub(crate) place: Place,
     /// Under which reasons and class a parked unit is listed.
     pub(crate) parked: Option<(Arc<Diagnosis>, ClassId)>,
+    /// Under which classes a gang is listed that found no room.
+    pub(crate) classes: Box<[ClassId]>,
+    /// What would help a gang, as it was last found.
+    pub(crate) outlook: Outlook,
+}
+
+/// What gives a unit its place among the others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Standing {
+    pub(crate) rank: i64,
+    pub(crate) boost: i32,
+    /// Whether it completes what runs already.
+    pub(crate) is_mending: bool,
+    /// For units that take turns with those of other namespaces.
+    pub(crate) sharing: Option<Share>,
+}
+
+impl Standing {
+    /// Stands no better than another one.
+    pub(crate) fn join(&mut self, other: Self) {
+        self.rank = self.rank.max(other.rank);
+        self.boost = self.boost.min(other.boost);
+        if let (Some(share), Some(other)) = (&mut self.sharing, other.sharing) {
+            share.age = share.age.min(other.age);
+        }
+    }
+}
+
+/// How a unit takes turns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Share {
+    pub(crate) tenant: Symbol,
+    /// When its oldest pod was made.
+    pub(crate) age: i64,
+    pub(crate) starving_after: Millis,
+}
+
+/// Where a unit begins, or goes on.
+pub(crate) enum Start {
+    Active,
+    Gated,
+    /// Its pods are told at this time.
+    Gathering(Time),
 }
 
 /// Parked units by the class that found no node.
@@ -98,14 +152,19 @@ pub(crate) struct Queue {
     units: Vec<Option<Unit>>,
     free: Vec<UnitId>,
     by_pod: Map<PodId, UnitId>,
+    by_gang: Map<GangId, UnitId>,
     arrivals: u64,
-    /// Entries of units that moved on are skipped when they come up.
-    active: BinaryHeap<Reverse<(OrderKey, UnitId)>>,
+    active: Lanes,
+    /// When active units begin to starve. Entries of units that moved on are skipped, here and
+    /// below.
+    ripening: BinaryHeap<Reverse<(Time, UnitId)>>,
     backing_off: BinaryHeap<Reverse<(Time, UnitId)>>,
     parked: BTreeSet<(Time, UnitId)>,
     parked_by_reason: BTreeMap<Reason, ByClass>,
     /// How many of each class, by rank.
     parked_by_class: BTreeMap<ClassId, BTreeMap<i64, usize>>,
+    /// Gangs that found no room, by the classes of their pods.
+    gangs_by_class: ByClass,
     counts: QueueCounts,
 }
 
@@ -116,22 +175,35 @@ impl Queue {
             units: Vec::new(),
             free: Vec::new(),
             by_pod: Map::default(),
+            by_gang: Map::default(),
             arrivals: 0,
-            active: BinaryHeap::new(),
+            active: Lanes::default(),
+            ripening: BinaryHeap::new(),
             backing_off: BinaryHeap::new(),
             parked: BTreeSet::new(),
             parked_by_reason: BTreeMap::new(),
             parked_by_class: BTreeMap::new(),
+            gangs_by_class: ByClass::new(),
             counts: QueueCounts::default(),
         }
     }
 
-    /// Takes in a unit of one pod, which waits for its turn, or for its gates.
-    pub(crate) fn add(&mut self, pod: PodId, rank: i64, now: Time, is_gated: bool) {
+    /// Takes in a unit of one pod, or the waiting pods of a gang.
+    pub(crate) fn add(
+        &mut self,
+        pods: Vec<PodId>,
+        gang: Option<GangId>,
+        standing: Standing,
+        now: Time,
+        start: &Start,
+    ) -> UnitId {
         self.arrivals += 1;
         let unit = Unit {
-            pods: Box::new([pod]),
-            rank,
+            pods,
+            gang,
+            refusal: None,
+            standing,
+            urgency: Urgency::Waits,
             arrival: self.arrivals,
             arrived: None,
             since: now,
@@ -139,14 +211,131 @@ impl Queue {
             last_failure: now,
             place: Place::Tried,
             parked: None,
+            classes: Box::default(),
+            outlook: Outlook::Unknown,
         };
         let id = self.free.pop().unwrap_or_else(|| {
             self.units.push(None);
             UnitId::at(self.units.len() - 1)
         });
+        for pod in &unit.pods {
+            self.by_pod.insert(*pod, id);
+        }
+        if let Some(gang) = gang {
+            self.by_gang.insert(gang, id);
+        }
         self.units[id.index()] = Some(unit);
-        self.by_pod.insert(pod, id);
-        if is_gated { self.gate(id) } else { self.activate(id, now) }
+        self.begin(id, now, start);
+        id
+    }
+
+    /// The unit of the waiting pods of a gang.
+    pub(crate) fn unit_of_gang(&self, gang: GangId) -> Option<UnitId> {
+        self.by_gang.get(&gang).copied()
+    }
+
+    /// Why the gang of a unit cannot be tried, if it cannot.
+    pub(crate) fn refusal(&self, unit: UnitId) -> Option<&Reason> {
+        self.unit(unit).refusal.as_ref()
+    }
+
+    /// Gives a unit of a gang other pods, another standing and another start.
+    pub(crate) fn refill(
+        &mut self,
+        id: UnitId,
+        pods: Vec<PodId>,
+        standing: Standing,
+        now: Time,
+        start: &Start,
+    ) {
+        self.leave(id);
+        for pod in std::mem::take(&mut self.unit_mut(id).pods) {
+            if self.by_pod.get(&pod) == Some(&id) {
+                self.by_pod.remove(&pod);
+            }
+        }
+        for pod in &pods {
+            self.by_pod.insert(*pod, id);
+        }
+        let unit = self.unit_mut(id);
+        (unit.pods, unit.standing) = (pods, standing);
+        self.begin(id, now, start);
+    }
+
+    /// Takes a pod out of its unit, which is forgotten once it has none.
+    pub(crate) fn take_out(&mut self, pod: PodId) {
+        let Some(id) = self.unit_of(pod) else { return };
+        if self.unit(id).pods.len() == 1 {
+            return self.remove(id);
+        }
+        self.unit_mut(id).pods.retain(|other| *other != pod);
+        self.by_pod.remove(&pod);
+    }
+
+    pub(crate) fn set_refusal(&mut self, id: UnitId, refusal: Option<Reason>) {
+        self.unit_mut(id).refusal = refusal;
+    }
+
+    /// The gang all of whose waiting pods a unit has.
+    pub(crate) fn gang(&self, id: UnitId) -> Option<GangId> {
+        self.unit(id).gang
+    }
+
+    pub(crate) fn standing(&self, id: UnitId) -> Standing {
+        self.unit(id).standing
+    }
+
+    /// Lets a unit go on from where another one was.
+    pub(crate) fn inherit(&mut self, id: UnitId, (failures, last_failure, arrived): (u32, Time, Option<Time>)) {
+        let unit = self.unit_mut(id);
+        (unit.failures, unit.last_failure) = (failures, last_failure);
+        unit.arrived = arrived.or(unit.arrived);
+    }
+
+    /// What a unit has behind it.
+    pub(crate) fn past(&self, id: UnitId) -> (u32, Time, Option<Time>) {
+        let unit = self.unit(id);
+        (unit.failures, unit.last_failure, unit.arrived)
+    }
+
+    /// How often a gang failed, and what would help it as far as that was found out.
+    pub(crate) fn outlook(&self, id: UnitId) -> (u32, Outlook) {
+        (self.unit(id).failures, self.unit(id).outlook)
+    }
+
+    pub(crate) fn set_outlook(&mut self, id: UnitId, outlook: Outlook) {
+        self.unit_mut(id).outlook = outlook;
+    }
+
+    /// Takes in a pod that was sent to a node, as a unit of its own with the past of another.
+    pub(crate) fn add_tried(
+        &mut self,
+        pod: PodId,
+        standing: Standing,
+        past: (u32, Time, Option<Time>),
+        now: Time,
+    ) {
+        let unit = self.add(vec![pod], None, standing, now, &Start::Gated);
+        self.leave(unit);
+        self.inherit(unit, past);
+    }
+
+    /// Gives a unit its turn at once, wherever it is.
+    pub(crate) fn activate_now(&mut self, id: UnitId, now: Time) {
+        self.leave(id);
+        self.activate(id, now);
+    }
+
+    fn begin(&mut self, id: UnitId, now: Time, start: &Start) {
+        match start {
+            Start::Active => self.activate(id, now),
+            Start::Gated => self.gate(id),
+            Start::Gathering(until) => {
+                self.unit_mut(id).place = Place::Gathering(*until);
+                self.backing_off.push(Reverse((*until, id)));
+                self.counts.gated += 1;
+            }
+        }
     }
 
     /// The unit of a waiting pod.
@@ -179,26 +368,76 @@ impl Queue {
         unit.pods.iter().for_each(|pod| {
             self.by_pod.remove(pod);
         });
+        if let Some(gang) = unit.gang {
+            self.by_gang.remove(&gang);
+        }
         self.free.push(id);
     }
 
     /// Gives a unit its turn anew because its pod is another one now.
-    pub(crate) fn renew(&mut self, id: UnitId, rank: i64, now: Time, is_gated: bool) {
+    pub(crate) fn renew(&mut self, id: UnitId, standing: Standing, now: Time, start: &Start) {
         self.leave(id);
-        self.unit_mut(id).rank = rank;
-        if is_gated { self.gate(id) } else { self.activate(id, now) }
+        self.unit_mut(id).standing = standing;
+        self.begin(id, now, start);
     }
 
     /// The unit whose turn it is. Its outcome must be reported: remove, park or retry.
     pub(crate) fn pop(&mut self) -> Option<UnitId> {
-        while let Some(Reverse((key, id))) = self.active.pop() {
-            let is_current = |unit: &Unit| unit.place == Place::Active && unit.key() == key;
-            if self.units[id.index()].as_ref().is_some_and(is_current) {
-                self.leave(id);
-                return Some(id);
+        let id = self.active.first()?;
+        self.leave(id);
+        Some(id)
+    }
+
+    /// Takes in what namespaces have of the cluster: those named, or all that matter.
+    pub(crate) fn set_shares(&mut self, moved: Option<BTreeSet<Symbol>>, share: impl Fn(Symbol) -> u64) {
+        let moved = moved.unwrap_or_else(|| self.active.known_tenants());
+        moved.into_iter().for_each(|tenant| self.active.set_share(tenant, share(tenant)));
+    }
+
+    /// Wakes the gangs that found no room, if a pod of a class of theirs is said to be helped.
+    pub(crate) fn wake_gangs(&mut self, now: Time, mut is_helped: impl FnMut(ClassId) -> bool) {
+        let mut woken = BTreeSet::new();
+        for (class, units) in &self.gangs_by_class {
+            if is_helped(*class) {
+                woken.extend(units);
             }
         }
-        None
+        woken.into_iter().for_each(|id| self.unpark(id, now));
+    }
+
+    /// Puts a gang aside until something could help a class of its pods.
+    pub(crate) fn park_gang(
+        &mut self,
+        id: UnitId,
+        now: Time,
+        classes: Box<[ClassId]>,
+        diagnosis: Arc<Diagnosis>,
+    ) {
+        let first = classes[0];
+        self.list_gang(id, classes);
+        self.parked.insert((now, id));
+        self.counts.parked += 1;
+        let unit = self.unit_mut(id);
+        unit.fail(now);
+        unit.place = Place::Parked(now);
+        unit.parked = Some((diagnosis, first));
+    }
+
+    fn list_gang(&mut self, id: UnitId, classes: Box<[ClassId]>) {
+        for class in &classes {
+            self.gangs_by_class.entry(*class).or_default().insert(id);
+        }
+        self.unit_mut(id).classes = classes;
+    }
+
+    fn unlist_gang(&mut self, id: UnitId, classes: &[ClassId]) {
+        for class in classes {
+            let units = self.gangs_by_class.get_mut(class).expect("a gang is listed");
+            units.remove(&id);
+            if units.is_empty() {
+                self.gangs_by_class.remove(class);
+            }
+        }
     }
 
     /// Puts a tried unit aside until something could help its class, which found no node.
@@ -209,7 +448,7 @@ impl Queue {
         class: ClassId,
         diagnosis: Arc<Diagnosis>,
     ) {
-        self.list(id, self.unit(id).rank, class, &diagnosis);
+        self.list(id, self.unit(id).standing.rank, class, &diagnosis);
         self.parked.insert((now, id));
         self.counts.parked += 1;
         let unit = self.unit_mut(id);
@@ -255,9 +494,25 @@ impl Queue {
                 break;
             }
             self.backing_off.pop();
-            let ends =
-                |unit: &Unit| unit.place == Place::Backoff && self.backoff_end(unit) == until;
+            let ends = |unit: &Unit| match unit.place {
+                Place::Backoff => self.backoff_end(unit) == until,
+                Place::Gathering(told_at) => told_at == until,
+                Place::Active | Place::Parked(_) | Place::Gated | Place::Tried => false,
+            };
             if self.units[id.index()].as_ref().is_some_and(ends) {
+                self.leave(id);
+                self.activate(id, now);
+            }
+        }
+        while let Some(&Reverse((at, id))) = self.ripening.peek() {
+            if at > now {
+                break;
+            }
+            self.ripening.pop();
+            let is_ripe = |unit: &Unit| {
+                unit.place == Place::Active && unit.urgency == Urgency::Waits && unit.starves(now)
+            };
+            if self.units[id.index()].as_ref().is_some_and(is_ripe) {
                 self.leave(id);
                 self.activate(id, now);
             }
@@ -299,9 +554,13 @@ impl Queue {
         unit.pods.iter().for_each(|pod| {
             self.by_pod.insert(*pod, id);
         });
+        if let Some(gang) = unit.gang {
+            self.by_gang.insert(gang, id);
+        }
         match unit.place {
             Place::Active => {
-                self.active.push(Reverse((unit.key(), id)));
+                self.active.insert(unit.spot(), id);
+                self.ripening.extend(unit.starves_at().map(|at| Reverse((at, id))));
                 self.counts.active += 1;
             }
             Place::Backoff => {
@@ -310,9 +569,20 @@ impl Queue {
             }
             Place::Parked(since) => {
                 let (diagnosis, class) = unit.parked.clone().expect("a parked unit says why");
-                self.list(id, unit.rank, class, &diagnosis);
+                let (rank, classes) = (unit.standing.rank, unit.classes.clone());
+                self.units.push(Some(unit));
+                if classes.is_empty() {
+                    self.list(id, rank, class, &diagnosis);
+                } else {
+                    self.list_gang(id, classes);
+                }
                 self.parked.insert((since, id));
                 self.counts.parked += 1;
+                return;
+            }
+            Place::Gathering(until) => {
+                self.backing_off.push(Reverse((until, id)));
+                self.counts.gated += 1;
             }
             Place::Gated => self.counts.gated += 1,
             Place::Tried => {}
@@ -342,8 +612,10 @@ impl Queue {
         unit.since = now;
         unit.arrived.get_or_insert(now);
         unit.place = Place::Active;
-        let key = unit.key();
-        self.active.push(Reverse((key, id)));
+        unit.urgency = unit.urgency_at(now);
+        let (spot, starves_at) = (unit.spot(), unit.starves_at());
+        self.active.insert(spot, id);
+        self.ripening.extend(starves_at.map(|at| Reverse((at, id))));
         self.counts.active += 1;
     }
 
@@ -390,15 +662,22 @@ impl Queue {
     fn leave(&mut self, id: UnitId) {
         let unit = self.unit_mut(id);
         match std::mem::replace(&mut unit.place, Place::Tried) {
-            Place::Active => self.counts.active -= 1,
+            Place::Active => {
+                let spot = unit.spot();
+                self.active.remove(spot);
+                self.counts.active -= 1;
+            }
             Place::Backoff => self.counts.backoff -= 1,
-            Place::Gated => self.counts.gated -= 1,
+            Place::Gated | Place::Gathering(_) => self.counts.gated -= 1,
             Place::Tried => {}
             Place::Parked(since) => {
                 let (diagnosis, class) = unit.parked.take().expect("a parked unit is listed");
-                let rank = unit.rank;
+                let (rank, classes) = (unit.standing.rank, std::mem::take(&mut unit.classes));
                 self.parked.remove(&(since, id));
                 self.counts.parked -= 1;
+                if !classes.is_empty() {
+                    return self.unlist_gang(id, &classes);
+                }
                 diagnosis.curable().into_iter().for_each(|reason| self.unlist(reason, class, id));
                 self.uncount(class, rank);
             }
@@ -476,7 +755,33 @@ impl Unit {
         self.last_failure = now;
     }
 
-    fn key(&self) -> OrderKey {
-        OrderKey { rank: self.rank, since: self.since, arrival: self.arrival }
+    /// Where it stands among the active units.
+    fn spot(&self) -> Spot {
+        let Standing { rank, boost, sharing, .. } = self.standing;
+        let lane = Lane { rank, urgency: self.urgency, handicap: -i64::from(boost) };
+        let (age, since) = sharing.map_or((0, self.since), |share| (share.age, Time::default()));
+        (lane, sharing.map(|share| share.tenant), Turn { age, since, arrival: self.arrival })
+    }
+
+    /// When it begins to starve, if it can.
+    fn starves_at(&self) -> Option<Time> {
+        let share = self.standing.sharing.filter(|_| self.urgency == Urgency::Waits)?;
+        Some(self.arrived? + share.starving_after)
+    }
+
+    fn starves(&self, now: Time) -> bool {
+        let share = self.standing.sharing;
+        let at = share.zip(self.arrived).map(|(share, arrived)| arrived + share.starving_after);
+        at.is_some_and(|at| at <= now)
+    }
+
+    fn urgency_at(&self, now: Time) -> Urgency {
+        if self.standing.is_mending {
+            Urgency::Mends
+        } else if self.starves(now) {
+            Urgency::Starves
+        } else {
+            Urgency::Waits
+        }
     }
 }

@@ -114,7 +114,7 @@ impl Tally {
         }
         let counts = self.counts(instead).into_iter().collect();
         let is_common = instead.is_empty() && !matches!(rescue, Rescue::Preempts { .. });
-        let diagnosis = Arc::new(Diagnosis { nodes, rejection: None, counts, rescue });
+        let diagnosis = Arc::new(Diagnosis { nodes, counts, rescue, ..Diagnosis::default() });
         if is_common {
             self.diagnoses.push(diagnosis.clone());
         }

@@ -21,7 +21,7 @@ pub use args::{
     SpreadArgs, Strategy,
 };
 pub use feasible::{Feasible, Narrow, Reach, Verdict, View};
-pub use order::{Order, OrderKey};
+pub use order::{Order, Sharing};
 pub use plugin::Plugin;
 pub use point::{Point, Points};
 pub use profile::{Profile, Ranking, Rescues};

@@ -1,22 +1,29 @@
-//! "Who goes first?" The answer is a key, a value: nothing is compared by calling plugins.
+//! "Who goes first?" The answer is a value: nothing is compared by calling plugins.
 
-use model::Time;
+use model::{Catalog, Millis, Pod};
 
 use crate::plugin::Plugin;
 
-/// Where a unit stands in the queue; the smallest goes first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct OrderKey {
-    /// Rank by importance, smaller first.
-    pub rank: i64,
-    /// Since when it waits for its turn.
-    pub since: Time,
-    /// The order of arrival, so that no two keys are equal.
-    pub arrival: u64,
-}
-
 /// Gives units their place in the queue.
 pub trait Order: Plugin {
-    /// The rank of a unit whose most important pod has this priority.
+    /// The rank of a unit of this priority, smaller first.
     fn rank(&self, priority: i32) -> i64;
+
+    /// How units of the same rank take turns; none if the one that waits longest goes first.
+    fn sharing(&self) -> Option<Sharing> {
+        None
+    }
+
+    /// How much sooner than others of its rank a unit with this pod goes.
+    fn boost(&self, _catalog: &Catalog, _pod: &Pod) -> i32 {
+        0
+    }
+}
+
+/// How units of the same rank take turns: the starving first, then by boost, then those of the
+/// namespace that has the smallest share of the cluster, then the oldest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sharing {
+    /// A unit that has waited for this long is starving.
+    pub starving_after: Millis,
 }

@@ -31,7 +31,14 @@ pub fn cures(reason: &Reason, change: Change) -> bool {
         | Reason::NotSupported(_)
         | Reason::BrokenPreference
         | Reason::BrokenSpread
-        | Reason::BrokenTerm => false,
+        | Reason::BrokenTerm
+        | Reason::GangFault(_)
+        | Reason::NoPodGroup(_)
+        | Reason::GangIncomplete { .. }
+        | Reason::MemberGated(_)
+        | Reason::After(_)
+        | Reason::AfterCycle(_)
+        | Reason::OtherDomain => false,
     }
 }
 
@@ -60,7 +67,14 @@ fn is_about_nodes(reason: &Reason) -> bool {
         | Reason::NotSupported(_)
         | Reason::BrokenPreference
         | Reason::BrokenSpread
-        | Reason::BrokenTerm => false,
+        | Reason::BrokenTerm
+        | Reason::GangFault(_)
+        | Reason::NoPodGroup(_)
+        | Reason::GangIncomplete { .. }
+        | Reason::MemberGated(_)
+        | Reason::After(_)
+        | Reason::AfterCycle(_)
+        | Reason::OtherDomain => false,
     }
 }
 
@@ -90,7 +104,14 @@ fn is_about_load(reason: &Reason) -> bool {
         | Reason::NotSupported(_)
         | Reason::BrokenPreference
         | Reason::BrokenSpread
-        | Reason::BrokenTerm => false,
+        | Reason::BrokenTerm
+        | Reason::GangFault(_)
+        | Reason::NoPodGroup(_)
+        | Reason::GangIncomplete { .. }
+        | Reason::MemberGated(_)
+        | Reason::After(_)
+        | Reason::AfterCycle(_)
+        | Reason::OtherDomain => false,
     }
 }
 
@@ -117,6 +138,13 @@ pub fn is_about_others(reason: &Reason) -> bool {
         | Reason::NotSupported(_)
         | Reason::BrokenPreference
         | Reason::BrokenSpread
-        | Reason::BrokenTerm => false,
+        | Reason::BrokenTerm
+        | Reason::GangFault(_)
+        | Reason::NoPodGroup(_)
+        | Reason::GangIncomplete { .. }
+        | Reason::MemberGated(_)
+        | Reason::After(_)
+        | Reason::AfterCycle(_)
+        | Reason::OtherDomain => false,
     }
 }

@@ -8,17 +8,24 @@ mod classes;
 mod company;
 mod crowds;
 mod domains;
+mod gangs;
 mod groupings;
 mod nodes;
 mod pods;
+mod tenants;
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
 
 pub use classes::{Class, Company, Spread};
 pub use crowds::{Crowd, Held, Rule, Tags, Wish};
+pub use gangs::{Gang, GangTerms};
 pub use nodes::{ImageSpread, Node, NodeChange, Offer};
 pub use pods::{Occupant, Pod, PodState};
 
 use crate::event::{BudgetFacts, NodeFacts, PodFacts};
-use crate::ids::{ClassId, NodeId, PodId, ResourceId};
+use crate::gang::{GangClaim, PodGroupFacts, PodGroupKey, PodGroupKind, SucceededFacts};
+use crate::ids::{ClassId, GangId, NodeId, PodId, ResourceId};
 use crate::resources::Resources;
 use crate::selector::{Selector, Term, WeightedTerm};
 use crate::spec::{NodeTerm, PodSpec, Preference};
@@ -27,8 +34,10 @@ use budgets::Budgets;
 use classes::Classes;
 use crowds::Crowds;
 use domains::Domains;
+use gangs::Gangs;
 use nodes::Nodes;
 use pods::Pods;
+use tenants::Tenants;
 
 /// All facts.
 #[derive(Default)]
@@ -41,6 +50,8 @@ pub struct Catalog {
     domains: Domains,
     crowds: Crowds,
     budgets: Budgets,
+    gangs: Gangs,
+    tenants: Tenants,
 }
 
 // === Nodes ===
@@ -124,7 +135,14 @@ impl Catalog {
     pub fn apply_node(&mut self, facts: &NodeFacts) -> (NodeId, NodeChange) {
         let name = self.symbols.intern(&facts.name);
         let node = Node::new(name, facts, &mut self.symbols);
-        let (id, change) = self.nodes.apply(node, Offer::new(facts, &mut self.resources));
+        let offer = Offer::new(facts, &mut self.resources);
+        let before = self.nodes.find(name).map(|id| self.nodes.offer(id).clone());
+        let (id, change) = self.nodes.apply(node, offer);
+        let after = self.nodes.offer(id);
+        if before.as_ref() != Some(after) {
+            before.iter().for_each(|offer| self.tenants.offer(offer, false));
+            self.tenants.offer(after, true);
+        }
         if change != NodeChange::Same {
             self.domains.put(id, &self.nodes);
         }
@@ -134,6 +152,7 @@ impl Catalog {
     /// Forgets the facts of a node. Its place stays while pods are on it.
     pub fn delete_node(&mut self, name: &str) -> Option<NodeId> {
         let id = self.find_node(name)?;
+        self.tenants.offer(self.nodes.offer(id), false);
         self.nodes.delete(id);
         self.domains.put(id, &self.nodes);
         Some(id)
@@ -188,7 +207,9 @@ impl Catalog {
         let class = self.class_of(&facts.spec);
         let tags = self.crowds.hold_tags(facts);
         let nominated = facts.nominated.as_ref().map(|name| self.symbols.intern(name));
-        self.pods.add(facts, class, tags, nominated)
+        let pod = self.pods.add(facts, class, tags, nominated);
+        self.set_claim(pod, facts);
+        pod
     }
 
     /// Takes in what is different about a known pod; its state stays as it is.
@@ -199,10 +220,13 @@ impl Catalog {
         let is_placed = self.pods.get(pod).state.node().is_some();
         if is_placed {
             self.crowds.count_placed(tags, true);
+            self.charge_tenant(pod, false);
         }
         let (class, tags) = self.pods.update(pod, facts, (class, tags), nominated);
+        self.set_claim(pod, facts);
         if is_placed {
             self.crowds.count_placed(tags, false);
+            self.charge_tenant(pod, true);
         }
         self.release_class(class);
         self.crowds.release_tags(tags);
@@ -210,10 +234,12 @@ impl Catalog {
 
     /// Moves a pod to its next state.
     pub fn set_pod_state(&mut self, pod: PodId, state: PodState) {
-        let Pod { state: before, tags, .. } = self.pods.get(pod);
+        let Pod { state: before, tags, gang, .. } = self.pods.get(pod);
+        gang.iter().for_each(|gang| self.gangs.move_on(*gang, *before, state));
         let is_placed = state.node().is_some();
         if before.node().is_some() != is_placed {
             self.crowds.count_placed(*tags, is_placed);
+            self.charge_tenant(pod, is_placed);
         }
         self.pods.set_state(pod, state);
     }
@@ -261,9 +287,165 @@ impl Catalog {
 
     /// Forgets a pod, which must not be on a node any more.
     pub fn remove_pod(&mut self, pod: PodId) {
+        self.leave_gang(pod);
         let (class, tags) = self.pods.remove(pod);
         self.release_class(class);
         self.crowds.release_tags(tags);
+    }
+}
+
+// === Gangs ===
+
+impl Catalog {
+    /// A gang that is there.
+    #[must_use]
+    pub fn gang(&self, gang: GangId) -> &Gang {
+        self.gangs.get(gang)
+    }
+
+    /// Whether a gang is there.
+    #[must_use]
+    pub fn has_gang(&self, gang: GangId) -> bool {
+        self.gangs.has(gang)
+    }
+
+    /// All gangs, by namespace and name.
+    pub fn gangs(&self) -> impl Iterator<Item = GangId> {
+        self.gangs.all()
+    }
+
+    /// The gang of pods with this name.
+    #[must_use]
+    pub fn find_gang(&self, namespace: &str, name: &str) -> Option<GangId> {
+        self.gangs.find(namespace, name, false)
+    }
+
+    /// The gang of gangs with this name.
+    #[must_use]
+    pub fn find_composite(&self, namespace: &str, name: &str) -> Option<GangId> {
+        self.gangs.find(namespace, name, true)
+    }
+
+    /// The gang that is scheduled as a whole together with this one: the highest above it whose
+    /// parts depend on each other.
+    #[must_use]
+    pub fn root_of(&self, gang: GangId) -> GangId {
+        let (mut root, mut at) = (gang, gang);
+        while let Some(parent) = self.gangs.get(at).parent {
+            at = parent;
+            // Of a group without a minimum every part stands for itself.
+            if self.gangs.get(parent).terms.as_ref().map_or(true, |terms| terms.min > 0) {
+                root = parent;
+            }
+        }
+        root
+    }
+
+    /// Notes that enough pods of a gang were once on nodes.
+    pub fn set_gang_started(&mut self, gang: GangId) {
+        self.gangs.set_started(gang, true);
+    }
+
+    /// Takes in an object about gangs; tells which.
+    pub fn set_pod_group(&mut self, facts: &PodGroupFacts) -> Vec<GangId> {
+        self.gangs.set_object(&facts.key, Some(facts))
+    }
+
+    /// Forgets an object about gangs; tells which.
+    pub fn delete_pod_group(&mut self, key: &PodGroupKey) -> Vec<GangId> {
+        self.gangs.set_object(key, None)
+    }
+
+    /// Notes that objects of a kind were listed; tells which gangs are concerned.
+    pub fn set_pod_groups_served(&mut self, kind: PodGroupKind) -> Vec<GangId> {
+        self.gangs.set_served(kind)
+    }
+
+    /// Kinds of objects about gangs that were listed.
+    pub fn pod_groups_served(&self) -> impl Iterator<Item = PodGroupKind> {
+        self.gangs.served()
+    }
+
+    /// All objects about gangs.
+    pub fn pod_groups(&self) -> impl Iterator<Item = &PodGroupFacts> {
+        self.gangs.objects()
+    }
+
+    /// Notes that a pod of a gang ran to a good end.
+    pub fn set_succeeded(&mut self, facts: &SucceededFacts) {
+        self.gangs.set_succeeded(&facts.uid, Some((&facts.namespace, &facts.gang)));
+    }
+
+    /// Forgets a pod that ran to a good end; by uid.
+    pub fn delete_succeeded(&mut self, uid: &str) {
+        self.gangs.set_succeeded(uid, None);
+    }
+
+    /// Pods of gangs that ran to a good end.
+    pub fn succeeded(&self) -> impl Iterator<Item = SucceededFacts> {
+        let facts = |(uid, namespace, gang): (&str, &str, &str)| SucceededFacts {
+            uid: uid.into(),
+            namespace: namespace.into(),
+            gang: gang.into(),
+        };
+        self.gangs.succeeded().map(facts)
+    }
+
+    /// Whether a gang ran to a good end: pods of it did, and none lives.
+    #[must_use]
+    pub fn is_gang_over(&self, namespace: &str, name: &str) -> bool {
+        self.gangs.is_over(namespace, name)
+    }
+
+    /// Takes in what a pod says of its gang.
+    fn set_claim(&mut self, pod: PodId, facts: &PodFacts) {
+        let claim = facts.gang.as_deref();
+        let before = self.pods.get(pod);
+        if before.claim.as_deref() == claim && before.gang.is_some() == is_member(claim, facts) {
+            return;
+        }
+        self.leave_gang(pod);
+        let Some(claim) = claim else { return };
+        let claim = Arc::new(claim.clone());
+        let state = self.pods.get(pod).state;
+        let gang = is_member(Some(&claim), facts)
+            .then(|| self.gangs.join(pod, &facts.key.namespace, &claim, state));
+        self.pods.set_gang(pod, Some(claim), gang);
+    }
+
+    fn leave_gang(&mut self, pod: PodId) {
+        let Pod { gang, claim, state, .. } = self.pods.get(pod);
+        if let (Some(gang), Some(claim)) = (gang, claim) {
+            self.gangs.leave(*gang, pod, claim, *state);
+        }
+        self.pods.set_gang(pod, None, None);
+    }
+}
+
+/// Whether a pod that makes such a claim is counted in its gang.
+fn is_member(claim: Option<&GangClaim>, facts: &PodFacts) -> bool {
+    let is_named = |claim: &GangClaim| claim.fault.is_none() && !claim.name.is_empty();
+    claim.is_some_and(is_named) && !facts.is_terminating && !facts.is_finished
+}
+
+// === Shares ===
+
+impl Catalog {
+    /// The largest part that a namespace has of anything, in parts of 2^32.
+    #[must_use]
+    pub fn share(&self, namespace: Symbol) -> u64 {
+        self.tenants.share(namespace)
+    }
+
+    /// The namespaces whose share may have changed since this was last asked; all if none is named.
+    pub fn take_moved_shares(&mut self) -> Option<BTreeSet<Symbol>> {
+        self.tenants.take_moved()
+    }
+
+    /// Notes that a pod came to a node, or left it.
+    fn charge_tenant(&mut self, pod: PodId, is_placed: bool) {
+        let class = self.classes.get(self.pods.get(pod).class);
+        self.tenants.charge(class.namespace, &class.requests.charge.amounts, is_placed);
     }
 }
 

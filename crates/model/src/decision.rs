@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::ids::{NodeId, PodId};
+use crate::ids::{GangId, NodeId, PodId};
 use crate::reason::Reason;
 use crate::time::Time;
 
@@ -35,6 +35,41 @@ pub enum Decision {
     Preempt(Preemption),
     /// The pod has to wait; tell its owner why.
     Wait(Waiting),
+    /// A gang has some of its pods on nodes, and no room for the others: take these back.
+    Disband(Disband),
+    /// Something is different about a gang; tell its owner.
+    Report(GangReport),
+}
+
+/// A gang that cannot be completed.
+#[derive(Clone, Debug)]
+pub struct Disband {
+    /// Which gang.
+    pub gang: GangId,
+    /// Pods to delete, which their controller makes again. Each failure is to be told.
+    pub evicted: Vec<PodId>,
+    /// Pods that nobody would make again, and which stay.
+    pub bare: Vec<PodId>,
+}
+
+/// What is different about a gang.
+#[derive(Clone, Debug)]
+pub struct GangReport {
+    /// Which gang.
+    pub gang: GangId,
+    /// How it is now.
+    pub state: GangState,
+}
+
+/// How a gang is.
+#[derive(Clone, Debug)]
+pub enum GangState {
+    /// Enough of its pods are on nodes, for the first time.
+    Started,
+    /// It has fewer pods on nodes than it needs, after it had enough.
+    Degraded,
+    /// It has to wait.
+    Waiting(Arc<Diagnosis>),
 }
 
 /// Pods that have to go for another one.
@@ -71,6 +106,39 @@ pub struct Diagnosis {
     pub counts: Vec<(Reason, usize)>,
     /// What else was tried for the pod.
     pub rescue: Rescue,
+    /// What is missing for its gang, if it is in one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub shortfall: Option<Shortfall>,
+}
+
+/// Why a gang cannot be placed.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Shortfall {
+    /// The gang's name.
+    pub gang: Box<str>,
+    /// How many have to start together.
+    pub min: u32,
+    /// For how many there is room, those included that are on nodes.
+    pub fitting: u32,
+    /// The first pod for which there is none: the diagnosis is about it.
+    pub member: Box<str>,
+    /// What would help.
+    pub outlook: Outlook,
+}
+
+/// What would help a gang that cannot be placed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Outlook {
+    /// It is not known.
+    #[default]
+    Unknown,
+    /// Nothing: it would not fit if all nodes were empty.
+    Never,
+    /// It would fit if all less important pods were evicted.
+    AfterPreemption,
+    /// It would fit if this many nodes were free.
+    WhenFree(usize),
 }
 
 /// What came of asking who could help a pod that fits nowhere.

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::amounts::Amounts;
 use crate::decision::Attempt;
+use crate::gang::{GangClaim, PodGroupFacts, PodGroupKey, PodGroupKind, SucceededFacts};
 use crate::grouping::{GroupingFacts, GroupingKey, GroupingKind, Owner};
 use crate::need::Features;
 use crate::spec::{LabelSelector, Labels, PodSpec};
@@ -35,6 +36,14 @@ pub enum Event {
     GroupingApplied(Box<GroupingFacts>),
     /// A service or a controller is gone.
     GroupingDeleted(GroupingKey),
+    /// An object about a gang is there, or is different now.
+    PodGroupApplied(Box<PodGroupFacts>),
+    /// An object about a gang is gone.
+    PodGroupDeleted(PodGroupKey),
+    /// A pod of a gang ran to a good end. Only told if a pod waits for a gang to end.
+    SucceededApplied(Box<SucceededFacts>),
+    /// Such a pod is gone; by uid.
+    SucceededDeleted(String),
     /// All there is of a kind was listed, and applied just before: what is not among it is gone.
     Reset(Present),
     /// The API server refused a binding: the pod is not on that node.
@@ -58,11 +67,15 @@ impl Event {
             Self::NamespaceApplied(facts) => Some(facts.name.clone()),
             Self::BudgetApplied(facts) => Some(facts.key()),
             Self::GroupingApplied(facts) => Some(facts.key.listed_by()),
+            Self::PodGroupApplied(facts) => Some(facts.key.listed_by()),
+            Self::SucceededApplied(facts) => Some(facts.uid.clone()),
             Self::NodeDeleted(_)
             | Self::PodDeleted(_)
             | Self::NamespaceDeleted(_)
             | Self::BudgetDeleted(_)
             | Self::GroupingDeleted(_)
+            | Self::PodGroupDeleted(_)
+            | Self::SucceededDeleted(_)
             | Self::Reset(_)
             | Self::BindRefused { .. }
             | Self::EvictionFailed(_) => None,
@@ -83,6 +96,11 @@ pub enum Present {
     Budgets(BTreeSet<Box<str>>),
     /// Services or controllers of one kind, by namespace and name with a slash between them.
     Groupings(GroupingKind, BTreeSet<Box<str>>),
+    /// Objects of one kind about gangs, by namespace and name with a slash between them. Objects of
+    /// a kind that was never listed are not asked for where pods name them for another scheduler.
+    PodGroups(PodGroupKind, BTreeSet<Box<str>>),
+    /// Pods of gangs that ran to a good end, by uid.
+    Succeeded(BTreeSet<Box<str>>),
 }
 
 /// A disruption budget as the API has it.
@@ -179,6 +197,15 @@ pub struct PodFacts {
     /// Grows with its spec.
     #[serde(default)]
     pub generation: i64,
+    /// When it was made, in seconds since 1970.
+    #[serde(default)]
+    pub created: i64,
+    /// Whether a controller makes another one when it is gone.
+    #[serde(default)]
+    pub is_remade: bool,
+    /// What it says of its gang.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gang: Option<Box<GangClaim>>,
 }
 
 /// Names of a pod.

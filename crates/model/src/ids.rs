@@ -33,6 +33,8 @@ ids! {
     PodId;
     /// What is scheduled as a whole; a plain pod is a unit of one.
     UnitId;
+    /// A gang, or a tree of gangs.
+    GangId;
     /// Pods with the same scheduling-relevant spec.
     ClassId;
     /// A resource name.

@@ -12,6 +12,7 @@ mod amounts;
 mod catalog;
 mod decision;
 mod event;
+mod gang;
 mod grouping;
 mod ids;
 mod map;
@@ -30,15 +31,19 @@ mod usage;
 
 pub use amounts::{Amounts, Charge, Requests};
 pub use catalog::{
-    Catalog, Class, Company, Crowd, Held, ImageSpread, Node, NodeChange, Occupant, Offer, Pod,
+    Catalog, Class, Company, Crowd, Gang, GangTerms, Held, ImageSpread, Node, NodeChange, Occupant, Offer, Pod,
     PodState, Rule, Spread, Tags, Wish,
 };
-pub use decision::{Attempt, Decision, Diagnosis, Preemption, Rescue, Waiting};
+pub use decision::{
+    Attempt, Decision, Diagnosis, Disband, GangReport, GangState, Outlook, Preemption, Rescue,
+    Shortfall, Waiting,
+};
 pub use event::{
     BudgetFacts, Change, Event, NamespaceFacts, NodeAspects, NodeFacts, PodFacts, PodKey, Present,
 };
+pub use gang::{GANG_MAX, GangClaim, PodGroupFacts, PodGroupKey, PodGroupKind, SucceededFacts, Workers};
 pub use grouping::{GroupingFacts, GroupingKey, GroupingKind, Owner};
-pub use ids::{ClassId, CrowdId, DomainId, KeyId, NodeId, PodId, ResourceId, TagsId, UnitId};
+pub use ids::{ClassId, CrowdId, DomainId, GangId, KeyId, NodeId, PodId, ResourceId, TagsId, UnitId};
 pub use map::{Map, Table, hash_of};
 pub use names::{is_label_value, is_qualified_name};
 pub use need::{Features, Need};

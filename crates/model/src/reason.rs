@@ -79,6 +79,25 @@ pub enum Reason {
     NotSupported(Need),
     /// A term of the pod or of the profile makes no sense, so that nodes cannot be ranked.
     BrokenPreference,
+    /// What is said of the pod's gang makes no sense; in words.
+    GangFault(Box<str>),
+    /// The object that says how many of the gang start together is not there; its name.
+    NoPodGroup(Box<str>),
+    /// Not enough pods of the gang are there.
+    GangIncomplete {
+        /// How many are.
+        there: u32,
+        /// How many have to start together.
+        min: u32,
+    },
+    /// A pod of the gang waits for gates to be removed; its name.
+    MemberGated(Box<str>),
+    /// The pod waits for a gang to run to a good end; its name.
+    After(Box<str>),
+    /// Gangs wait for each other; their names, from one back to itself.
+    AfterCycle(Box<[Box<str>]>),
+    /// The node is not in the domain of the pods of the gang that are on nodes.
+    OtherDomain,
 }
 
 impl Reason {
@@ -111,7 +130,14 @@ impl Reason {
             | Self::BrokenSpread
             | Self::BrokenTerm
             | Self::NotSupported(_)
-            | Self::BrokenPreference => self,
+            | Self::BrokenPreference
+            | Self::GangFault(_)
+            | Self::NoPodGroup(_)
+            | Self::GangIncomplete { .. }
+            | Self::MemberGated(_)
+            | Self::After(_)
+            | Self::AfterCycle(_)
+            | Self::OtherDomain => self,
         })
     }
 
@@ -145,7 +171,14 @@ impl Reason {
             | Self::SpreadLabel
             | Self::NotNear
             | Self::BrokenTerm
-            | Self::NotSupported(_) => Code::Unresolvable,
+            | Self::NotSupported(_)
+            | Self::GangFault(_)
+            | Self::NoPodGroup(_)
+            | Self::GangIncomplete { .. }
+            | Self::MemberGated(_)
+            | Self::After(_)
+            | Self::AfterCycle(_)
+            | Self::OtherDomain => Code::Unresolvable,
             Self::BrokenPreference | Self::BrokenSpread => Code::Error,
         }
     }

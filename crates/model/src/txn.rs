@@ -78,6 +78,12 @@ impl<'a> Txn<'a> {
         self.usage.forget_touched_since(to.mark);
     }
 
+    /// Takes back every change since a moment. The nodes count as touched, so that whoever looked in
+    /// between catches up later.
+    pub fn back_to(&mut self, to: Savepoint) {
+        self.undo(to.steps);
+    }
+
     fn undo(&mut self, steps: usize) {
         while self.usage.undo.len() > steps {
             match self.usage.undo.pop() {

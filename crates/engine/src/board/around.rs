@@ -27,13 +27,17 @@ impl Board {
     ) -> Option<NodeId> {
         let mut rankings = self.rankings.iter().filter(|r| r.scores.reach() == Reach::Around);
         if rankings.any(|ranking| ranking.scores.applies(view)) {
-            return self.best_of_all(view, held, seed);
+            return self.best_of(view, view.catalog.nodes(), held, seed);
         }
         let best = self.best_by_total(view, held, seed)?;
         let columns = std::mem::take(&mut self.columns);
         let is_certain = columns.iter().all(|column| self.stands(view, held, column, (best, seed)));
         self.columns = columns;
-        if is_certain { Some(best) } else { self.best_of_all(view, held, seed) }
+        if is_certain {
+            Some(best)
+        } else {
+            self.best_of(view, view.catalog.nodes(), held, seed)
+        }
     }
 
     /// The best node by the totals that are kept. Only nodes are asked that are better than the
@@ -78,12 +82,23 @@ impl Board {
         !self.fitting.is_empty()
     }
 
-    /// The best of all nodes that fit.
-    fn best_of_all(&mut self, view: View<'_>, held: &[NodeId], seed: u64) -> Option<NodeId> {
+    /// Has at hand which of the nodes fit.
+    pub(super) fn narrow_to(&mut self, view: View<'_>, nodes: &[NodeId], held: &[NodeId]) {
         self.fitting.clear();
         let fits = |node: &&NodeId| self.peaks.total(node.index()) != UNFIT;
-        self.fitting.extend(view.catalog.nodes().iter().filter(fits));
+        self.fitting.extend(nodes.iter().filter(fits));
         narrow(&self.filters, view, held, &mut self.fitting);
+    }
+
+    /// The best of the given nodes that is not held for others.
+    pub(crate) fn best_of(
+        &mut self,
+        view: View<'_>,
+        nodes: &[NodeId],
+        held: &[NodeId],
+        seed: u64,
+    ) -> Option<NodeId> {
+        self.narrow_to(view, nodes, held);
         self.sums.clear();
         self.sums.extend(self.fitting.iter().map(|node| self.peaks.total(node.index())));
         // Some totals were worked out with a highest raw score of a node that is out.

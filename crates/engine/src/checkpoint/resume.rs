@@ -1,14 +1,20 @@
 //! A scheduler that goes on from a checkpoint.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use framework::Profile;
 use model::{
-    Attempt, Catalog, ClassId, Diagnosis, GroupingFacts, NamespaceFacts, PodFacts, PodId, PodSpec,
-    PodState, ResourceId, Txn,
+    Attempt, Catalog, ClassId, Diagnosis, GangId, GroupingFacts, NamespaceFacts, Occupant, PodFacts,
+    PodId, PodSpec, PodState, ResourceId, Txn,
 };
 
-use super::{Checkpoint, NodePlace, PodEntry, UnitEntry, UnitPlace};
+use super::{
+    Checkpoint, GangEntry, GangName, NodePlace, PodEntry, UnitEntry, UnitPlace,
+};
+use crate::arrange::Seat;
+use crate::gangs::Kept;
+use crate::lanes::Urgency;
 use crate::queue::{Place, Unit};
 use crate::{Options, Scheduler};
 
@@ -43,10 +49,14 @@ impl Scheduler {
             namespaces,
             budgets,
             groupings,
+            pod_group_kinds,
+            pod_groups,
+            succeeded,
             nodes,
             specs,
             pods,
             diagnoses,
+            gangs,
             units,
         } = checkpoint;
         scheduler.attempt = attempt;
@@ -60,6 +70,13 @@ impl Scheduler {
         for GroupingFacts { key, selector } in &groupings {
             scheduler.catalog.set_grouping(key, Some(selector));
         }
+        for kind in pod_group_kinds {
+            scheduler.catalog.set_pod_groups_served(kind);
+        }
+        for facts in &pod_groups {
+            scheduler.catalog.set_pod_group(facts);
+        }
+        succeeded.iter().for_each(|facts| scheduler.catalog.set_succeeded(facts));
         scheduler.resume_nodes(nodes)?;
         // Held until all pods are there.
         let classes: Vec<_> = specs.iter().map(|spec| scheduler.catalog.class_of(spec)).collect();
@@ -73,6 +90,9 @@ impl Scheduler {
         let Some(diagnoses) = diagnoses else {
             return fault("a reason is about a resource that is not listed");
         };
+        for entry in gangs {
+            scheduler.resume_gang(entry, &resumed)?;
+        }
         for entry in units {
             scheduler.resume_unit(entry, &resumed, &classes, &diagnoses)?;
         }
@@ -126,6 +146,9 @@ impl Scheduler {
             is_evicted,
             started,
             generation,
+            created,
+            is_remade,
+            gang,
             node,
             attempt,
         } = entry;
@@ -157,6 +180,9 @@ impl Scheduler {
             is_preempted,
             started,
             generation,
+            created,
+            is_remade,
+            gang,
         });
         self.catalog.restore_nomination(pod, nominated.as_deref());
         self.catalog.set_evicted(pod, is_evicted);
@@ -186,11 +212,11 @@ impl Scheduler {
         classes: &[ClassId],
         diagnoses: &[Arc<Diagnosis>],
     ) -> Result<(), ResumeError> {
-        let UnitEntry { pods: own, rank, arrival, arrived, since, failures, last_failure, place } =
-            entry;
+        let UnitEntry { pods: own, gang, refusal, outlook, lacks_room, is_starving, .. } = entry;
+        let UnitEntry { rank, arrival, arrived, since, failures, last_failure, place, .. } = entry;
         let own: Option<Vec<_>> = own.iter().map(|at| pods.get(*at).copied()).collect();
         let Some(own) = own else { return fault("a unit has a pod that is not listed") };
-        let Some(own) = own.into_iter().collect::<Option<Box<[_]>>>() else { return Ok(()) };
+        let Some(own) = own.into_iter().collect::<Option<Vec<_>>>() else { return Ok(()) };
         // Nobody would try the pods of a profile that is not there again.
         let is_ours = |pod: &PodId| {
             let class = self.catalog.class(self.catalog.pod(*pod).class);
@@ -209,9 +235,11 @@ impl Scheduler {
             UnitPlace::Active
             | UnitPlace::Backoff
             | UnitPlace::Parked { .. }
+            | UnitPlace::Gathering(_)
             | UnitPlace::Gated => !own.iter().any(is_placed),
         };
-        if !is_right || (arrived.is_none() && place != UnitPlace::Gated) {
+        let is_out = matches!(place, UnitPlace::Gated | UnitPlace::Gathering(_));
+        if !is_right || (arrived.is_none() && !is_out) {
             return fault("a unit is where its pods cannot be");
         }
         let is_own = |class: &&ClassId| own.iter().any(|p| self.catalog.pod(*p).class == **class);
@@ -219,6 +247,7 @@ impl Scheduler {
             UnitPlace::Active => (Place::Active, None),
             UnitPlace::Backoff => (Place::Backoff, None),
             UnitPlace::Gated => (Place::Gated, None),
+            UnitPlace::Gathering(until) => (Place::Gathering(until), None),
             UnitPlace::Tried => (Place::Tried, None),
             UnitPlace::Parked { since, diagnosis, spec } => {
                 let class = classes.get(spec).filter(is_own);
@@ -228,9 +257,31 @@ impl Scheduler {
                 (Place::Parked(since), Some((why.clone(), *class)))
             }
         };
+        let known = gang.as_ref().map(|name| self.find_gang(name));
+        let Some(gang) = known.map_or(Some(None), |gang| gang.map(Some)) else {
+            return fault("a unit is of a gang that is not there");
+        };
+        let mut standing = self.standing(own[0]).0;
+        for pod in &own[1..] {
+            standing.join(self.standing(*pod).0);
+        }
+        standing.rank = rank;
+        standing.is_mending = gang.is_some_and(|gang| self.catalog.gang(gang).is_started);
+        let urgency = match (standing.is_mending, is_starving) {
+            (true, _) => Urgency::Mends,
+            (false, true) => Urgency::Starves,
+            (false, false) => Urgency::Waits,
+        };
+        let classes: BTreeSet<ClassId> =
+            own.iter().filter(|_| lacks_room).map(|pod| self.catalog.pod(*pod).class).collect();
         let unit = Unit {
             pods: own,
-            rank,
+            gang,
+            refusal,
+            outlook,
+            classes: classes.into_iter().collect(),
+            standing,
+            urgency,
             arrival,
             arrived,
             since,
@@ -244,15 +295,63 @@ impl Scheduler {
     }
 }
 
+impl Scheduler {
+    fn find_gang(&self, (namespace, name, is_composite): &GangName) -> Option<GangId> {
+        if *is_composite {
+            self.catalog.find_composite(namespace, name)
+        } else {
+            self.catalog.find_gang(namespace, name)
+        }
+    }
+
+    /// Puts back what was known of a gang. One whose pods are left alone is not there.
+    fn resume_gang(
+        &mut self,
+        entry: GangEntry,
+        pods: &[Option<PodId>],
+    ) -> Result<(), ResumeError> {
+        let GangEntry { name, is_started, is_degraded, deadline, refused, kept_until, seats } = entry;
+        let Some(gang) = self.find_gang(&name) else { return Ok(()) };
+        if is_started {
+            self.catalog.set_gang_started(gang);
+        }
+        if is_degraded {
+            self.gangs.degraded.insert(gang);
+        }
+        self.gangs.partial.extend(deadline.map(|deadline| (gang, deadline)));
+        for (pod, nodes) in refused {
+            let Some(pod) = pods.get(pod) else { return fault("a gang has a pod not listed") };
+            let nodes = nodes.iter().map(|name| self.catalog.node_place(name)).collect();
+            self.gangs.refused.extend(pod.map(|pod| (pod, nodes)));
+        }
+        let Some(until) = kept_until else { return Ok(()) };
+        let mut kept = Kept { until, ..Kept::default() };
+        for (maker, spec, node) in seats {
+            let Some(maker) = pods.get(maker) else { return fault("a gang has a pod not listed") };
+            let Some(maker) = maker else { continue };
+            let (class, node) = (self.catalog.class_of(&spec), self.catalog.node_place(&node));
+            let tags = self.catalog.pod(*maker).tags;
+            kept.add(Seat { occupant: Occupant { class, tags, is_leaving: false }, node });
+        }
+        self.usage.count_crowds(&mut self.catalog);
+        self.usage.grow(self.catalog.node_places());
+        let mut txn = Txn::begin(&self.catalog, &mut self.usage);
+        kept.seats.iter().for_each(|seat| txn.place(seat.occupant, seat.node));
+        txn.commit();
+        self.gangs.kept.insert(gang, kept);
+        Ok(())
+    }
+}
+
 /// A diagnosis with the numbers that resources have here.
 fn renumbered(diagnosis: Diagnosis, resources: &[ResourceId]) -> Option<Arc<Diagnosis>> {
     let number = |id: ResourceId| resources.get(id.index()).copied();
-    let Diagnosis { nodes, rejection, counts, rescue } = diagnosis;
+    let Diagnosis { nodes, rejection, counts, rescue, shortfall } = diagnosis;
     let rejection = match rejection {
         Some(reason) => Some(reason.renumbered(number)?),
         None => None,
     };
     let counts = counts.into_iter().map(|(reason, n)| Some((reason.renumbered(number)?, n)));
     let counts = counts.collect::<Option<_>>()?;
-    Some(Arc::new(Diagnosis { nodes, rejection, counts, rescue }))
+    Some(Arc::new(Diagnosis { nodes, rejection, counts, rescue, shortfall }))
 }

@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use model::{Catalog, ClassId, Map, NodeId, Pod, PodId, PodState, Symbol};
+use model::{Catalog, ClassId, GangId, Map, NodeId, Pod, PodId, PodState, Symbol};
 
-use super::{Checkpoint, NodePlace, PodEntry, UnitEntry, UnitPlace};
+use super::{Checkpoint, GangEntry, GangName, NodePlace, PodEntry, UnitEntry, UnitPlace};
 use crate::Scheduler;
+use crate::lanes::Urgency;
 use crate::queue::{Place, Unit};
 
 impl Scheduler {
@@ -21,6 +22,9 @@ impl Scheduler {
             namespaces: catalog.namespace_facts().collect(),
             budgets: catalog.budgets().cloned().collect(),
             groupings: catalog.grouping_facts().collect(),
+            pod_group_kinds: catalog.pod_groups_served().collect(),
+            pod_groups: catalog.pod_groups().cloned().collect(),
+            succeeded: catalog.succeeded().collect(),
             ..Checkpoint::default()
         };
         for place in (0..catalog.node_places()).map(NodeId::at) {
@@ -40,6 +44,7 @@ impl Scheduler {
             pods.insert(id, checkpoint.pods.len());
             checkpoint.pods.push(pod_entry(pod, spec, catalog));
         }
+        checkpoint.gangs = catalog.gangs().map(|gang| self.gang_entry(gang, &pods)).collect();
         let mut diagnoses = BTreeMap::new();
         for unit in self.queue.units() {
             let place = match (unit.place, &unit.parked) {
@@ -54,12 +59,43 @@ impl Scheduler {
                 (Place::Active, _) => UnitPlace::Active,
                 (Place::Backoff, _) => UnitPlace::Backoff,
                 (Place::Gated, _) => UnitPlace::Gated,
+                (Place::Gathering(until), _) => UnitPlace::Gathering(until),
                 (Place::Tried, _) => UnitPlace::Tried,
             };
-            checkpoint.units.push(entry(unit, &pods, place));
+            checkpoint.units.push(entry(unit, &pods, place, catalog));
         }
         checkpoint
     }
+
+    fn gang_entry(&self, id: GangId, pods: &Map<PodId, usize>) -> GangEntry {
+        let (catalog, gangs) = (&self.catalog, &self.gangs);
+        let name = |node: NodeId| catalog.node_name(node).into();
+        let row = catalog.gang(id);
+        let refused = row.members.iter().filter_map(|pod| {
+            let nodes = gangs.refused.get(pod)?;
+            Some((pods[pod], nodes.iter().map(|node| name(*node)).collect()))
+        });
+        let kept = gangs.kept.get(&id);
+        let maker = row.members.iter().find(|pod| self.is_maker(**pod));
+        let seats = kept.into_iter().flat_map(|kept| &kept.seats).filter_map(|seat| {
+            let spec = catalog.class(seat.occupant.class).spec.clone();
+            Some((pods[maker?], spec, name(seat.node)))
+        });
+        GangEntry {
+            name: gang_name(catalog, id),
+            is_started: row.is_started,
+            is_degraded: gangs.degraded.contains(&id),
+            deadline: gangs.partial.get(&id).copied(),
+            refused: refused.collect(),
+            kept_until: kept.map(|kept| kept.until),
+            seats: seats.collect(),
+        }
+    }
+}
+
+fn gang_name(catalog: &Catalog, gang: GangId) -> GangName {
+    let row = catalog.gang(gang);
+    (row.namespace.clone(), row.name.clone(), row.is_composite())
 }
 
 fn pod_entry(pod: &Pod, spec: usize, catalog: &Catalog) -> PodEntry {
@@ -77,6 +113,10 @@ fn pod_entry(pod: &Pod, spec: usize, catalog: &Catalog) -> PodEntry {
         is_evicted,
         started,
         generation,
+        created,
+        is_remade,
+        claim,
+        gang: _,
         state,
     } = pod;
     let attempt = match state {
@@ -99,16 +139,30 @@ fn pod_entry(pod: &Pod, spec: usize, catalog: &Catalog) -> PodEntry {
         is_evicted: *is_evicted,
         started: *started,
         generation: *generation,
+        created: *created,
+        is_remade: *is_remade,
+        gang: claim.as_ref().map(|claim| Box::new((**claim).clone())),
         node: state.node().map(|node| catalog.node_name(node).into()),
         attempt,
     }
 }
 
-fn entry(unit: &Unit, pods: &Map<PodId, usize>, place: UnitPlace) -> UnitEntry {
-    let Unit { pods: own, rank, arrival, arrived, since, failures, last_failure, .. } = unit;
+fn entry(
+    unit: &Unit,
+    pods: &Map<PodId, usize>,
+    place: UnitPlace,
+    catalog: &Catalog,
+) -> UnitEntry {
+    let Unit { pods: own, gang, refusal, outlook, classes, urgency, .. } = unit;
+    let Unit { standing, arrival, arrived, since, failures, last_failure, .. } = unit;
     UnitEntry {
         pods: own.iter().map(|pod| pods[pod]).collect(),
-        rank: *rank,
+        gang: gang.map(|gang| gang_name(catalog, gang)),
+        refusal: refusal.clone(),
+        outlook: *outlook,
+        lacks_room: !classes.is_empty(),
+        is_starving: *urgency == Urgency::Starves,
+        rank: standing.rank,
         arrival: *arrival,
         arrived: *arrived,
         since: *since,

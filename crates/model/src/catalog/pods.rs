@@ -12,10 +12,12 @@
 //! it never expires by time.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use crate::decision::Attempt;
 use crate::event::{PodFacts, PodKey};
-use crate::ids::{ClassId, NodeId, PodId, TagsId};
+use crate::gang::GangClaim;
+use crate::ids::{ClassId, GangId, NodeId, PodId, TagsId};
 use crate::map::{Table, hash_of};
 use crate::symbol::Symbol;
 
@@ -70,6 +72,14 @@ pub struct Pod {
     pub started: Option<i64>,
     /// Grows with its spec.
     pub generation: i64,
+    /// When it was made, in seconds since 1970.
+    pub created: i64,
+    /// Whether a controller makes another one when it is gone.
+    pub is_remade: bool,
+    /// What it says of its gang.
+    pub claim: Option<Arc<GangClaim>>,
+    /// Its gang, unless it is being deleted.
+    pub gang: Option<GangId>,
     /// Where it is on its way.
     pub state: PodState,
 }
@@ -162,6 +172,10 @@ impl Pods {
             is_evicted: false,
             started: facts.started,
             generation: facts.generation,
+            created: facts.created,
+            is_remade: facts.is_remade,
+            claim: None,
+            gang: None,
             state: PodState::Waiting,
         });
         self.list_nomination(id);
@@ -196,6 +210,8 @@ impl Pods {
         pod.is_evicted &= !facts.is_terminating;
         pod.started = facts.started;
         pod.generation = facts.generation;
+        pod.created = facts.created;
+        pod.is_remade = facts.is_remade;
         let before = (pod.class, pod.tags);
         (pod.class, pod.tags) = (class, tags);
         if is_placed && priority != facts.priority {
@@ -235,6 +251,12 @@ impl Pods {
         self.unlist_nomination(id);
         self.row(id).nominated = node;
         self.list_nomination(id);
+    }
+
+    /// Notes what a pod says of its gang, and which one that is.
+    pub(super) fn set_gang(&mut self, id: PodId, claim: Option<Arc<GangClaim>>, gang: Option<GangId>) {
+        let pod = self.row(id);
+        (pod.claim, pod.gang) = (claim, gang);
     }
 
     pub(super) fn set_evicted(&mut self, id: PodId, is_evicted: bool) {

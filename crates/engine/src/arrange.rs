@@ -1,0 +1,610 @@
+//! A gang on one state of the cluster: places for all of its pods that have to start together, or
+//! for none.
+//!
+//! Pods are placed one by one in a transaction, the largest first. Where that fails and the pods
+//! are not alike, other orders are tried, and at last places are taken back one by one, as long as
+//! the work stays within bounds. Pods beyond the minimum take what is left.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use framework::Profile;
+use model::{
+    Amounts, Catalog, ClassId, Diagnosis, GangId, NodeId, Occupant, Outlook, Pod, PodId, PodState,
+    ResourceId, Txn, hash_of,
+};
+
+use crate::board::Boards;
+use crate::cycle::{Within, seek};
+use crate::profile_of;
+use crate::trial::{Trial, view};
+
+/// How many places are looked for before an arrangement is given up.
+const WORK_MAX: usize = 4_000;
+/// How many pods places are taken back for.
+const DEEP_MAX: usize = 64;
+
+/// Room that is kept for pods which do not exist yet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Seat {
+    /// What will be there.
+    pub(crate) occupant: Occupant,
+    pub(crate) node: NodeId,
+}
+
+/// Looks for places.
+pub(crate) struct Arranger<'a> {
+    pub(crate) profiles: &'a [Profile],
+    pub(crate) boards: &'a mut Boards,
+    pub(crate) seed: u64,
+    pub(crate) txn: Txn<'a>,
+    /// Nodes that refused a pod.
+    pub(crate) refused: &'a BTreeMap<PodId, Vec<NodeId>>,
+    /// Pods that do not exist yet and need room, by the pod that will make them.
+    pub(crate) expected: Vec<(PodId, Occupant)>,
+    /// What was found.
+    pub(crate) places: Vec<(PodId, NodeId)>,
+    pub(crate) seats: Vec<Seat>,
+    work: usize,
+}
+
+/// The first pod for which there is no place.
+#[derive(Clone, Debug)]
+pub(crate) struct Short {
+    pub(crate) gang: GangId,
+    pub(crate) pod: PodId,
+    within: Within,
+    /// Whether it is room for a pod that does not exist yet.
+    expected: Option<Occupant>,
+}
+
+/// A moment to come back to.
+#[derive(Clone, Copy)]
+struct Moment {
+    savepoint: model::Savepoint,
+    places: usize,
+    seats: usize,
+}
+
+/// Which of the nodes that take a pod is chosen.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Choice {
+    Best,
+    Tightest,
+}
+
+impl<'a> Arranger<'a> {
+    pub(crate) fn new(
+        profiles: &'a [Profile],
+        boards: &'a mut Boards,
+        seed: u64,
+        txn: Txn<'a>,
+        refused: &'a BTreeMap<PodId, Vec<NodeId>>,
+    ) -> Self {
+        Self {
+            profiles,
+            boards,
+            seed,
+            txn,
+            refused,
+            expected: Vec::new(),
+            places: Vec::new(),
+            seats: Vec::new(),
+            work: 0,
+        }
+    }
+
+    /// Places a gang, or none of it.
+    pub(crate) fn arrange(&mut self, gang: GangId) -> Result<(), Short> {
+        self.work = 0;
+        let start = self.moment();
+        let result = self.part(gang, &Within::default(), WORK_MAX);
+        let result = result.and_then(|()| self.expect_all());
+        if result.is_err() {
+            self.back_to(start);
+        }
+        result
+    }
+
+    /// Places one pod of a gang that has enough already.
+    pub(crate) fn add(&mut self, gang: GangId, pod: PodId) -> Result<(), Short> {
+        let mut result = Ok(());
+        for within in self.domains(gang, &Within::default()) {
+            result = match self.seek(pod, &within, Choice::Best) {
+                Some(node) => {
+                    self.take(pod, node);
+                    return Ok(());
+                }
+                None => Err(Short { gang, pod, within, expected: None }),
+            };
+        }
+        result
+    }
+
+    /// Why there is no place, as it is when all are placed that can be.
+    pub(crate) fn explain(&mut self, root: GangId, short: &Short) -> (Arc<Diagnosis>, u32) {
+        let start = self.moment();
+        // The first attempt is the one that people can follow.
+        let _ = self.part(root, &Within::default(), 0);
+        let _ = short.expected.is_some() && self.expect_all().is_ok();
+        let catalog = self.txn.catalog();
+        let fitting = self.places.iter().filter(|(pod, _)| catalog.pod(*pod).gang == Some(short.gang));
+        let fitting = u32::try_from(fitting.count()).unwrap_or(u32::MAX);
+        let stand_in = short.expected.map(|occupant| stand_in(catalog.pod(short.pod), occupant));
+        let pod = stand_in.as_ref().unwrap_or_else(|| catalog.pod(short.pod));
+        let profile = profile_of(self.profiles, catalog, pod.class);
+        let board = self.boards.of(pod.class, profile, catalog);
+        let mut trial = Trial { id: short.pod, pod, board, txn: &mut self.txn };
+        let diagnosis = match seek(&mut trial, &short.within, self.seed) {
+            Err(miss) => miss.explain(&mut trial, &short.within, false, self.seed).0,
+            // It fits by itself, and there was too little work left to fit all.
+            Ok(_) => Arc::new(Diagnosis { nodes: catalog.nodes().len(), ..Diagnosis::default() }),
+        };
+        self.back_to(start);
+        (diagnosis, fitting)
+    }
+
+    /// What would help a gang for which there is no room. `priority` is its own.
+    pub(crate) fn outlook(&mut self, gang: GangId, priority: i32) -> Outlook {
+        let catalog = self.txn.catalog();
+        let nodes = catalog.nodes().to_vec();
+        if !self.fits_without(gang, &nodes, |_| true) {
+            return Outlook::Never;
+        }
+        if self.fits_without(gang, &nodes, |pod| pod.priority < priority) {
+            return Outlook::AfterPreemption;
+        }
+        // Nodes with the least on them are the first to be free.
+        let mut nodes: Vec<NodeId> = nodes;
+        nodes.retain(|node| self.txn.usage().load(*node).pods > 0);
+        nodes.sort_by_key(|node| (self.txn.usage().load(*node).pods, *node));
+        let (mut too_few, mut enough) = (0, 1);
+        while enough < nodes.len() && !self.fits_without(gang, &nodes[..enough], |_| true) {
+            too_few = enough;
+            enough = (enough * 2).min(nodes.len());
+        }
+        while too_few + 1 < enough {
+            let middle = too_few.midpoint(enough);
+            if self.fits_without(gang, &nodes[..middle], |_| true) {
+                enough = middle;
+            } else {
+                too_few = middle;
+            }
+        }
+        Outlook::WhenFree(enough)
+    }
+
+    /// Whether a gang would fit if pods of others were not there.
+    fn fits_without(
+        &mut self,
+        gang: GangId,
+        nodes: &[NodeId],
+        is_out: impl Fn(&Pod) -> bool,
+    ) -> bool {
+        let catalog = self.txn.catalog();
+        let start = self.moment();
+        for node in nodes {
+            for pod in catalog.pods_on(*node) {
+                let pod = catalog.pod(*pod);
+                let is_own = pod.gang.is_some_and(|own| catalog.root_of(own) == gang);
+                if !is_own && is_out(pod) {
+                    self.txn.evict(pod.occupant(), *node);
+                }
+            }
+        }
+        let fits = self.arrange(gang).is_ok();
+        self.back_to(start);
+        fits
+    }
+
+    /// Places a gang of pods, or of gangs; nothing may be left of a try that failed. Beyond the
+    /// first attempt work is only done up to a limit.
+    fn part(&mut self, gang: GangId, within: &Within, limit: usize) -> Result<(), Short> {
+        let start = self.moment();
+        let mut result = Ok(());
+        for domain in self.domains(gang, within) {
+            result = if self.txn.catalog().gang(gang).is_composite() {
+                self.groups(gang, &domain, limit)
+            } else {
+                self.members(gang, &domain, limit)
+            };
+            if result.is_ok() {
+                return Ok(());
+            }
+            // The first attempt is explained: what it placed stays for that.
+            if limit > 0 {
+                self.back_to(start);
+            } else {
+                return result;
+            }
+        }
+        result
+    }
+
+    /// Places as many parts of a gang of gangs as fit, if they are enough.
+    fn groups(&mut self, gang: GangId, within: &Within, limit: usize) -> Result<(), Short> {
+        let row = self.txn.catalog().gang(gang);
+        let (min, parts) = (row.min() as usize, row.parts.clone());
+        let (mut placed, mut failed) = (0, None);
+        for part in parts {
+            match self.part(part, within, limit) {
+                Ok(()) => placed += 1,
+                Err(short) => {
+                    failed.get_or_insert(short);
+                }
+            }
+        }
+        match failed {
+            Some(short) if placed < min => Err(short),
+            Some(_) | None => Ok(()),
+        }
+    }
+
+    /// Places the waiting pods of a gang: all that are needed, and of the others those that fit.
+    fn members(&mut self, gang: GangId, within: &Within, limit: usize) -> Result<(), Short> {
+        let catalog = self.txn.catalog();
+        let row = catalog.gang(gang);
+        let is_waiting = |pod: &PodId| catalog.pod(*pod).state == PodState::Waiting;
+        let mut pods: Vec<PodId> = row.members.iter().copied().filter(is_waiting).collect();
+        let classes: BTreeSet<ClassId> = pods.iter().map(|pod| catalog.pod(*pod).class).collect();
+        // Of one class none is larger than another.
+        let size = |class: ClassId| if classes.len() > 1 { share(catalog, class) } else { 0 };
+        let sizes: BTreeMap<ClassId, u64> =
+            classes.iter().map(|class| (*class, size(*class))).collect();
+        pods.sort_by(|one, other| {
+            let (one, other) = (catalog.pod(*one), catalog.pod(*other));
+            let by_size = sizes[&other.class].cmp(&sizes[&one.class]);
+            by_size.then_with(|| one.key.name.cmp(&other.key.name))
+        });
+        let expected = self.expected.iter().filter(|(maker, _)| row.members.contains(maker)).count();
+        let there = row.placed as usize + expected;
+        let min = if row.min() <= 1 { 0 } else { row.min() as usize };
+        let needed = min.saturating_sub(there).min(pods.len());
+        let spare = pods.len() - needed;
+        let short = |pod: PodId| Short { gang, pod, within: within.clone(), expected: None };
+        let mut failed = match self.in_order(&pods, spare, within, Choice::Best, limit == 0) {
+            Ok(()) => return Ok(()),
+            Err(failed) => failed,
+        };
+        let first = failed;
+        let is_alike = classes.len() == 1 && !self.is_around(pods[0]);
+        if limit == 0 || is_alike || self.work > limit {
+            return Err(short(first));
+        }
+        // Whoever found no place goes first; each class once.
+        let mut tried = BTreeSet::new();
+        let mut order = pods.clone();
+        while tried.insert(catalog.pod(failed).class) && self.work <= limit {
+            let class = catalog.pod(failed).class;
+            order.sort_by_key(|pod| catalog.pod(*pod).class != class);
+            match self.in_order(&order, spare, within, Choice::Best, false) {
+                Ok(()) => return Ok(()),
+                Err(next) => failed = next,
+            }
+        }
+        if self.in_order(&pods, spare, within, Choice::Tightest, false).is_ok() {
+            return Ok(());
+        }
+        if pods.len() <= DEEP_MAX && self.deep(&pods, spare, within, limit, &classes) {
+            return Ok(());
+        }
+        Err(short(first))
+    }
+
+    /// Places pods one after the other; at most `spare` of them may be left out. Gives back the
+    /// first that is left out beyond that, with nothing placed unless that is asked for.
+    fn in_order(
+        &mut self,
+        pods: &[PodId],
+        mut spare: usize,
+        within: &Within,
+        choice: Choice,
+        stays: bool,
+    ) -> Result<(), PodId> {
+        let start = self.moment();
+        let mut hopeless = BTreeSet::new();
+        for pod in pods {
+            let class = self.txn.catalog().pod(*pod).class;
+            let found = if hopeless.contains(&class) { None } else { self.seek(*pod, within, choice) };
+            match found {
+                Some(node) => self.take(*pod, node),
+                None if spare > 0 => {
+                    spare -= 1;
+                    if !self.is_around(*pod) && !self.refused.contains_key(pod) {
+                        hopeless.insert(class);
+                    }
+                }
+                None => {
+                    if !stays {
+                        self.back_to(start);
+                    }
+                    return Err(*pod);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Places pods by trying every node that differs, and taking places back where that leads
+    /// nowhere.
+    fn deep(
+        &mut self,
+        pods: &[PodId],
+        spare: usize,
+        within: &Within,
+        limit: usize,
+        classes: &BTreeSet<ClassId>,
+    ) -> bool {
+        let Some((pod, rest)) = pods.split_first() else { return true };
+        if self.work > limit {
+            return false;
+        }
+        let start = self.moment();
+        for node in self.differing(*pod, within, classes) {
+            self.take(*pod, node);
+            if self.deep(rest, spare, within, limit, classes) {
+                return true;
+            }
+            self.back_to(start);
+            if self.work > limit {
+                return false;
+            }
+        }
+        spare > 0 && self.deep(rest, spare - 1, within, limit, classes)
+    }
+
+    /// The nodes that take a pod, the fullest first, and of those that are alike only one.
+    fn differing(
+        &mut self,
+        id: PodId,
+        within: &Within,
+        classes: &BTreeSet<ClassId>,
+    ) -> Vec<NodeId> {
+        let nodes = self.fitting(id, within);
+        let catalog = self.txn.catalog();
+        let fits: Vec<Vec<bool>> = classes
+            .iter()
+            .map(|class| {
+                let profile = profile_of(self.profiles, catalog, *class);
+                let board = self.boards.of(*class, profile, catalog);
+                nodes.iter().map(|node| board.is_fitting(*node)).collect()
+            })
+            .collect();
+        let is_around = self.is_around(id);
+        let usage = self.txn.usage();
+        let mut seen = Vec::new();
+        let mut differing = Vec::new();
+        for (at, node) in nodes.iter().enumerate() {
+            let kind: Vec<bool> = fits.iter().map(|fits| fits[at]).collect();
+            let is_like = |(other, known): &(NodeId, Vec<bool>)| {
+                *known == kind
+                    && catalog.offer(*other) == catalog.offer(*node)
+                    && usage.load(*other) == usage.load(*node)
+            };
+            if is_around || !seen.iter().any(is_like) {
+                seen.push((*node, kind));
+                differing.push(*node);
+            }
+        }
+        let class = catalog.pod(id).class;
+        differing.sort_by_key(|node| (room(&self.txn, class, *node), *node));
+        differing
+    }
+
+    /// Finds room for all pods that do not exist yet.
+    fn expect_all(&mut self) -> Result<(), Short> {
+        for (maker, occupant) in self.expected.clone() {
+            let catalog = self.txn.catalog();
+            let pod = stand_in(catalog.pod(maker), occupant);
+            let profile = profile_of(self.profiles, catalog, pod.class);
+            let seed = self.seed ^ hash_of(&self.seats.len());
+            let board = self.boards.of(pod.class, profile, catalog);
+            let mut trial = Trial { id: maker, pod: &pod, board, txn: &mut self.txn };
+            self.work += 1;
+            let Ok(node) = seek(&mut trial, &Within::default(), seed) else {
+                let gang = catalog.pod(maker).gang.expect("only pods of gangs make others");
+                let (within, expected) = (Within::default(), Some(occupant));
+                return Err(Short { gang, pod: maker, within, expected });
+            };
+            self.txn.place(occupant, node);
+            self.seats.push(Seat { occupant, node });
+        }
+        Ok(())
+    }
+
+    /// Finds room for as many pods that do not exist yet as there is, and takes it.
+    pub(crate) fn keep_what_fits(mut self) -> Vec<Seat> {
+        let _ = self.expect_all();
+        self.commit().1
+    }
+
+    /// Makes what was found last.
+    pub(crate) fn commit(self) -> (Vec<(PodId, NodeId)>, Vec<Seat>) {
+        self.txn.commit();
+        (self.places, self.seats)
+    }
+
+    /// A node for a pod.
+    fn seek(&mut self, id: PodId, within: &Within, choice: Choice) -> Option<NodeId> {
+        self.work += 1;
+        if choice == Choice::Tightest {
+            let class = self.txn.catalog().pod(id).class;
+            let nodes = self.fitting(id, within);
+            return nodes.into_iter().min_by_key(|node| (room(&self.txn, class, *node), *node));
+        }
+        let within = self.without_refused(id, within);
+        let catalog = self.txn.catalog();
+        let pod = catalog.pod(id);
+        let profile = profile_of(self.profiles, catalog, pod.class);
+        let board = self.boards.of(pod.class, profile, catalog);
+        let seed = self.seed ^ hash_of(&*pod.key.uid);
+        seek(&mut Trial { id, pod, board, txn: &mut self.txn }, &within, seed).ok()
+    }
+
+    /// All nodes that take a pod.
+    fn fitting(&mut self, id: PodId, within: &Within) -> Vec<NodeId> {
+        self.work += 1;
+        let within = self.without_refused(id, within);
+        let catalog = self.txn.catalog();
+        let pod = catalog.pod(id);
+        let profile = profile_of(self.profiles, catalog, pod.class);
+        let board = self.boards.of(pod.class, profile, catalog);
+        let mut trial = Trial { id, pod, board, txn: &mut self.txn };
+        // What is said before any node is looked at.
+        if seek(&mut trial, &within, self.seed).is_err() {
+            return Vec::new();
+        }
+        let mut held = trial.held();
+        held.extend(&within.avoided);
+        let Trial { pod, board, txn, .. } = trial;
+        let nodes = within.nodes.as_deref().unwrap_or(catalog.nodes());
+        board.fitting_among(view(txn, pod), nodes, &held)
+    }
+
+    fn without_refused(&self, id: PodId, within: &Within) -> Within {
+        let mut within = within.clone();
+        if let Some(nodes) = self.refused.get(&id) {
+            within.avoided.extend(nodes);
+            within.avoided.sort_unstable();
+        }
+        within
+    }
+
+    fn is_around(&mut self, id: PodId) -> bool {
+        let catalog = self.txn.catalog();
+        let pod = catalog.pod(id);
+        let profile = profile_of(self.profiles, catalog, pod.class);
+        self.boards.of(pod.class, profile, catalog).is_around(view(&self.txn, pod))
+    }
+
+    fn take(&mut self, pod: PodId, node: NodeId) {
+        self.txn.place(self.txn.catalog().pod(pod).occupant(), node);
+        self.places.push((pod, node));
+    }
+
+    fn moment(&self) -> Moment {
+        let savepoint = self.txn.savepoint();
+        Moment { savepoint, places: self.places.len(), seats: self.seats.len() }
+    }
+
+    fn back_to(&mut self, moment: Moment) {
+        self.txn.back_to(moment.savepoint);
+        self.places.truncate(moment.places);
+        self.seats.truncate(moment.seats);
+    }
+
+    /// The sets of nodes that a gang may be on, the smallest first. Pods that are on nodes decide.
+    fn domains(&self, gang: GangId, within: &Within) -> Vec<Within> {
+        let catalog = self.txn.catalog();
+        let row = catalog.gang(gang);
+        let labels = row.terms.as_ref().map_or(&[][..], |terms| &terms.topology);
+        if labels.is_empty() {
+            return vec![within.clone()];
+        }
+        let mut domains: BTreeMap<Vec<&str>, Vec<NodeId>> = BTreeMap::new();
+        let all = within.nodes.as_deref().unwrap_or(catalog.nodes());
+        for node in all {
+            if let Some(values) = values(catalog, labels, *node) {
+                domains.entry(values).or_default().push(*node);
+            }
+        }
+        if let Some(node) = placed_node(catalog, gang) {
+            let own = values(catalog, labels, node);
+            domains.retain(|values, _| own.as_ref() == Some(values));
+        }
+        let mut domains: Vec<Vec<NodeId>> = domains.into_values().collect();
+        domains.sort_by_key(Vec::len);
+        if domains.is_empty() {
+            domains.push(Vec::new());
+        }
+        let avoided = &within.avoided;
+        let domain = |nodes: Vec<NodeId>| Within { nodes: Some(nodes.into()), avoided: avoided.clone() };
+        domains.into_iter().map(domain).collect()
+    }
+}
+
+/// A node that pods of a gang are on.
+fn placed_node(catalog: &Catalog, gang: GangId) -> Option<NodeId> {
+    let row = catalog.gang(gang);
+    let mut nodes = row.members.iter().filter_map(|pod| catalog.pod(*pod).state.node());
+    let own = nodes.find(|node| catalog.has_node(*node));
+    own.or_else(|| row.parts.iter().find_map(|part| placed_node(catalog, *part)))
+}
+
+/// The values of labels that a node has; none if it lacks one.
+fn values<'a>(catalog: &'a Catalog, labels: &[Box<str>], node: NodeId) -> Option<Vec<&'a str>> {
+    let symbols = catalog.symbols();
+    let facts = catalog.has_node(node).then(|| catalog.node(node))?;
+    let value = |label: &Box<str>| Some(symbols.text(facts.label(symbols.find(label)?)?));
+    labels.iter().map(value).collect()
+}
+
+/// A pod that does not exist yet, made by another one.
+fn stand_in(maker: &Pod, occupant: Occupant) -> Pod {
+    Pod {
+        key: maker.key.clone(),
+        class: occupant.class,
+        tags: occupant.tags,
+        priority: maker.priority,
+        gates: Box::default(),
+        is_preempting: false,
+        nominated: None,
+        nominated_by_api: None,
+        is_terminating: false,
+        is_preempted: false,
+        is_evicted: false,
+        started: None,
+        generation: 0,
+        created: maker.created,
+        is_remade: true,
+        claim: None,
+        gang: None,
+        state: PodState::Waiting,
+    }
+}
+
+/// Every resource that is asked for.
+fn amounts(amounts: &Amounts<ResourceId>) -> impl Iterator<Item = (ResourceId, i64)> + '_ {
+    let fixed = [
+        (ResourceId::CPU, amounts.cpu),
+        (ResourceId::MEMORY, amounts.memory),
+        (ResourceId::EPHEMERAL, amounts.ephemeral),
+    ];
+    fixed.into_iter().chain(amounts.scalars.iter().copied())
+}
+
+fn amount(offer: &Amounts<ResourceId>, resource: ResourceId) -> i64 {
+    match resource {
+        ResourceId::CPU => offer.cpu,
+        ResourceId::MEMORY => offer.memory,
+        ResourceId::EPHEMERAL => offer.ephemeral,
+        other => offer.scalar(&other).unwrap_or(0),
+    }
+}
+
+/// How large pods of a class are: the largest part of what a node has at most of a resource.
+fn share(catalog: &Catalog, class: ClassId) -> u64 {
+    let part = |(resource, asked): (ResourceId, i64)| {
+        let most = catalog.nodes().iter().map(|node| amount(&catalog.offer(*node).amounts, resource));
+        let most = most.max().unwrap_or(0).max(1);
+        u64::try_from(i128::from(asked.max(0)) * (1 << 20) / i128::from(most)).unwrap_or(u64::MAX)
+    };
+    amounts(&catalog.class(class).requests.fit).map(part).max().unwrap_or(0)
+}
+
+/// How much a node has left of what a class asks for, in the scarcest of it.
+fn room(txn: &Txn<'_>, class: ClassId, node: NodeId) -> u64 {
+    let catalog = txn.catalog();
+    let (offer, load) = (&catalog.offer(node).amounts, txn.usage().load(node));
+    let left = |(resource, asked): (ResourceId, i64)| {
+        let taken = match resource {
+            ResourceId::CPU => load.cpu,
+            ResourceId::MEMORY => load.memory,
+            ResourceId::EPHEMERAL => load.ephemeral,
+            other => load.scalar(other),
+        };
+        let left = i128::from(amount(offer, resource)) - i128::from(taken);
+        (asked > 0).then(|| u64::try_from(left * 1024 / i128::from(asked)).unwrap_or(0))
+    };
+    amounts(&catalog.class(class).requests.fit).filter_map(left).min().unwrap_or(0)
+}

@@ -1,0 +1,130 @@
+//! Gangs: pods that start together or not at all.
+
+use serde::{Deserialize, Serialize};
+
+use crate::amounts::Requests;
+
+/// The largest minimum that a gang may have.
+pub const GANG_MAX: u32 = 10_000;
+
+/// Kinds of objects that say how many of a gang have to start together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum PodGroupKind {
+    /// `PodGroup` of `scheduling.k8s.io`.
+    Native,
+    /// `CompositePodGroup` of `scheduling.k8s.io`, whose parts are groups.
+    Composite,
+    /// `Workload` of `scheduling.k8s.io/v1alpha1`, which has several groups inside.
+    Workload,
+    /// `PodGroup` of `scheduling.x-k8s.io`.
+    Coscheduling,
+    /// `PodGroup` of `scheduling.volcano.sh`.
+    Volcano,
+    /// `PodGroup` of `scheduling.run.ai`.
+    Kai,
+}
+
+impl PodGroupKind {
+    /// All of them.
+    pub const ALL: [Self; 6] = [
+        Self::Native,
+        Self::Composite,
+        Self::Workload,
+        Self::Coscheduling,
+        Self::Volcano,
+        Self::Kai,
+    ];
+
+    /// Whether pods name such objects for the sake of another scheduler, so that it means nothing
+    /// where there is no such kind.
+    #[must_use]
+    pub fn is_foreign(self) -> bool {
+        matches!(self, Self::Volcano | Self::Kai)
+    }
+}
+
+/// Which object says how many of a gang have to start together.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PodGroupKey {
+    /// What it is.
+    pub kind: PodGroupKind,
+    /// Its namespace, which is that of its pods.
+    pub namespace: Box<str>,
+    /// Its name.
+    pub name: Box<str>,
+}
+
+impl PodGroupKey {
+    /// What it is listed by among its kind.
+    #[must_use]
+    pub fn listed_by(&self) -> Box<str> {
+        format!("{}/{}", self.namespace, self.name).into()
+    }
+}
+
+/// Such an object as the API has it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PodGroupFacts {
+    /// Which one.
+    pub key: PodGroupKey,
+    /// How many pods have to start together; of a composite, how many of its parts. 1 or less means
+    /// that its pods are started one by one. A `Workload` has several, each with its name.
+    pub mins: Box<[(Box<str>, u32)]>,
+    /// For how many seconds some may be on nodes without the others.
+    pub timeout: Option<u32>,
+    /// Importance of all its pods.
+    pub priority: Option<i32>,
+    /// Labels of nodes: all its pods must be on nodes that have the same values of them.
+    pub topology: Box<[Box<str>]>,
+    /// Whether its pods are only evicted together.
+    pub is_evicted_whole: bool,
+    /// The composite it is a part of.
+    pub parent: Option<Box<str>>,
+    /// Whether its status says that enough of its pods were once on nodes.
+    pub is_started: bool,
+}
+
+/// What a pod says of its gang, and of gangs it waits for.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct GangClaim {
+    /// The gang's name, in the pod's namespace; empty if it belongs to none.
+    pub name: Box<str>,
+    /// How many have to start together, if the pod says so itself. If it does not, and names no
+    /// object that does, its gang only keeps pods together.
+    pub min: Option<u32>,
+    /// Objects that say so: their kind, their name, and which of their groups is meant.
+    pub objects: Box<[(PodGroupKind, Box<str>, Box<str>)]>,
+    /// For how many seconds some may be on nodes without the others.
+    pub timeout: Option<u32>,
+    /// Pods of the gang that this one will make when it runs.
+    pub workers: Box<[Workers]>,
+    /// Gangs in its namespace that must have run to a good end before it is tried.
+    pub after: Box<[Box<str>]>,
+    /// Why it cannot be told which gang the pod belongs to.
+    pub fault: Option<Box<str>>,
+}
+
+/// Pods that do not exist yet.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Workers {
+    /// How many.
+    pub count: u32,
+    /// What each of them asks for.
+    pub requests: Requests<String>,
+}
+
+/// A pod of a gang that ran to a good end.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SucceededFacts {
+    /// The pod's uid.
+    pub uid: Box<str>,
+    /// Its namespace.
+    pub namespace: Box<str>,
+    /// The name of its gang.
+    pub gang: Box<str>,
+}
