@@ -266,12 +266,12 @@ impl Scheduler {
     fn update_waiting(&mut self, pod: PodId, facts: &PodFacts, now: Time) {
         let before = self.catalog.pod(pod);
         let (occupant, priority) = (before.occupant(), before.priority);
-        let gates = before.gates.clone();
+        let (gates, claim) = (before.gates.clone(), before.claim.clone());
         let proposed = self.catalog.nominated_node(pod);
         self.update(pod, facts);
         let after = self.catalog.pod(pod);
-        let is_same =
-            (after.occupant(), after.priority, &after.gates) == (occupant, priority, &gates);
+        let is_same = (after.occupant(), after.priority) == (occupant, priority)
+            && (&after.gates, &after.claim) == (&gates, &claim);
         let unit = self.queue.unit_of(pod);
         let is_alone = |unit: &UnitId| self.queue.gang(*unit).is_none();
         match unit.filter(|_| !is_same) {

@@ -128,7 +128,8 @@ impl<'a> Arranger<'a> {
         let _ = self.part(root, &Within::default(), 0);
         let _ = short.expected.is_some() && self.expect_all().is_ok();
         let catalog = self.txn.catalog();
-        let fitting = self.places.iter().filter(|(pod, _)| catalog.pod(*pod).gang == Some(short.gang));
+        let fitting =
+            self.places.iter().filter(|(pod, _)| catalog.pod(*pod).gang == Some(short.gang));
         let fitting = u32::try_from(fitting.count()).unwrap_or(u32::MAX);
         let stand_in = short.expected.map(|occupant| stand_in(catalog.pod(short.pod), occupant));
         let pod = stand_in.as_ref().unwrap_or_else(|| catalog.pod(short.pod));
@@ -256,7 +257,8 @@ impl<'a> Arranger<'a> {
             let by_size = sizes[&other.class].cmp(&sizes[&one.class]);
             by_size.then_with(|| one.key.name.cmp(&other.key.name))
         });
-        let expected = self.expected.iter().filter(|(maker, _)| row.members.contains(maker)).count();
+        let expected =
+            self.expected.iter().filter(|(maker, _)| row.members.contains(maker)).count();
         let there = row.placed as usize + expected;
         let min = if row.min() <= 1 { 0 } else { row.min() as usize };
         let needed = min.saturating_sub(there).min(pods.len());
@@ -305,7 +307,8 @@ impl<'a> Arranger<'a> {
         let mut hopeless = BTreeSet::new();
         for pod in pods {
             let class = self.txn.catalog().pod(*pod).class;
-            let found = if hopeless.contains(&class) { None } else { self.seek(*pod, within, choice) };
+            let found =
+                if hopeless.contains(&class) { None } else { self.seek(*pod, within, choice) };
             match found {
                 Some(node) => self.take(*pod, node),
                 None if spare > 0 => {
@@ -518,7 +521,8 @@ impl<'a> Arranger<'a> {
             domains.push(Vec::new());
         }
         let avoided = &within.avoided;
-        let domain = |nodes: Vec<NodeId>| Within { nodes: Some(nodes.into()), avoided: avoided.clone() };
+        let domain =
+            |nodes: Vec<NodeId>| Within { nodes: Some(nodes.into()), avoided: avoided.clone() };
         domains.into_iter().map(domain).collect()
     }
 }
@@ -585,7 +589,8 @@ fn amount(offer: &Amounts<ResourceId>, resource: ResourceId) -> i64 {
 /// How large pods of a class are: the largest part of what a node has at most of a resource.
 fn share(catalog: &Catalog, class: ClassId) -> u64 {
     let part = |(resource, asked): (ResourceId, i64)| {
-        let most = catalog.nodes().iter().map(|node| amount(&catalog.offer(*node).amounts, resource));
+        let most =
+            catalog.nodes().iter().map(|node| amount(&catalog.offer(*node).amounts, resource));
         let most = most.max().unwrap_or(0).max(1);
         u64::try_from(i128::from(asked.max(0)) * (1 << 20) / i128::from(most)).unwrap_or(u64::MAX)
     };

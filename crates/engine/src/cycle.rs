@@ -248,7 +248,8 @@ fn fail(
     let nodes = if within.is_open() { &[][..] } else { catalog.nodes() };
     for node in nodes {
         let is_fitting = || trial.board.is_fitting(*node);
-        if !within.allows(*node) && is_fitting() && !instead.iter().any(|(known, _)| known == node) {
+        if !within.allows(*node) && is_fitting() && !instead.iter().any(|(known, _)| known == node)
+        {
             instead.push((*node, vec![Reason::OtherDomain]));
         }
     }

@@ -7,8 +7,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use model::{
-    Change, ClassId, Decision, Diagnosis, Disband, GangId, GangReport, GangState, Millis, NodeId, Occupant,
-    PodId, PodSpec, PodState, Reason, Shortfall, Time, Txn, UnitId, Waiting,
+    Change, ClassId, Decision, Diagnosis, Disband, GangId, GangReport, GangState, Millis, NodeId,
+    Occupant, PodId, PodSpec, PodState, Reason, Shortfall, Time, Txn, UnitId, Waiting,
 };
 
 use crate::arrange::{Arranger, Seat};
@@ -363,6 +363,7 @@ impl Scheduler {
             self.release_seats(gang, now);
             // It is not tried again.
             self.gangs.kept.insert(gang, Kept::default());
+            self.gangs.reports.push(GangReport { gang, state: GangState::Room(0) });
         }
         for gang in std::mem::take(&mut self.gangs.unkept) {
             self.keep_room(gang, now);
@@ -442,8 +443,7 @@ impl Scheduler {
         if is_started {
             return None;
         }
-        let is_open =
-            |name: &&Box<str>| !self.catalog.is_gang_over(&pod.key.namespace, name);
+        let is_open = |name: &&Box<str>| !self.catalog.is_gang_over(&pod.key.namespace, name);
         let awaited = claim.after.iter().find(is_open)?;
         let cycle = self.cycle(&pod.key.namespace, &claim.name, awaited);
         Some(cycle.unwrap_or_else(|| Reason::After(awaited.clone())))
@@ -512,7 +512,11 @@ impl Scheduler {
             let (places, seats) = arranger.commit();
             if whole.is_some() {
                 self.release_classes(own);
-                self.gangs.kept.insert(own, Kept { until: now + SEATS_KEPT, seats, classes });
+                if !seats.is_empty() {
+                    let state = GangState::Room(seats.len());
+                    self.gangs.reports.push(GangReport { gang: own, state });
+                    self.gangs.kept.insert(own, Kept { until: now + SEATS_KEPT, seats, classes });
+                }
             }
             return self.seat(unit, &places, now, decisions);
         };
@@ -535,7 +539,8 @@ impl Scheduler {
             outlook: known,
         });
         let diagnosis = Arc::new(Diagnosis { shortfall, ..(*diagnosis).clone() });
-        let classes: BTreeSet<ClassId> = pods.iter().map(|pod| self.catalog.pod(*pod).class).collect();
+        let classes: BTreeSet<ClassId> =
+            pods.iter().map(|pod| self.catalog.pod(*pod).class).collect();
         self.queue.set_outlook(unit, known);
         self.queue.park_gang(unit, now, classes.into_iter().collect(), diagnosis.clone());
         self.tell_gang(unit, pods, &diagnosis, decisions);
@@ -639,6 +644,8 @@ impl Scheduler {
             Arranger::new(&self.profiles, &mut self.boards, self.seed, txn, &self.gangs.refused);
         arranger.expected = expected;
         let seats = arranger.keep_what_fits();
+        let state = GangState::Room(seats.len());
+        self.gangs.reports.push(GangReport { gang, state });
         self.gangs.kept.insert(gang, Kept { until: now + SEATS_KEPT, seats, classes });
     }
 

@@ -20,7 +20,9 @@ mod screen;
 mod tally;
 mod trial;
 
-pub use checkpoint::{Checkpoint, GangEntry, GangName, NodePlace, PodEntry, ResumeError, UnitEntry, UnitPlace};
+pub use checkpoint::{
+    Checkpoint, GangEntry, GangName, NodePlace, PodEntry, ResumeError, UnitEntry, UnitPlace,
+};
 pub use explain::{JudgedPreemption, Judgement, NodeJudgement};
 pub use queue::{Backoff, Place, QueueCounts};
 

@@ -286,7 +286,11 @@ impl Queue {
     }
 
     /// Lets a unit go on from where another one was.
-    pub(crate) fn inherit(&mut self, id: UnitId, (failures, last_failure, arrived): (u32, Time, Option<Time>)) {
+    pub(crate) fn inherit(
+        &mut self,
+        id: UnitId,
+        (failures, last_failure, arrived): (u32, Time, Option<Time>),
+    ) {
         let unit = self.unit_mut(id);
         (unit.failures, unit.last_failure) = (failures, last_failure);
         unit.arrived = arrived.or(unit.arrived);
@@ -389,7 +393,11 @@ impl Queue {
     }
 
     /// Takes in what namespaces have of the cluster: those named, or all that matter.
-    pub(crate) fn set_shares(&mut self, moved: Option<BTreeSet<Symbol>>, share: impl Fn(Symbol) -> u64) {
+    pub(crate) fn set_shares(
+        &mut self,
+        moved: Option<BTreeSet<Symbol>>,
+        share: impl Fn(Symbol) -> u64,
+    ) {
         let moved = moved.unwrap_or_else(|| self.active.known_tenants());
         moved.into_iter().for_each(|tenant| self.active.set_share(tenant, share(tenant)));
     }

@@ -6,7 +6,7 @@
 //! would replay something else.
 
 use engine::Checkpoint;
-use model::{Attempt, Catalog, Event, NodeId, PodId, PodSpec, Preemption, Time};
+use model::{Attempt, Catalog, Disband, Event, NodeId, PodId, PodSpec, Preemption, Time};
 use serde::{Deserialize, Serialize};
 
 /// The format that is written. It grows when a reader of before would misunderstand it.
@@ -118,6 +118,15 @@ pub enum Decided {
         /// The uids of the pods for which the node is not proposed any more.
         outranked: Vec<Box<str>>,
     },
+    /// A gang that was not completed is taken back.
+    Disband {
+        /// The uid of a pod of it.
+        uid: Box<str>,
+        /// Its namespace and name, with a slash between them.
+        gang: Box<str>,
+        /// The uids of the pods that go.
+        evicted: Vec<Box<str>>,
+    },
     /// A pod has to wait.
     Wait {
         /// The pod's uid.
@@ -148,6 +157,17 @@ impl Decided {
         }
     }
 
+    /// That a gang is taken back.
+    #[must_use]
+    pub fn disband(catalog: &Catalog, disband: &Disband) -> Self {
+        let gang = catalog.gang(disband.gang);
+        let uid = |pod: &PodId| catalog.pod(*pod).key.uid.clone();
+        let first = disband.evicted.iter().chain(&disband.bare).map(uid).next();
+        let evicted = disband.evicted.iter().map(uid).collect();
+        let gang = format!("{}/{}", gang.namespace, gang.name).into();
+        Self::Disband { uid: first.unwrap_or_default(), gang, evicted }
+    }
+
     /// That a pod has to wait, and what its owner is told.
     #[must_use]
     pub fn wait(catalog: &Catalog, pod: PodId, message: &str) -> Self {
@@ -158,7 +178,10 @@ impl Decided {
     #[must_use]
     pub fn uid(&self) -> &str {
         match self {
-            Self::Bind { uid, .. } | Self::Preempt { uid, .. } | Self::Wait { uid, .. } => uid,
+            Self::Bind { uid, .. }
+            | Self::Preempt { uid, .. }
+            | Self::Disband { uid, .. }
+            | Self::Wait { uid, .. } => uid,
         }
     }
 }

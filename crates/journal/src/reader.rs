@@ -225,11 +225,17 @@ impl Segment {
                 | Event::BudgetDeleted(_)
                 | Event::GroupingApplied(_)
                 | Event::GroupingDeleted(_)
+                | Event::PodGroupApplied(_)
+                | Event::PodGroupDeleted(_)
+                | Event::SucceededApplied(_)
+                | Event::SucceededDeleted(_)
                 | Event::Reset(
                     Present::Nodes(_)
                     | Present::Namespaces(_)
                     | Present::Budgets(_)
-                    | Present::Groupings(..),
+                    | Present::Groupings(..)
+                    | Present::PodGroups(..)
+                    | Present::Succeeded(_),
                 )
                 | Event::BindRefused { .. }
                 | Event::EvictionFailed(_),

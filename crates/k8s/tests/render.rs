@@ -39,6 +39,13 @@ fn every_reason(gpu: ResourceId) -> Vec<Reason> {
         Reason::NotSupported(Need::Volumes),
         Reason::NotSupported(Need::ResourceClaims),
         Reason::BrokenPreference,
+        Reason::GangFault("two names".into()),
+        Reason::NoPodGroup("train".into()),
+        Reason::GangIncomplete { there: 7, min: 8 },
+        Reason::MemberGated("worker-3".into()),
+        Reason::After("prepare".into()),
+        Reason::AfterCycle(boxed(&["a", "b", "a"])),
+        Reason::OtherDomain,
     ]
 }
 
@@ -87,6 +94,13 @@ fn expected(reason: &Reason) -> (&'static str, &'static str) {
         Reason::BrokenPreference => {
             ("a preferred node affinity term is invalid, so nodes cannot be ranked", "Error")
         }
+        Reason::GangFault(_) => ("gang: two names", never),
+        Reason::NoPodGroup(_) => ("waiting for PodGroup \"train\", which is not there", never),
+        Reason::GangIncomplete { .. } => ("waiting for the gang: 7 of at least 8 are there", never),
+        Reason::MemberGated(_) => ("waiting for the scheduling gates of \"worker-3\"", never),
+        Reason::After(_) => ("waiting for gang \"prepare\" to succeed", never),
+        Reason::AfterCycle(_) => ("gangs wait for each other: a -> b -> a", never),
+        Reason::OtherDomain => ("node(s) were outside the topology domain of the gang", never),
     }
 }
 
@@ -130,6 +144,9 @@ fn a_binding_is_these_bytes() {
         is_preempted: false,
         started: None,
         generation: 0,
+        created: 0,
+        is_remade: false,
+        gang: None,
     });
     let text = serde_json::to_string(&binding(&catalog, pod, node)).expect("JSON");
     let expected = concat!(

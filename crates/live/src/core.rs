@@ -180,7 +180,11 @@ impl Core {
             | Event::BindRefused { .. }
             | Event::EvictionFailed(_)
             | Event::GroupingApplied(_)
-            | Event::GroupingDeleted(_) => {}
+            | Event::GroupingDeleted(_)
+            | Event::PodGroupApplied(_)
+            | Event::PodGroupDeleted(_)
+            | Event::SucceededApplied(_)
+            | Event::SucceededDeleted(_) => {}
         }
         let now = self.now();
         self.scheduler.apply(&seen.event, now);
@@ -243,6 +247,10 @@ impl Core {
             | Event::BudgetDeleted(_)
             | Event::GroupingApplied(_)
             | Event::GroupingDeleted(_)
+            | Event::PodGroupApplied(_)
+            | Event::PodGroupDeleted(_)
+            | Event::SucceededApplied(_)
+            | Event::SucceededDeleted(_)
             | Event::Reset(_)
             | Event::BindRefused { .. }
             | Event::EvictionFailed(_) => return None,
@@ -265,6 +273,7 @@ impl Core {
             Present::Namespaces(_) => state.has_namespaces = true,
             Present::Budgets(_) => state.has_budgets = true,
             Present::Groupings(kind, _) => state.awaited.retain(|awaited| awaited != kind),
+            Present::PodGroups(..) | Present::Succeeded(_) => {}
         }
         if !was_synced && state.is_synced() {
             self.health.set_synced();
@@ -379,6 +388,7 @@ impl Core {
                         self.state.in_flight += 1;
                         self.send(Order::Bind(order));
                     }
+                    Decision::Disband(_) | Decision::Report(_) => {}
                     Decision::Wait(waiting) => {
                         let message = self.wait(&waiting, began);
                         if self.journal.is_some() {

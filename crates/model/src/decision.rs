@@ -68,6 +68,8 @@ pub enum GangState {
     Started,
     /// It has fewer pods on nodes than it needs, after it had enough.
     Degraded,
+    /// Room is kept for this many pods that another one of it is to make; for none any more.
+    Room(usize),
     /// It has to wait.
     Waiting(Arc<Diagnosis>),
 }

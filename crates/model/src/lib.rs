@@ -31,8 +31,8 @@ mod usage;
 
 pub use amounts::{Amounts, Charge, Requests};
 pub use catalog::{
-    Catalog, Class, Company, Crowd, Gang, GangTerms, Held, ImageSpread, Node, NodeChange, Occupant, Offer, Pod,
-    PodState, Rule, Spread, Tags, Wish,
+    Catalog, Class, Company, Crowd, Gang, GangTerms, Held, ImageSpread, Node, NodeChange, Occupant,
+    Offer, Pod, PodState, Rule, Spread, Tags, Wish,
 };
 pub use decision::{
     Attempt, Decision, Diagnosis, Disband, GangReport, GangState, Outlook, Preemption, Rescue,
@@ -41,9 +41,13 @@ pub use decision::{
 pub use event::{
     BudgetFacts, Change, Event, NamespaceFacts, NodeAspects, NodeFacts, PodFacts, PodKey, Present,
 };
-pub use gang::{GANG_MAX, GangClaim, PodGroupFacts, PodGroupKey, PodGroupKind, SucceededFacts, Workers};
+pub use gang::{
+    GANG_MAX, GangClaim, PodGroupFacts, PodGroupKey, PodGroupKind, SucceededFacts, Workers,
+};
 pub use grouping::{GroupingFacts, GroupingKey, GroupingKind, Owner};
-pub use ids::{ClassId, CrowdId, DomainId, GangId, KeyId, NodeId, PodId, ResourceId, TagsId, UnitId};
+pub use ids::{
+    ClassId, CrowdId, DomainId, GangId, KeyId, NodeId, PodId, ResourceId, TagsId, UnitId,
+};
 pub use map::{Map, Table, hash_of};
 pub use names::{is_label_value, is_qualified_name};
 pub use need::{Features, Need};

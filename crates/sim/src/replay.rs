@@ -241,7 +241,7 @@ impl Run<'_> {
                     match decided {
                         Decided::Bind { .. } => self.result.binds += 1,
                         Decided::Wait { .. } => self.result.waits += 1,
-                        Decided::Preempt { .. } => {}
+                        Decided::Preempt { .. } | Decided::Disband { .. } => {}
                     }
                 }
                 let now = step(scheduler, at);
@@ -265,14 +265,20 @@ fn step(scheduler: &mut Scheduler, at: Time) -> Vec<Decided> {
     let mut decisions = Vec::new();
     scheduler.step(at, 1, &mut decisions);
     let catalog = scheduler.catalog();
-    let decided = |decision: &Decision| match decision {
-        Decision::Bind { pod, node, attempt, .. } => Decided::bind(catalog, *pod, *node, *attempt),
-        Decision::Preempt(preemption) => Decided::preempt(catalog, preemption),
-        Decision::Wait(waiting) => {
-            Decided::wait(catalog, waiting.pod, &render::message(&waiting.diagnosis, catalog))
-        }
+    let decided = |decision: &Decision| {
+        Some(match decision {
+            Decision::Bind { pod, node, attempt, .. } => {
+                Decided::bind(catalog, *pod, *node, *attempt)
+            }
+            Decision::Preempt(preemption) => Decided::preempt(catalog, preemption),
+            Decision::Disband(disband) => Decided::disband(catalog, disband),
+            Decision::Wait(waiting) => {
+                Decided::wait(catalog, waiting.pod, &render::message(&waiting.diagnosis, catalog))
+            }
+            Decision::Report(_) => return None,
+        })
     };
-    decisions.iter().map(decided).collect()
+    decisions.iter().filter_map(decided).collect()
 }
 
 /// The pod, and what was and is decided about it.
@@ -293,6 +299,9 @@ fn first_difference<'a>(
         Some(Decided::Preempt { uid: whom, node, victims, .. }) => {
             let whom = if **whom == *uid { String::new() } else { format!("pod {whom} ") };
             format!("{whom}evicts {} from node {node}", victims.join(", "))
+        }
+        Some(Decided::Disband { gang, evicted, .. }) => {
+            format!("gang {gang} is taken back: {}", evicted.join(", "))
         }
         Some(Decided::Wait { uid: whom, message }) => {
             let whom = if **whom == *uid { String::new() } else { format!("pod {whom} ") };

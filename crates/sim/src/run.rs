@@ -319,6 +319,7 @@ impl Run {
                     Decision::Bind { pod, node, attempt, .. } => self.bind(pod, node, attempt)?,
                     Decision::Preempt(preemption) => self.preempt(&preemption)?,
                     Decision::Wait(waiting) => self.explain(waiting)?,
+                    Decision::Disband(_) | Decision::Report(_) => {}
                 }
             }
             self.decisions = decisions;

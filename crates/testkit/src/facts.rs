@@ -10,6 +10,10 @@
 //!           far=KEY,LABEL:VALUE[,NAMESPACE] like=WEIGHT,KEY,LABEL:VALUE[,NAMESPACE]
 //!           priority=5 polite gate=NAME nominated=NODE namespace= scheduler= uid=
 //!           started=SECONDS owner=KIND/NAME finished terminating preempted
+//!           gang=NAME[/MIN] group=KIND/NAME[/PART] workers=COUNT@CPU after=GANG broken=WHY
+//!           created=SECONDS remade
+//! podgroup KIND/NAME[/PART] min=3 timeout=SECONDS priority=5 topology=LABEL parent=NAME started
+//!           where KIND is native, composite, workload, coscheduling, volcano or kai
 //! budget NAME allows=1 label=KEY:VALUE disrupted=POD namespace=
 //! grouping KIND/NAME LABEL:VALUE .. namespace=
 //!           where KIND is service, replicationcontroller, replicaset or statefulset
@@ -21,7 +25,7 @@ use model::{
     Requests,
 };
 
-use crate::terms;
+use crate::{gangs, terms};
 
 /// A node by its words. Without other words it has 4 CPUs, 8 GiB and room for 110 pods.
 ///
@@ -104,6 +108,9 @@ pub fn pod(words: &str) -> PodFacts {
         is_preempted: false,
         started: None,
         generation: 0,
+        created: 0,
+        is_remade: false,
+        gang: None,
     };
     let (mut amounts, mut overhead) = (Amounts::default(), 0);
     for word in words {
@@ -114,6 +121,7 @@ pub fn pod(words: &str) -> PodFacts {
                 (pod.is_terminating, pod.is_preempted) = (true, true);
             }
             None if word == "polite" => pod.is_preempting = false,
+            None if word == "remade" => pod.is_remade = true,
             None => panic!("a pod does not know the word {word:?}"),
             Some((key, value)) if ask(&mut amounts, key, value) => {}
             Some(("overhead", value)) => overhead = quantity(value).milli(),
@@ -137,6 +145,8 @@ fn set_pod(pod: &mut PodFacts, key: &str, value: &str) {
     let spec = &mut pod.spec;
     match key {
         "on" => pod.node = Some(value.into()),
+        "created" => pod.created = number(value),
+        "gang" | "group" | "workers" | "after" | "broken" => gangs::claim(pod, key, value),
         "nominated" => pod.nominated = Some(value.into()),
         "target" => spec.target = Some(value.into()),
         "select" => spec.node_selector.push(terms::pair(value)),
@@ -228,7 +238,7 @@ fn add_scalar(amounts: &mut Amounts<String>, name: &str, amount: i64) {
 }
 
 /// The amounts of a pod of one container.
-fn requests(container: Amounts<String>, overhead: i64) -> Requests<String> {
+pub(crate) fn requests(container: Amounts<String>, overhead: i64) -> Requests<String> {
     let or = |amount: i64, default: i64| if amount == 0 { default } else { amount };
     let scored_cpu = or(container.cpu, 100) + overhead;
     let scored_memory = or(container.memory, 200 << 20);
@@ -260,7 +270,7 @@ fn need(text: &str) -> Need {
     }
 }
 
-fn quantity(text: &str) -> Quantity {
+pub(crate) fn quantity(text: &str) -> Quantity {
     Quantity::parse(text).unwrap_or_else(|error| panic!("{text:?}: {error}"))
 }
 

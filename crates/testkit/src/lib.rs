@@ -18,10 +18,12 @@
 
 pub mod draw;
 mod facts;
+mod gangs;
 mod profile;
 mod script;
 mod terms;
 
 pub use facts::{budget, grouping, node, pod};
+pub use gangs::pod_group;
 pub use profile::{default_profile, only, with_args};
 pub use script::{Script, check, check_with};

@@ -5,6 +5,9 @@
 //! gone node NAME | gone pod UID   it is gone
 //! grouping WORDS                  there is such a service or controller, or it is different now
 //! gone grouping KIND/NAME         it is gone
+//! podgroup WORDS                  there is such an object about gangs, or it is different now
+//! gone podgroup KIND/NAME         it is gone
+//! succeeded UID GANG              a pod of a gang ran to a good end
 //! relist nodes NAME ..            these are all the nodes there are: others are gone
 //! relist pods UID ..              the same for pods
 //! relist KIND NAMESPACE/NAME ..   the same for services, or for controllers of one kind
@@ -28,12 +31,13 @@ use engine::{Checkpoint, NodeJudgement, Options, ResumeError, Scheduler};
 use framework::ProfileSettings;
 use k8s::render::{code_word, message, reason_text};
 use model::{
-    Attempt, Catalog, Code, Decision, Diagnosis, Event, Millis, PodFacts, PodId, PodState,
-    Preemption, Present, Reason, Rescue, Time, Waiting,
+    Attempt, Catalog, Code, Decision, Diagnosis, Disband, Event, GangReport, GangState, Millis,
+    PodFacts, PodId, PodState, Preemption, Present, Reason, Rescue, SucceededFacts, Time, Waiting,
 };
 
 use crate::facts::{grouping_key, grouping_kind};
-use crate::{budget, default_profile, grouping, node, pod};
+use crate::gangs::group_key;
+use crate::{budget, default_profile, grouping, node, pod, pod_group};
 
 /// Runs a script with the default profile.
 ///
@@ -143,6 +147,16 @@ impl Script {
                 self.apply(&Event::Reset(Present::Pods(uids)));
             }
             ["grouping", ..] => self.apply(&Event::GroupingApplied(Box::new(grouping(rest)))),
+            ["podgroup", ..] => {
+                self.apply(&Event::PodGroupApplied(Box::new(pod_group(rest))));
+            }
+            ["gone", "podgroup", key] => self.apply(&Event::PodGroupDeleted(group_key(key))),
+            ["succeeded", uid, gang] => {
+                let (uid, gang) = ((*uid).into(), (*gang).into());
+                let namespace = "default".into();
+                let facts = SucceededFacts { uid, namespace, gang };
+                self.apply(&Event::SucceededApplied(Box::new(facts)));
+            }
             ["gone", "grouping", key] => self.apply(&Event::GroupingDeleted(grouping_key(key))),
             ["relist", kind, ref names @ ..] => {
                 let names = names.iter().map(|name| (*name).into()).collect();
@@ -271,7 +285,10 @@ impl Script {
 /// A decision without what else was tried for the pod.
 fn text(decision: &Decision, catalog: &Catalog) -> String {
     match decision {
-        Decision::Bind { .. } | Decision::Preempt(_) => full_text(decision, catalog),
+        Decision::Bind { .. }
+        | Decision::Preempt(_)
+        | Decision::Disband(_)
+        | Decision::Report(_) => full_text(decision, catalog),
         Decision::Wait(Waiting { pod, diagnosis }) => {
             let alone = Diagnosis { rescue: Rescue::NotAsked, ..(**diagnosis).clone() };
             full_text(&Decision::Wait(Waiting { pod: *pod, diagnosis: alone.into() }), catalog)
@@ -299,6 +316,25 @@ fn full_text(decision: &Decision, catalog: &Catalog) -> String {
             };
             let (uid, node) = (&catalog.pod(*pod).key.uid, catalog.node_name(*node));
             format!("{uid} on {node}: {evicts}{over}")
+        }
+        Decision::Disband(Disband { gang, evicted, bare }) => {
+            let names = |pods: &[PodId]| -> String {
+                let names: Vec<_> = pods.iter().map(|pod| &*catalog.pod(*pod).key.uid).collect();
+                names.join(", ")
+            };
+            let gang = &catalog.gang(*gang).name;
+            format!("gang {gang} disbands: evicts [{}], leaves [{}]", names(evicted), names(bare))
+        }
+        Decision::Report(GangReport { gang, state }) => {
+            let gang = &catalog.gang(*gang).name;
+            match state {
+                GangState::Started => format!("gang {gang} started"),
+                GangState::Degraded => format!("gang {gang} degraded"),
+                GangState::Room(pods) => format!("gang {gang} has room kept for {pods}"),
+                GangState::Waiting(diagnosis) => {
+                    format!("gang {gang} waits: {}", message(diagnosis, catalog))
+                }
+            }
         }
         Decision::Wait(waiting) => {
             let uid = &catalog.pod(waiting.pod).key.uid;

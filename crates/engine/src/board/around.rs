@@ -33,11 +33,7 @@ impl Board {
         let columns = std::mem::take(&mut self.columns);
         let is_certain = columns.iter().all(|column| self.stands(view, held, column, (best, seed)));
         self.columns = columns;
-        if is_certain {
-            Some(best)
-        } else {
-            self.best_of(view, view.catalog.nodes(), held, seed)
-        }
+        if is_certain { Some(best) } else { self.best_of(view, view.catalog.nodes(), held, seed) }
     }
 
     /// The best node by the totals that are kept. Only nodes are asked that are better than the

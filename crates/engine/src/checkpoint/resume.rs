@@ -5,13 +5,11 @@ use std::sync::Arc;
 
 use framework::Profile;
 use model::{
-    Attempt, Catalog, ClassId, Diagnosis, GangId, GroupingFacts, NamespaceFacts, Occupant, PodFacts,
-    PodId, PodSpec, PodState, ResourceId, Txn,
+    Attempt, Catalog, ClassId, Diagnosis, GangId, GroupingFacts, NamespaceFacts, Occupant,
+    PodFacts, PodId, PodSpec, PodState, ResourceId, Txn,
 };
 
-use super::{
-    Checkpoint, GangEntry, GangName, NodePlace, PodEntry, UnitEntry, UnitPlace,
-};
+use super::{Checkpoint, GangEntry, GangName, NodePlace, PodEntry, UnitEntry, UnitPlace};
 use crate::arrange::Seat;
 use crate::gangs::Kept;
 use crate::lanes::Urgency;
@@ -305,12 +303,9 @@ impl Scheduler {
     }
 
     /// Puts back what was known of a gang. One whose pods are left alone is not there.
-    fn resume_gang(
-        &mut self,
-        entry: GangEntry,
-        pods: &[Option<PodId>],
-    ) -> Result<(), ResumeError> {
-        let GangEntry { name, is_started, is_degraded, deadline, refused, kept_until, seats } = entry;
+    fn resume_gang(&mut self, entry: GangEntry, pods: &[Option<PodId>]) -> Result<(), ResumeError> {
+        let GangEntry { name, is_started, is_degraded, deadline, refused, kept_until, seats } =
+            entry;
         let Some(gang) = self.find_gang(&name) else { return Ok(()) };
         if is_started {
             self.catalog.set_gang_started(gang);

@@ -147,12 +147,7 @@ fn pod_entry(pod: &Pod, spec: usize, catalog: &Catalog) -> PodEntry {
     }
 }
 
-fn entry(
-    unit: &Unit,
-    pods: &Map<PodId, usize>,
-    place: UnitPlace,
-    catalog: &Catalog,
-) -> UnitEntry {
+fn entry(unit: &Unit, pods: &Map<PodId, usize>, place: UnitPlace, catalog: &Catalog) -> UnitEntry {
     let Unit { pods: own, gang, refusal, outlook, classes, urgency, .. } = unit;
     let Unit { standing, arrival, arrived, since, failures, last_failure, .. } = unit;
     UnitEntry {

@@ -77,7 +77,10 @@ pub(super) fn forgetful(profile: &ProfileSettings) -> Script {
 
 fn keeping(profile: &ProfileSettings, totals_max: usize) -> Script {
     let backoff = Backoff { flush: Millis::seconds(1 << 40), ..Backoff::default() };
-    Script::new(std::slice::from_ref(profile), Options { backoff, seed: 7, totals_max })
+    Script::new(
+        std::slice::from_ref(profile),
+        Options { backoff, seed: 7, totals_max, ..Options::default() },
+    )
 }
 
 /// Runs a drawn line, unless it is an answer to a binding that was not sent.
@@ -111,6 +114,7 @@ pub(super) fn step_judged(run: &mut Script) -> Vec<Decision> {
                     check_bound(&judgements[pod], *node, proposed);
                 }
                 Decision::Preempt(plan) => check_preempts(&judgements[&plan.pod], plan),
+                Decision::Disband(_) | Decision::Report(_) => unreachable!("there are no gangs"),
                 Decision::Wait(waiting) => {
                     check_waits(&judgements[&waiting.pod], &waiting.diagnosis);
                 }

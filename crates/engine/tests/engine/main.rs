@@ -5,6 +5,7 @@ mod bindings;
 mod checkpoint;
 mod cold_path;
 mod evictions;
+mod gangs;
 mod kept_results;
 mod nodes;
 mod nominated;

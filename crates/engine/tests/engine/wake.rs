@@ -56,6 +56,13 @@ fn reasons() -> Vec<Reason> {
         Reason::BrokenTerm,
         Reason::NotSupported(Need::Volumes),
         Reason::BrokenPreference,
+        Reason::GangFault("x".into()),
+        Reason::NoPodGroup("g".into()),
+        Reason::GangIncomplete { there: 1, min: 2 },
+        Reason::MemberGated("q".into()),
+        Reason::After("g".into()),
+        Reason::AfterCycle(Box::default()),
+        Reason::OtherDomain,
     ]
 }
 
@@ -91,6 +98,38 @@ fn case(reason: &Reason) -> Case {
         }
         Reason::NotSupported(_) => stuck("node a; pod r on=a; pod p need=volumes"),
         Reason::BrokenPreference => stuck("node a; pod r on=a; pod p prefer=5:zone:what:x"),
+        Reason::GangFault(_) => stuck("node a; pod r on=a; pod p broken=x"),
+        Reason::NoPodGroup(_) => Case::new(
+            "node a; pod r on=a; pod p group=native/g; after 1s",
+            &["podgroup native/g min=1", "pod p"],
+            &["node b", "gone pod r", "podgroup native/other min=1"],
+        ),
+        Reason::GangIncomplete { .. } => Case::new(
+            "node a; pod r on=a; pod p gang=g/2; after 1s",
+            &["pod q gang=g/2", "pod q gang=g/2 on=a"],
+            &["node b", "gone pod r", "pod q gang=other/2"],
+        ),
+        Reason::MemberGated(_) => Case::new(
+            "node a; pod r on=a; pod p gang=g/2; pod q gang=g/2 gate=x; after 1s",
+            &["pod q gang=g/2"],
+            &["node b", "gone pod r"],
+        ),
+        Reason::After(_) => Case::new(
+            "node a; pod r on=a; pod p after=g",
+            &["succeeded x g", "pod p"],
+            &["node b", "gone pod r"],
+        ),
+        Reason::AfterCycle(_) => Case::new(
+            "node a; pod r on=a; pod p gang=g/1 after=h; pod q gang=h/1 after=g gate=x",
+            &["pod p"],
+            &["node b", "gone pod r"],
+        ),
+        Reason::OtherDomain => Case::new(
+            "podgroup native/g min=2 topology=zone; node a cpu=1 zone=x; node b cpu=1 zone=y; \
+             pod p group=native/g cpu=1 on=a; pod q group=native/g cpu=1",
+            &["node c zone=x", "gone pod p"],
+            &["node c cpu=500m zone=x"],
+        ),
         Reason::OtherNode => named(true),
         Reason::NotNamed(_) => named(false),
         Reason::NodeAffinity => labelled(false),
@@ -226,6 +265,7 @@ fn waits(case: &Case, reason: &Reason) -> Script {
     case.start.split("; ").for_each(|line| _ = run.command(line));
     let mut decisions = Vec::new();
     run.scheduler.step(run.now, usize::MAX, &mut decisions);
+    decisions.retain(|decision| !matches!(decision, Decision::Report(_)));
     let is_beyond =
         |reason: &Reason| matches!(reason, Reason::Insufficient { is_beyond_node: true, .. });
     let is_same = |other: &Reason| {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use model::{Catalog, Code, Diagnosis, Reason, Rescue};
+use model::{Catalog, Code, Diagnosis, Outlook, Reason, Rescue, Shortfall};
 use serde::Serialize;
 
 use super::reason_text;
@@ -37,17 +37,42 @@ pub fn condition(diagnosis: &Diagnosis, catalog: &Catalog) -> Condition {
 #[must_use]
 pub fn message(diagnosis: &Diagnosis, catalog: &Catalog) -> String {
     let why = match &diagnosis.rejection {
-        Some(reason @ (Reason::NoNodes | Reason::BrokenPreference)) => {
+        Some(
+            reason @ (Reason::NoNodes
+            | Reason::BrokenPreference
+            | Reason::GangFault(_)
+            | Reason::NoPodGroup(_)
+            | Reason::GangIncomplete { .. }
+            | Reason::MemberGated(_)
+            | Reason::After(_)
+            | Reason::AfterCycle(_)),
+        ) => {
             return reason_text(reason, catalog);
         }
         Some(reason) => reason_text(reason, catalog),
         None => histogram(diagnosis.counts.iter().map(|(r, n)| (reason_text(r, catalog), *n))),
     };
     let head = format!("0/{} nodes are available", diagnosis.nodes);
+    if let Some(shortfall) = &diagnosis.shortfall {
+        return shortfall_text(shortfall, &format!("{head}: {why}"));
+    }
     match rescue_text(&diagnosis.rescue, diagnosis.nodes, catalog) {
         Some(rescue) => format!("{head}: {why}. {rescue}"),
         None => format!("{head}: {why}."),
     }
+}
+
+/// What is missing for a gang, around what its first pod without a place waits for.
+fn shortfall_text(shortfall: &Shortfall, why: &str) -> String {
+    let Shortfall { gang, min, fitting, member, outlook } = shortfall;
+    let outlook = match outlook {
+        Outlook::Unknown => String::new(),
+        Outlook::Never => " It can never fit this cluster.".into(),
+        Outlook::AfterPreemption => " It would fit after preemption.".into(),
+        Outlook::WhenFree(1) => " It fits when 1 more node is free.".into(),
+        Outlook::WhenFree(nodes) => format!(" It fits when {nodes} more nodes are free."),
+    };
+    format!("gang {gang}: room for {fitting} of at least {min}; {member}: {why}.{outlook}")
 }
 
 /// What else was tried, in kube-scheduler's words where it tries the same.

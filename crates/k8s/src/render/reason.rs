@@ -40,6 +40,15 @@ pub fn reason_text(reason: &Reason, catalog: &Catalog) -> String {
         Reason::BrokenPreference => {
             "a preferred node affinity term is invalid, so nodes cannot be ranked".into()
         }
+        Reason::GangFault(fault) => format!("gang: {fault}"),
+        Reason::NoPodGroup(name) => format!("waiting for PodGroup {name:?}, which is not there"),
+        Reason::GangIncomplete { there, min } => {
+            format!("waiting for the gang: {there} of at least {min} are there")
+        }
+        Reason::MemberGated(pod) => format!("waiting for the scheduling gates of {pod:?}"),
+        Reason::After(gang) => format!("waiting for gang {gang:?} to succeed"),
+        Reason::AfterCycle(gangs) => format!("gangs wait for each other: {}", gangs.join(" -> ")),
+        Reason::OtherDomain => "node(s) were outside the topology domain of the gang".into(),
     }
 }
 

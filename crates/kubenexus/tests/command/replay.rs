@@ -57,6 +57,7 @@ fn recorded(name: &str, spoil: impl Fn(&mut Decided)) -> PathBuf {
                     Decided::bind(catalog, pod, node, attempt)
                 }
                 Decision::Preempt(preemption) => Decided::preempt(catalog, &preemption),
+                Decision::Disband(_) | Decision::Report(_) => continue,
                 Decision::Wait(waiting) => {
                     let message = k8s::render::message(&waiting.diagnosis, catalog);
                     Decided::wait(catalog, waiting.pod, &message)

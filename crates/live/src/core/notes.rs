@@ -156,6 +156,9 @@ mod tests {
             is_preempted: false,
             started: None,
             generation: 0,
+            created: 0,
+            is_remade: false,
+            gang: None,
         };
         let event = Event::PodApplied(Box::new(facts.clone()));
         (facts, Seen { event, standing: Some(standing), read_at: Instant::now() })

@@ -163,7 +163,9 @@ impl Watcher {
                 | Present::Namespaces(names)
                 | Present::Pods(names)
                 | Present::Budgets(names)
-                | Present::Groupings(_, names) => names.insert(name),
+                | Present::Groupings(_, names)
+                | Present::PodGroups(_, names)
+                | Present::Succeeded(names) => names.insert(name),
             };
         }
         read

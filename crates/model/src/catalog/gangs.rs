@@ -255,7 +255,9 @@ impl Gangs {
 
     /// Pods of gangs that ran to a good end: uid, namespace and name of the gang.
     pub(super) fn succeeded(&self) -> impl Iterator<Item = (&str, &str, &str)> {
-        self.gang_of_succeeded.iter().map(|(uid, (namespace, name))| (&**uid, &**namespace, &**name))
+        self.gang_of_succeeded
+            .iter()
+            .map(|(uid, (namespace, name))| (&**uid, &**namespace, &**name))
     }
 
     /// Whether a gang ran to a good end: pods of it did, and none lives.
@@ -451,7 +453,8 @@ fn agree(min: &mut Option<u32>, said: u32, gang: &Gang) -> Result<(), Reason> {
         Some(other) if other != said => {
             let (low, high) = (other.min(said), other.max(said));
             let name = &gang.name;
-            let text = format!("members of {name} disagree on how many start together: {low}, {high}");
+            let text =
+                format!("members of {name} disagree on how many start together: {low}, {high}");
             Err(Reason::GangFault(text.into()))
         }
         _ => {

@@ -254,7 +254,12 @@ impl Pods {
     }
 
     /// Notes what a pod says of its gang, and which one that is.
-    pub(super) fn set_gang(&mut self, id: PodId, claim: Option<Arc<GangClaim>>, gang: Option<GangId>) {
+    pub(super) fn set_gang(
+        &mut self,
+        id: PodId,
+        claim: Option<Arc<GangClaim>>,
+        gang: Option<GangId>,
+    ) {
         let pod = self.row(id);
         (pod.claim, pod.gang) = (claim, gang);
     }

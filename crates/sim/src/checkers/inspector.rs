@@ -137,10 +137,13 @@ fn check_waiting<'a>(ledger: &'a Ledger, scheduler: &Scheduler) -> Result<Vec<&'
             Some(Place::Parked(_)) if !is_gated => parked.push(uid),
             Some(Place::Active | Place::Backoff) if !is_gated => {}
             Some(Place::Gated) if is_gated => {}
+            Some(Place::Gathering(_)) if facts.gang.is_some() => {}
             Some(Place::Parked(_) | Place::Active | Place::Backoff) => {
                 return lost("it is gated, and has its turn");
             }
-            Some(Place::Gated) => return lost("its gates are lifted, and it is kept back"),
+            Some(Place::Gated | Place::Gathering(_)) => {
+                return lost("its gates are lifted, and it is kept back");
+            }
             Some(Place::Tried) => return lost("it was tried, and that came to nothing"),
             None => return lost("it waits, and is in no queue"),
         }

@@ -80,6 +80,10 @@ impl Place {
             | Event::BudgetDeleted(_)
             | Event::GroupingApplied(_)
             | Event::GroupingDeleted(_)
+            | Event::PodGroupApplied(_)
+            | Event::PodGroupDeleted(_)
+            | Event::SucceededApplied(_)
+            | Event::SucceededDeleted(_)
             | Event::Reset(_)
             | Event::BindRefused { .. }
             | Event::EvictionFailed(_) => None,
@@ -109,6 +113,10 @@ fn facts_of(object: &Event) -> &PodFacts {
         | Event::BudgetDeleted(_)
         | Event::GroupingApplied(_)
         | Event::GroupingDeleted(_)
+        | Event::PodGroupApplied(_)
+        | Event::PodGroupDeleted(_)
+        | Event::SucceededApplied(_)
+        | Event::SucceededDeleted(_)
         | Event::Reset(_)
         | Event::BindRefused { .. }
         | Event::EvictionFailed(_) => unreachable!("only pods are kept as pods"),
@@ -177,7 +185,16 @@ impl Ledger {
             | Event::NamespaceDeleted(_)
             | Event::GroupingApplied(_)
             | Event::GroupingDeleted(_)
-            | Event::Reset(Present::Namespaces(_) | Present::Groupings(..)) => {}
+            | Event::PodGroupApplied(_)
+            | Event::PodGroupDeleted(_)
+            | Event::SucceededApplied(_)
+            | Event::SucceededDeleted(_)
+            | Event::Reset(
+                Present::Namespaces(_)
+                | Present::Groupings(..)
+                | Present::PodGroups(..)
+                | Present::Succeeded(_),
+            ) => {}
         }
     }
 
@@ -408,6 +425,10 @@ impl Ledger {
             | Event::BindRefused { .. }
             | Event::GroupingApplied(_)
             | Event::GroupingDeleted(_)
+            | Event::PodGroupApplied(_)
+            | Event::PodGroupDeleted(_)
+            | Event::SucceededApplied(_)
+            | Event::SucceededDeleted(_)
             | Event::EvictionFailed(_) => None,
         });
         budgets.filter(|budget| {

@@ -69,7 +69,14 @@ fn said(told: &Diagnosis, catalog: &Catalog) -> BTreeMap<Why, usize> {
         | Reason::OtherNode
         | Reason::AddedAffinity
         | Reason::BrokenSpread
-        | Reason::BrokenTerm => Why::Strange(reason.clone()),
+        | Reason::BrokenTerm
+        | Reason::GangFault(_)
+        | Reason::NoPodGroup(_)
+        | Reason::GangIncomplete { .. }
+        | Reason::MemberGated(_)
+        | Reason::After(_)
+        | Reason::AfterCycle(_)
+        | Reason::OtherDomain => Why::Strange(reason.clone()),
     };
     let rejection = told.rejection.iter().map(|reason| (why(reason), 0));
     rejection.chain(told.counts.iter().map(|(reason, count)| (why(reason), *count))).collect()

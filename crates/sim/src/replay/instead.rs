@@ -159,7 +159,9 @@ impl<'a> Other<'a> {
                 Present::Nodes(_)
                 | Present::Namespaces(_)
                 | Present::Budgets(_)
-                | Present::Groupings(..),
+                | Present::Groupings(..)
+                | Present::PodGroups(..)
+                | Present::Succeeded(_),
             )
             | Event::BudgetApplied(_)
             | Event::BudgetDeleted(_)
@@ -169,7 +171,11 @@ impl<'a> Other<'a> {
             | Event::NamespaceApplied(_)
             | Event::NamespaceDeleted(_)
             | Event::GroupingApplied(_)
-            | Event::GroupingDeleted(_) => {}
+            | Event::GroupingDeleted(_)
+            | Event::PodGroupApplied(_)
+            | Event::PodGroupDeleted(_)
+            | Event::SucceededApplied(_)
+            | Event::SucceededDeleted(_) => {}
         }
         scheduler.apply(&event, at);
     }
@@ -186,6 +192,9 @@ impl<'a> Other<'a> {
                 }
                 Decided::Preempt { victims, .. } => {
                     self.evicted_then.extend(victims.iter().cloned());
+                }
+                Decided::Disband { evicted, .. } => {
+                    self.evicted_then.extend(evicted.iter().cloned());
                 }
                 Decided::Wait { .. } => {}
             }
@@ -205,7 +214,7 @@ impl<'a> Other<'a> {
                     let pod = self.pods.entry(uid.clone()).or_insert_with(|| unnamed(uid, catalog));
                     pod.now = Some((unix_ms, node.clone()));
                 }
-                Decided::Preempt { victims, .. } => {
+                Decided::Preempt { victims, .. } | Decided::Disband { evicted: victims, .. } => {
                     for victim in victims.iter().filter(|one| !self.evicted_then.contains(*one)) {
                         scheduler.apply(&Event::PodDeleted(victim.to_string()), at);
                         self.evicted.insert(victim.clone());

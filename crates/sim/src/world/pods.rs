@@ -33,6 +33,9 @@ impl World {
             is_preempted: record.is_terminating && record.is_disrupted,
             started: record.started,
             generation: 0,
+            created: 0,
+            is_remade: false,
+            gang: None,
         }
     }
 
