@@ -7,6 +7,7 @@ use model::{Catalog, Diagnosis, Need, PodFacts, Reason};
 use super::Violation;
 use super::company::{self, Scene};
 use super::ledger::Ledger;
+use super::roster::{Gang, Trouble, gang_of};
 use super::rules::{self, Objection};
 
 /// Everything that can keep a pod waiting, without numbers of any catalog.
@@ -32,6 +33,12 @@ pub(crate) fn check_told(
     facts: &PodFacts,
     told: &Diagnosis,
 ) -> Result<(), Violation> {
+    if let Some(key) = gang_of(facts) {
+        let gang = Gang::of(ledger, &key);
+        if let Some(checked) = check_gang(ledger, &gang, facts, told) {
+            return checked;
+        }
+    }
     let (said, so) = (said(told, catalog), so(ledger, facts));
     let nodes = ledger.nodes().count();
     if said == so && told.nodes == nodes {
@@ -39,6 +46,52 @@ pub(crate) fn check_told(
     }
     let text = format!("of {} nodes: {said:?}; so it is, of {nodes}: {so:?}", told.nodes);
     Err(Violation::Untrue { pod: facts.key.name.to_string(), text })
+}
+
+/// Checks what a pod was told of its gang; none if it was told what a pod without one is told.
+fn check_gang(
+    ledger: &Ledger,
+    gang: &Gang<'_>,
+    facts: &PodFacts,
+    told: &Diagnosis,
+) -> Option<Result<(), Violation>> {
+    let is_over = |name: &Box<str>| ledger.roster().is_over(&(gang.key.0.clone(), name.clone()));
+    let terms = gang.terms.as_ref();
+    let is_member = |name: &Box<str>| gang.waiting().find(|one| one.facts().key.name == *name);
+    let is_so = match &told.rejection {
+        Some(Reason::GangFault(_)) => {
+            terms.is_err_and(|troubles| troubles.contains(&Trouble::Contradiction))
+        }
+        Some(Reason::NoPodGroup(name)) => {
+            terms.is_err_and(|troubles| troubles.contains(&Trouble::NoGroup(name.clone())))
+        }
+        Some(Reason::GangIncomplete { there, min }) => {
+            let really = gang.members.len() + gang.missing();
+            really == *there as usize && terms.is_ok_and(|terms| terms.min == *min as usize)
+        }
+        Some(Reason::MemberGated(name)) => {
+            is_member(name).is_some_and(|one| !one.facts().gates.is_empty())
+        }
+        Some(Reason::After(name)) => {
+            terms.is_ok_and(|terms| terms.after.contains(name)) && !is_over(name)
+        }
+        Some(Reason::AfterCycle(names)) => names.iter().all(|name| !is_over(name)),
+        Some(_) | None => {
+            let shortfall = told.shortfall.as_ref()?;
+            let has_room = shortfall.fitting as usize + gang.missing() >= shortfall.min as usize;
+            // How many nodes give which reason depends on where the others of the gang are put.
+            told.nodes == ledger.nodes().count()
+                && terms.is_ok_and(|terms| terms.min == shortfall.min as usize)
+                && !gang.is_whole()
+                && is_member(&shortfall.member).is_some()
+                && !(has_room && told.rejection.is_none() && gang.missing() == 0)
+        }
+    };
+    if is_so {
+        return Some(Ok(()));
+    }
+    let text = format!("{told:?}; so it is: {:?} of {}", gang.terms, gang.members.len());
+    Some(Err(Violation::Untrue { pod: facts.key.name.to_string(), text }))
 }
 
 /// What was told: reasons, and how many nodes give each. One that speaks for all nodes has none.
