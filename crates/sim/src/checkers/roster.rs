@@ -25,7 +25,7 @@ pub(crate) struct SeatFacts {
 
 /// All gangs.
 #[derive(Default)]
-pub(super) struct Roster {
+pub(crate) struct Roster {
     /// Pods that live, by uid.
     members: BTreeMap<GangKey, BTreeSet<Box<str>>>,
     groups: BTreeMap<PodGroupKey, PodGroupFacts>,
