@@ -117,6 +117,13 @@ pub(crate) fn name(pod: &mut Value, at: usize, namespace: Option<usize>) {
     metadata["uid"] = json!(pod_uid(at));
 }
 
+/// Makes a pod one of a gang of so many.
+pub(crate) fn join_gang(pod: &mut Value, gang: usize, size: usize) {
+    let labels = &mut pod["metadata"]["labels"];
+    labels["pod-group.scheduling.kubenexus.io/name"] = json!(format!("gang-{gang}"));
+    labels["pod-group.scheduling.kubenexus.io/min-available"] = json!(size.to_string());
+}
+
 /// A namespace of a team.
 pub(crate) fn namespace(at: usize) -> Value {
     let labels = json!({"kubernetes.io/metadata.name": namespace_name(at), "kind": "team"});

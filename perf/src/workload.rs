@@ -85,6 +85,9 @@ pub(crate) struct CreatePods {
     /// How many namespaces they are in, in turns; all are in `default` without it.
     #[serde(default)]
     pub(crate) namespaces: Number,
+    /// How many pods in a row are a gang, which starts whole; none are without it.
+    #[serde(default)]
+    pub(crate) gang: Number,
     /// Whether they are on nodes already when they arrive.
     #[serde(default)]
     pub(crate) bound: bool,
