@@ -171,7 +171,7 @@ impl Scheduler {
     /// Takes in a pod that waits.
     fn enqueue(&mut self, pod: PodId, now: Time) {
         match self.catalog.pod(pod).gang {
-            Some(gang) => self.regroup(gang, now),
+            Some(gang) => self.regroup_with(gang, Some(pod), now),
             None => {
                 let (standing, is_gated) = self.standing(pod);
                 let start = if is_gated { Start::Gated } else { Start::Active };

@@ -154,6 +154,14 @@ impl<'a> Arranger<'a> {
     /// first attempt work is only done up to a limit.
     fn part(&mut self, gang: GangId, within: &Within, limit: usize) -> Result<(), Short> {
         let start = self.moment();
+        let row = self.txn.catalog().gang(gang);
+        if row.terms.as_ref().is_ok_and(|terms| terms.topology.is_empty()) && !row.is_composite() {
+            let result = self.members(gang, within, limit);
+            if result.is_err() && limit > 0 {
+                self.back_to(start);
+            }
+            return result;
+        }
         let mut result = Ok(());
         for domain in self.domains(gang, within) {
             result = if self.txn.catalog().gang(gang).is_composite() {
@@ -180,6 +188,9 @@ impl<'a> Arranger<'a> {
         let (min, parts) = (row.min() as usize, row.parts.clone());
         let (mut placed, mut failed) = (0, None);
         for part in parts {
+            if !self.is_complete(part) {
+                continue;
+            }
             match self.part(part, within, limit) {
                 Ok(()) => placed += 1,
                 Err(short) => {
@@ -193,21 +204,31 @@ impl<'a> Arranger<'a> {
         }
     }
 
+    /// Whether all pods of a gang that have to start together are there, or are made by one of it.
+    fn is_complete(&self, gang: GangId) -> bool {
+        let row = self.txn.catalog().gang(gang);
+        let is_own = |(maker, _): &&(PodId, Occupant)| row.members.contains(maker);
+        let expected = self.expected.iter().filter(is_own).count();
+        row.is_composite() || row.members.len() + expected >= row.min() as usize
+    }
+
     /// Places the waiting pods of a gang: all that are needed, and of the others those that fit.
     fn members(&mut self, gang: GangId, within: &Within, limit: usize) -> Result<(), Short> {
         let catalog = self.txn.catalog();
         let row = catalog.gang(gang);
         let is_waiting = |pod: &PodId| catalog.pod(*pod).state == PodState::Waiting;
         let mut pods: Vec<PodId> = row.members.iter().copied().filter(is_waiting).collect();
-        let classes: BTreeSet<ClassId> = pods.iter().map(|pod| catalog.pod(*pod).class).collect();
+        let class = |pod: &PodId| catalog.pod(*pod).class;
+        let is_one = pods.windows(2).all(|two| class(&two[0]) == class(&two[1]));
         // Of one class none is larger than another.
-        let size = |class: ClassId| if classes.len() > 1 { share(catalog, class) } else { 0 };
+        let classes: BTreeSet<ClassId> =
+            if is_one { BTreeSet::new() } else { pods.iter().map(class).collect() };
         let sizes: BTreeMap<ClassId, u64> =
-            classes.iter().map(|class| (*class, size(*class))).collect();
+            classes.iter().map(|class| (*class, share(catalog, *class))).collect();
+        let size = |pod: &Pod| sizes.get(&pod.class).copied().unwrap_or(0);
         pods.sort_by(|one, other| {
             let (one, other) = (catalog.pod(*one), catalog.pod(*other));
-            let by_size = sizes[&other.class].cmp(&sizes[&one.class]);
-            by_size.then_with(|| one.key.name.cmp(&other.key.name))
+            size(other).cmp(&size(one)).then_with(|| one.key.name.cmp(&other.key.name))
         });
         let expected =
             self.expected.iter().filter(|(maker, _)| row.members.contains(maker)).count();
@@ -221,7 +242,7 @@ impl<'a> Arranger<'a> {
             Err(failed) => failed,
         };
         let first = failed;
-        let is_alike = classes.len() == 1 && !self.is_around(pods[0]);
+        let is_alike = is_one && !self.is_around(pods[0]);
         if limit == 0 || is_alike || self.work > limit {
             return Err(short(first));
         }
@@ -239,6 +260,7 @@ impl<'a> Arranger<'a> {
         if self.in_order(&pods, spare, within, Choice::Tightest, false).is_ok() {
             return Ok(());
         }
+        let classes = if is_one { BTreeSet::from([class(&pods[0])]) } else { classes };
         if pods.len() <= DEEP_MAX && self.deep(&pods, spare, within, limit, &classes) {
             return Ok(());
         }
@@ -321,13 +343,19 @@ impl<'a> Arranger<'a> {
             let nodes = self.fitting(id, within);
             return nodes.into_iter().min_by_key(|node| (room(&self.txn, class, *node), *node));
         }
-        let within = self.without_refused(id, within);
+        let own;
+        let within = if self.gangs.refused.is_empty() {
+            within
+        } else {
+            own = self.without_refused(id, within);
+            &own
+        };
         let catalog = self.txn.catalog();
         let pod = catalog.pod(id);
         let profile = profile_of(self.profiles, catalog, pod.class);
         let board = self.boards.of(pod.class, profile, catalog);
         let seed = self.seed ^ hash_of(&*pod.key.uid);
-        seek(&mut Trial { id, pod, board, txn: &mut self.txn }, &within, seed).ok()
+        seek(&mut Trial { id, pod, board, txn: &mut self.txn }, within, seed).ok()
     }
 
     /// All nodes that take a pod.

@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use model::{ClassId, GangId, GangReport, Millis, NodeId, PodId, PodState, Reason, Time};
 
 use crate::arrange::Seat;
-use crate::queue::{Share, Standing, Start};
+use crate::queue::{Place, Share, Standing, Start};
 use crate::{Scheduler, profile_of};
 
 /// How long a gang may be incomplete before its pods are told.
@@ -55,6 +55,11 @@ impl Kept {
 impl Scheduler {
     /// Brings the units of a gang in line with the pods it has.
     pub(crate) fn regroup(&mut self, gang: GangId, now: Time) {
+        self.regroup_with(gang, None, now);
+    }
+
+    /// The same, where all that may be new is a pod that waits.
+    pub(crate) fn regroup_with(&mut self, gang: GangId, arrived: Option<PodId>, now: Time) {
         if !self.catalog.has_gang(gang) {
             self.release_seats(gang, now);
             self.gangs.partial.remove(&gang);
@@ -62,8 +67,23 @@ impl Scheduler {
             return;
         }
         let root = self.catalog.root_of(gang);
+        if arrived.is_some_and(|pod| self.joins(root, pod)) {
+            return;
+        }
         self.note_progress(root, now);
         self.divide(root, now);
+    }
+
+    /// Adds a pod to a gang that is told soon that it is not complete, and still is not.
+    fn joins(&mut self, gang: GangId, pod: PodId) -> bool {
+        let Some(unit) = self.queue.unit_of_gang(gang) else { return false };
+        let mut refusal = None;
+        let is_gathering = matches!(self.queue.place(unit), Place::Gathering(_));
+        if !is_gathering || self.is_ready(gang, &mut refusal) {
+            return false;
+        }
+        self.queue.push(unit, pod, refusal);
+        true
     }
 
     fn divide(&mut self, gang: GangId, now: Time) {
@@ -96,10 +116,19 @@ impl Scheduler {
     fn gather(&mut self, gang: GangId, now: Time) {
         let pods = self.waiting_in(gang);
         let Some(first) = pods.first() else { return };
-        let refusal = self.why_not_yet(gang, &pods);
-        let mut standing = self.standing(*first).0;
-        for pod in &pods[1..] {
-            standing.join(self.standing(*pod).0);
+        let mut refusal = None;
+        self.is_ready(gang, &mut refusal);
+        let (mut standing, mut is_gated) = self.standing(*first);
+        for (at, pod) in pods.iter().enumerate() {
+            let (own, is_own_gated) = self.standing(*pod);
+            if at > 0 {
+                standing.join(own);
+                is_gated &= is_own_gated;
+            }
+            if is_own_gated {
+                let name = &self.catalog.pod(*pod).key.name;
+                refusal.get_or_insert_with(|| Reason::MemberGated(name.clone()));
+            }
         }
         let row = self.catalog.gang(gang);
         if let Some(priority) = row.terms.as_ref().ok().and_then(|terms| terms.priority) {
@@ -115,7 +144,6 @@ impl Scheduler {
         {
             return;
         }
-        let is_gated = pods.iter().all(|pod| self.standing(*pod).1);
         let start = match &refusal {
             None => Start::Active,
             Some(_) if is_gated => Start::Gated,
@@ -176,10 +204,13 @@ impl Scheduler {
             let satisfied = row.parts.iter().filter(|part| self.is_satisfied(**part));
             return satisfied.count() >= row.min() as usize;
         }
-        let kept = self.gangs.kept.get(&gang).map_or(0, |kept| kept.seats.len());
+        if row.min() <= 1 || row.placed >= row.min() {
+            return true;
+        }
+        let Some(kept) = self.gangs.kept.get(&gang) else { return false };
         let waiting = row.members.len() - row.placed as usize;
-        let kept = kept.min(self.missing(gang) + waiting);
-        row.min() <= 1 || row.placed as usize + kept >= row.min() as usize
+        let kept = kept.seats.len().min(self.missing(gang) + waiting);
+        row.placed as usize + kept >= row.min() as usize
     }
 
     /// Whether enough pods of a gang are known to be on nodes.
@@ -204,15 +235,7 @@ impl Scheduler {
         if has_maker { (terms.workers as usize).saturating_sub(made) } else { 0 }
     }
 
-    /// Why a gang cannot be tried yet.
-    fn why_not_yet(&self, gang: GangId, waiting: &[PodId]) -> Option<Reason> {
-        let mut refusal = None;
-        self.is_ready(gang, &mut refusal);
-        let gated = waiting.iter().find(|pod| self.standing(**pod).1);
-        let gated = gated.map(|pod| Reason::MemberGated(self.catalog.pod(*pod).key.name.clone()));
-        refusal.or(gated)
-    }
-
+    /// Whether a gang has all it needs to be tried; tells why not.
     fn is_ready(&self, gang: GangId, refusal: &mut Option<Reason>) -> bool {
         let row = self.catalog.gang(gang);
         let terms = match &row.terms {

@@ -406,11 +406,13 @@ impl Catalog {
         }
         self.leave_gang(pod);
         let Some(claim) = claim else { return };
-        let claim = Arc::new(claim.clone());
         let state = self.pods.get(pod).state;
-        let gang = is_member(Some(&claim), facts)
-            .then(|| self.gangs.join(pod, &facts.key.namespace, &claim, state));
-        self.pods.set_gang(pod, Some(claim), gang);
+        if is_member(Some(claim), facts) {
+            let (gang, claim) = self.gangs.join(pod, &facts.key.namespace, claim, state);
+            self.pods.set_gang(pod, Some(claim), Some(gang));
+        } else {
+            self.pods.set_gang(pod, Some(Arc::new(claim.clone())), None);
+        }
     }
 
     fn leave_gang(&mut self, pod: PodId) {

@@ -167,21 +167,9 @@ impl Scheduler {
             self.gangs.refused.remove(pod);
         }
         self.assume(unit, places, now, decisions);
-        self.regroup_tried(unit, places, now);
-    }
-
-    /// After a unit had its turn: those that were placed are units of their own, and so are those
-    /// that were not.
-    fn regroup_tried(&mut self, unit: UnitId, places: &[(PodId, NodeId)], now: Time) {
-        let gang = self.catalog.pod(places[0].0).gang.expect("a pod of a gang");
-        if self.queue.gang(unit).is_some() {
-            let past = self.queue.past(unit);
-            for (pod, _) in places {
-                let standing = self.standing(*pod).0;
-                self.queue.take_out(*pod);
-                self.queue.add_tried(*pod, standing, past, now);
-            }
+        // Those that were not placed are units of their own from now on.
+        if let Some(gang) = self.catalog.pod(places[0].0).gang {
+            self.regroup(gang, now);
         }
-        self.regroup(gang, now);
     }
 }

@@ -28,13 +28,16 @@ impl Queue {
         start: &Start,
     ) {
         self.leave(id);
-        for pod in std::mem::take(&mut self.unit_mut(id).pods) {
-            if self.by_pod.get(&pod) == Some(&id) {
-                self.by_pod.remove(&pod);
+        let before = std::mem::take(&mut self.unit_mut(id).pods);
+        let mut is_new = |pod: &&PodId| self.by_pod.insert(**pod, id) != Some(id);
+        let new = pods.iter().filter(|pod| is_new(pod)).count();
+        // Mostly pods are added, and none is to be looked for.
+        if before.len() + new != pods.len() {
+            for pod in before.iter().filter(|pod| !pods.contains(pod)) {
+                if self.by_pod.get(pod) == Some(&id) {
+                    self.by_pod.remove(pod);
+                }
             }
-        }
-        for pod in &pods {
-            self.by_pod.insert(*pod, id);
         }
         let unit = self.unit_mut(id);
         (unit.pods, unit.standing) = (pods, standing);
@@ -86,11 +89,12 @@ impl Queue {
         self.unit_mut(id).outlook = outlook;
     }
 
-    /// Takes in a pod that was sent to a node, as a unit of its own with the past of another.
-    pub(crate) fn add_tried(&mut self, pod: PodId, standing: Standing, past: Past, now: Time) {
-        let unit = self.add(vec![pod], None, standing, now, &Start::Gated);
-        self.leave(unit);
-        self.inherit(unit, past);
+    /// Adds a pod to a unit of a gang that cannot be tried.
+    pub(crate) fn push(&mut self, id: UnitId, pod: PodId, refusal: Option<Reason>) {
+        let unit = self.unit_mut(id);
+        unit.pods.push(pod);
+        unit.refusal = refusal;
+        self.by_pod.insert(pod, id);
     }
 
     /// Gives a unit its turn at once, wherever it is.
