@@ -141,6 +141,7 @@ impl Scheduler {
             && self.queue.pods(unit) == pods
             && self.queue.refusal(unit) == refusal.as_ref()
             && self.queue.standing(unit) == standing
+            && (self.queue.place(unit) == Place::Gated) == (is_gated && refusal.is_some())
         {
             return;
         }

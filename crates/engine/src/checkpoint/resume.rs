@@ -78,7 +78,7 @@ impl Scheduler {
         scheduler.resume_nodes(nodes)?;
         // Held until all pods are there.
         let classes: Vec<_> = specs.iter().map(|spec| scheduler.catalog.class_of(spec)).collect();
-        scheduler.usage.count_crowds(&mut scheduler.catalog);
+        scheduler.count_crowds();
         let mut resumed = Vec::with_capacity(pods.len());
         for entry in pods {
             resumed.push(scheduler.resume_pod(entry, &specs)?);
@@ -185,7 +185,7 @@ impl Scheduler {
         self.catalog.restore_nomination(pod, nominated.as_deref());
         self.catalog.set_evicted(pod, is_evicted);
         // Its owner may make it alike with pods that nobody asked about before.
-        self.usage.count_crowds(&mut self.catalog);
+        self.count_crowds();
         if let Some(name) = node {
             self.settle(pod, &name, attempt);
         }
@@ -328,7 +328,7 @@ impl Scheduler {
             let tags = self.catalog.pod(*maker).tags;
             kept.add(Seat { occupant: Occupant { class, tags, is_leaving: false }, node });
         }
-        self.usage.count_crowds(&mut self.catalog);
+        self.count_crowds();
         self.usage.grow(self.catalog.node_places());
         let mut txn = Txn::begin(&self.catalog, &mut self.usage);
         kept.seats.iter().for_each(|seat| txn.place(seat.occupant, seat.node));

@@ -40,9 +40,16 @@ impl Scheduler {
             let occupant = Occupant { class, tags, is_leaving: false };
             expected.extend((0..shape.count).map(|_| (maker, occupant)));
         }
-        self.usage.count_crowds(&mut self.catalog);
+        self.count_crowds();
         expected.truncate(missing);
         (expected, classes)
+    }
+
+    /// Counts who is where for rules about other pods, if there are new ones.
+    pub(crate) fn count_crowds(&mut self) {
+        let seats = self.gangs.kept.values().flat_map(|kept| &kept.seats);
+        let seats: Vec<(Occupant, NodeId)> = seats.map(|seat| (seat.occupant, seat.node)).collect();
+        self.usage.count_crowds(&mut self.catalog, &seats);
     }
 
     /// Whether a pod makes others of its gang when it runs.

@@ -83,7 +83,7 @@ fn check_gang(
             told.nodes == ledger.nodes().count()
                 && terms.is_ok_and(|terms| terms.min == shortfall.min as usize)
                 && !gang.is_whole()
-                && is_member(&shortfall.member).is_some()
+                && (is_member(&shortfall.member).is_some() || gang.missing() > 0)
                 && !(has_room && told.rejection.is_none() && gang.missing() == 0)
         }
     };
