@@ -13,6 +13,7 @@
 //!           gang=NAME[/MIN] group=KIND/NAME[/PART] workers=COUNT@CPU after=GANG broken=WHY
 //!           created=SECONDS remade
 //! podgroup KIND/NAME[/PART] min=3 timeout=SECONDS priority=5 topology=LABEL parent=NAME started
+//!           whole
 //!           where KIND is native, composite, workload, coscheduling, volcano or kai
 //! budget NAME allows=1 label=KEY:VALUE disrupted=POD namespace=
 //! grouping KIND/NAME LABEL:VALUE .. namespace=
