@@ -476,7 +476,7 @@ fn a_gang_that_is_evicted_whole_goes_from_all_its_nodes() {
         pod other cpu=2 on=c priority=9
         pod urgent2 cpu=1 priority=5
         step
-        > urgent2 on a: evicts g1, g2
+        > urgent2 on b: evicts g1, g2
         > urgent2 waits: 0/3 nodes are available: 3 Insufficient cpu.
         ",
     );
