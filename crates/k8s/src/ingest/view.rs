@@ -8,6 +8,7 @@ use serde::de::{Deserialize, Deserializer, IgnoredAny, Visitor};
 use super::quantity::List;
 use super::slim::{Slim, is_field};
 use super::timestamp::Timestamp;
+use super::words::{Annotations, Args, Env, Words};
 
 /// Null reads as the default.
 fn lenient<'de, D: Deserializer<'de>, T: Deserialize<'de> + Default>(d: D) -> Result<T, D::Error> {
@@ -75,8 +76,10 @@ views! {
         uid: String,
         resource_version: String,
         generation: i64,
+        creation_timestamp: Option<Timestamp>,
         deletion_timestamp: Option<String>,
         labels: BTreeMap<String, String>,
+        annotations: Annotations,
         owner_references: Vec<OwnerView>,
     }
     OwnerView { api_version: String, kind: String, name: String, controller: bool, }
@@ -117,12 +120,19 @@ views! {
         volumes: Vec<Volume>,
         resource_claims: Vec<IgnoredAny>,
         scheduling_gates: Vec<Gate>,
+        scheduling_group: SchedulingGroup,
+        workload_ref: WorkloadRef,
         host_network: bool,
         host_users: Option<bool>,
     }
+    SchedulingGroup { pod_group_name: String, }
+    WorkloadRef { name: String, pod_group: String, pod_group_replica_key: String, }
     Container {
         name: String,
         image: String,
+        command: Args,
+        args: Args,
+        env: Env,
         resources: Resources,
         restart_policy: Option<String>,
         restart_policy_rules: Vec<RestartRule>,
@@ -130,6 +140,7 @@ views! {
         volume_mounts: Vec<Mount>,
     }
     Resources { requests: Option<List>, }
+    EnvView { value: Words, }
     RestartRule { action: String, }
     Port {
         host_port: i32,
