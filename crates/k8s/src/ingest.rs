@@ -7,6 +7,7 @@ mod gang;
 mod grouping;
 mod node;
 mod pod;
+mod pod_group;
 mod quantity;
 mod requests;
 mod seen;
@@ -24,7 +25,8 @@ pub use grouping::{grouping, read_grouping};
 pub use node::node;
 pub(crate) use pod::with_tag;
 pub use pod::{pod, pod_to_judge};
-pub use seen::{SeenNode, SeenPod, Standing, read_namespace, read_node, read_pod};
+pub use pod_group::{GroupStanding, SeenPodGroup, pod_group, pod_group_kind, read_pod_group};
+pub use seen::{SeenNode, SeenPod, Standing, read_namespace, read_node, read_pod, read_succeeded};
 pub use slim::{slim_node, slim_pod};
 pub(crate) use words::setting;
 

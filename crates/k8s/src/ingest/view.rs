@@ -90,6 +90,30 @@ views! {
     GroupingMeta { name: String, namespace: String, resource_version: String, }
     NamespaceView { metadata: NamespaceMeta, }
     NamespaceMeta { name: String, resource_version: String, labels: BTreeMap<String, String>, }
+    PodGroupView { metadata: PodGroupMeta, spec: PodGroupSpec, status: PodGroupStatus, }
+    PodGroupMeta {
+        name: String,
+        namespace: String,
+        uid: String,
+        resource_version: String,
+        generation: i64,
+    }
+    PodGroupSpec {
+        scheduling_policy: PolicyView,
+        scheduling_constraints: ConstraintsView,
+        disruption_mode: DisruptionMode,
+        priority: Option<i32>,
+        parent_composite_pod_group_name: String,
+        pod_groups: Vec<WorkloadGroup>,
+        min_member: Option<i32>,
+        schedule_timeout_seconds: Option<i32>,
+    }
+    PolicyView { gang: Option<GangView>, }
+    GangView { min_count: i32, min_group_count: i32, }
+    ConstraintsView { topology: Vec<TopologyView>, }
+    TopologyView { key: String, }
+    WorkloadGroup { name: String, policy: PolicyView, }
+    PodGroupStatus { conditions: Vec<Condition>, }
     BudgetView { metadata: BudgetMeta, spec: BudgetSpec, status: BudgetStatus, }
     BudgetMeta { name: String, namespace: String, resource_version: String, }
     BudgetSpec { selector: Option<LabelSelectorView>, }
@@ -221,6 +245,18 @@ views! {
         name: String,
         allocated_resources: Option<List>,
         resources: Option<Resources>,
+    }
+}
+
+/// Whether the pods of a group are only evicted together: `{"all": {}}`, or in Kubernetes 1.36
+/// `PodGroup`.
+#[derive(Clone, Copy, Default, serde::Deserialize)]
+#[serde(from = "serde_json::Value")]
+pub(super) struct DisruptionMode(pub(super) bool);
+
+impl From<serde_json::Value> for DisruptionMode {
+    fn from(mode: serde_json::Value) -> Self {
+        Self(mode == "PodGroup" || mode.get("all").is_some_and(|all| !all.is_null()))
     }
 }
 

@@ -5,6 +5,7 @@ mod grouping;
 mod mistakes;
 mod node;
 mod pod;
+mod pod_group;
 mod requests;
 mod seen;
 mod slim;
