@@ -27,6 +27,8 @@ pub struct CoschedulingArgs {
     /// For how long a gang may have some of its pods on nodes without the others, unless it says
     /// so itself; the same for all profiles.
     pub permit_timeout: Millis,
+    /// Accepted without effect: gangs wait after a failure as other pods do.
+    pub group_backoff: Millis,
     /// A unit that has waited for this long goes before the others of its priority.
     pub starving_after: Millis,
     /// How much sooner units of a tier go.
@@ -39,6 +41,7 @@ impl Default for CoschedulingArgs {
     fn default() -> Self {
         Self {
             permit_timeout: Millis::seconds(10),
+            group_backoff: Millis(0),
             starving_after: Millis::seconds(60),
             tier_boosts: TierBoosts::default(),
             offsets: Vec::new(),

@@ -4,6 +4,7 @@
 mod budget;
 mod company;
 mod grouping;
+mod hints;
 mod node;
 mod pod;
 mod quantity;
@@ -13,6 +14,7 @@ mod slim;
 mod terms;
 mod timestamp;
 mod view;
+mod words;
 
 pub use budget::{budget, read_budget};
 pub use company::namespace;

@@ -8,6 +8,7 @@ use serde::de::{Deserialize, Deserializer, IgnoredAny, Visitor};
 use super::quantity::List;
 use super::slim::{Slim, is_field};
 use super::timestamp::Timestamp;
+use super::words::Annotations;
 
 /// Null reads as the default.
 fn lenient<'de, D: Deserializer<'de>, T: Deserialize<'de> + Default>(d: D) -> Result<T, D::Error> {
@@ -77,6 +78,7 @@ views! {
         generation: i64,
         deletion_timestamp: Option<String>,
         labels: BTreeMap<String, String>,
+        annotations: Annotations,
         owner_references: Vec<OwnerView>,
     }
     OwnerView { api_version: String, kind: String, name: String, controller: bool, }
@@ -104,6 +106,7 @@ views! {
         scheduler_name: String,
         node_name: String,
         priority: Option<i32>,
+        priority_class_name: String,
         preemption_policy: String,
         containers: Vec<Container>,
         init_containers: Vec<Container>,
