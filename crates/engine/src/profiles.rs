@@ -31,10 +31,12 @@ struct Kept {
 }
 
 impl Scheduler {
-    /// What a pod is, if its profile classifies pods.
+    /// What a pod is, if a profile schedules it and classifies pods.
     #[must_use]
     pub fn profile(&self, pod: PodId) -> Option<Arc<WorkloadProfile>> {
-        self.classified(self.catalog.pod(pod)).profile
+        let pod = self.catalog.pod(pod);
+        let is_ours = self.schedules(&self.catalog.class(pod.class).spec.scheduler);
+        is_ours.then(|| self.classified(pod))?.profile
     }
 
     /// What a pod that is not in the cluster is. Nothing is changed that anyone could see.
