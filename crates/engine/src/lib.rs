@@ -20,6 +20,7 @@ mod rescue;
 mod screen;
 mod tally;
 mod trial;
+mod wake;
 
 pub use checkpoint::{
     Checkpoint, GangEntry, GangName, NodePlace, PodEntry, ResumeError, UnitEntry, UnitPlace,
