@@ -79,6 +79,7 @@ impl Scheduler {
     /// Takes in the labels of a namespace: rules about pods may be about others now.
     fn set_namespace(&mut self, name: &str, labels: Option<&Labels>, now: Time) {
         if self.catalog.set_namespace(name, labels) {
+            self.reclassify(name);
             self.usage.count_crowds(&mut self.catalog);
             self.queue.wake(now, is_about_others, |_, _, _| true);
         }

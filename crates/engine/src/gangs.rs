@@ -287,7 +287,7 @@ impl Scheduler {
         });
         let standing = Standing {
             rank: profile.order.rank(pod.priority),
-            boost: profile.order.boost(&self.catalog, pod),
+            boost: self.boost(pod),
             is_mending: false,
             sharing,
         };
