@@ -79,6 +79,7 @@ impl Scheduler {
     /// Takes in the labels of a namespace: rules about pods may be about others now.
     fn set_namespace(&mut self, name: &str, labels: Option<&Labels>, now: Time) {
         if self.catalog.set_namespace(name, labels) {
+            self.reclassify(name);
             self.count_crowds();
             self.queue.wake(now, is_about_others, |_, _, _| true);
         }
@@ -160,6 +161,9 @@ impl Scheduler {
             let pod = self.catalog.add_pod(facts);
             self.count_crowds();
             self.bind(pod, name, now);
+            if let Some(gang) = self.catalog.pod(pod).gang {
+                self.gangs.found.insert(self.catalog.root_of(gang));
+            }
             self.regroup_of(pod, None, now);
         } else if self.schedules(&facts.spec.scheduler) && !facts.is_terminating {
             let pod = self.catalog.add_pod(facts);

@@ -23,8 +23,13 @@ const GATHERS: Millis = Millis::seconds(1);
 pub(crate) struct Gangs {
     /// Gangs that have some pods on nodes and never had enough, and when that has to end.
     pub(crate) partial: BTreeMap<GangId, Time>,
+    /// Gangs some of whose pods were on nodes when they were first heard of, so that it is not
+    /// known whether they ever had enough.
+    pub(crate) found: BTreeSet<GangId>,
     /// Gangs that had enough pods on nodes once, and have not now.
     pub(crate) degraded: BTreeSet<GangId>,
+    /// Gangs of which pods were sent to nodes, before it is known that they are up.
+    sent: BTreeSet<GangId>,
     /// Nodes that refused pods of gangs.
     pub(crate) refused: BTreeMap<PodId, Vec<NodeId>>,
     /// Room that is kept for pods which do not exist yet.
@@ -63,7 +68,9 @@ impl Scheduler {
         if !self.catalog.has_gang(gang) {
             self.release_seats(gang, now);
             self.gangs.partial.remove(&gang);
+            self.gangs.found.remove(&gang);
             self.gangs.degraded.remove(&gang);
+            self.gangs.sent.remove(&gang);
             return;
         }
         let root = self.catalog.root_of(gang);
@@ -72,6 +79,14 @@ impl Scheduler {
         }
         self.note_progress(root, now);
         self.divide(root, now);
+        // Whoever would evict one of it on a node would evict all of it now.
+        let row = self.catalog.gang(gang);
+        if row.terms.as_ref().is_ok_and(|terms| terms.is_evicted_whole) {
+            for pod in &row.members {
+                let node = self.catalog.pod(*pod).state.node();
+                node.into_iter().for_each(|node| self.usage.touch_guests(node));
+            }
+        }
     }
 
     /// Adds a pod to a gang that is told soon that it is not complete, and still is not.
@@ -259,6 +274,10 @@ impl Scheduler {
             row.members.len() + self.missing(gang)
         };
         let there = u32::try_from(count).unwrap_or(u32::MAX);
+        // What takes the place of a pod that is gone does not wait for others.
+        if row.is_started {
+            return true;
+        }
         if there < terms.min {
             refusal.get_or_insert(Reason::GangIncomplete { there, min: terms.min });
         }
@@ -277,7 +296,7 @@ impl Scheduler {
         });
         let standing = Standing {
             rank: profile.order.rank(pod.priority),
-            boost: profile.order.boost(&self.catalog, pod),
+            boost: self.boost(pod),
             is_mending: false,
             sharing,
         };

@@ -14,6 +14,7 @@ mod gangs;
 mod lanes;
 mod peaks;
 mod preempt;
+mod profiles;
 mod queue;
 mod rescue;
 mod screen;
@@ -27,6 +28,8 @@ pub use checkpoint::{
 pub use explain::{JudgedPreemption, Judgement, NodeJudgement};
 pub use queue::{Backoff, Place, QueueCounts};
 
+use std::cell::RefCell;
+
 use framework::Profile;
 use model::{
     Attempt, Catalog, ClassId, Decision, GangId, Millis, NodeId, PodId, PodState, Time, Usage,
@@ -35,6 +38,7 @@ use serde::{Deserialize, Serialize};
 
 use board::Boards;
 use gangs::Gangs;
+use profiles::Profiles;
 use queue::Queue;
 
 /// Choices that hold for all profiles.
@@ -75,6 +79,8 @@ pub struct Scheduler {
     seed: u64,
     permit_timeout: Millis,
     gangs: Gangs,
+    /// Read wherever a unit gets its place, and filled there.
+    workloads: RefCell<Profiles>,
 }
 
 impl Scheduler {
@@ -91,12 +97,14 @@ impl Scheduler {
             seed: options.seed,
             permit_timeout: options.permit_timeout,
             gangs: Gangs::default(),
+            workloads: RefCell::default(),
         }
     }
 
     /// Decides about at most `budget` units whose turn it is, most important first. The ids in the
     /// decisions hold until the next event is applied.
     pub fn step(&mut self, now: Time, budget: usize, decisions: &mut Vec<Decision>) {
+        self.restand();
         self.review_gangs(now, decisions);
         self.queue.advance(now);
         for _ in 0..budget {

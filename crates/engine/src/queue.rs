@@ -12,6 +12,7 @@
 //!  Gathering: a gang that is not complete; its pods are told so if it takes long.
 //! ```
 
+mod boosts;
 mod gangs;
 mod parked;
 mod unit;
@@ -241,13 +242,8 @@ impl Queue {
         Some(id)
     }
 
-    /// Takes in what namespaces have of the cluster: those named, or all that matter.
-    pub(crate) fn set_shares(
-        &mut self,
-        moved: Option<BTreeSet<Symbol>>,
-        share: impl Fn(Symbol) -> u64,
-    ) {
-        let moved = moved.unwrap_or_else(|| self.active.known_tenants());
+    /// Takes in what namespaces have of the cluster.
+    pub(crate) fn set_shares(&mut self, moved: BTreeSet<Symbol>, share: impl Fn(Symbol) -> u64) {
         moved.into_iter().for_each(|tenant| self.active.set_share(tenant, share(tenant)));
     }
 

@@ -439,8 +439,8 @@ impl Catalog {
         self.tenants.share(namespace)
     }
 
-    /// The namespaces whose share may have changed since this was last asked; all if none is named.
-    pub fn take_moved_shares(&mut self) -> Option<BTreeSet<Symbol>> {
+    /// The namespaces whose share may have changed since this was last asked.
+    pub fn take_moved_shares(&mut self) -> BTreeSet<Symbol> {
         self.tenants.take_moved()
     }
 

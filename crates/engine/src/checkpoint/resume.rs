@@ -304,8 +304,16 @@ impl Scheduler {
 
     /// Puts back what was known of a gang. One whose pods are left alone is not there.
     fn resume_gang(&mut self, entry: GangEntry, pods: &[Option<PodId>]) -> Result<(), ResumeError> {
-        let GangEntry { name, is_started, is_degraded, deadline, refused, kept_until, seats } =
-            entry;
+        let GangEntry {
+            name,
+            is_started,
+            is_found,
+            is_degraded,
+            deadline,
+            refused,
+            kept_until,
+            seats,
+        } = entry;
         let Some(gang) = self.find_gang(&name) else { return Ok(()) };
         if is_started {
             self.catalog.set_gang_started(gang);
@@ -314,6 +322,7 @@ impl Scheduler {
             self.gangs.degraded.insert(gang);
         }
         self.gangs.partial.extend(deadline.map(|deadline| (gang, deadline)));
+        self.gangs.found.extend(is_found.then_some(gang));
         for (pod, nodes) in refused {
             let Some(pod) = pods.get(pod) else { return fault("a gang has a pod not listed") };
             let nodes = nodes.iter().map(|name| self.catalog.node_place(name)).collect();

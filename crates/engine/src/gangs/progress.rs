@@ -1,7 +1,8 @@
 //! What becomes of gangs whose pods are on nodes: they start, lose pods, or are taken back.
 
 use model::{
-    Decision, Disband, GangId, GangReport, GangState, Millis, NodeId, PodId, PodState, Time,
+    Decision, Disband, GangId, GangReport, GangState, GangTerms, Millis, NodeId, PodId, PodState,
+    Time,
 };
 
 use super::Kept;
@@ -18,7 +19,8 @@ impl Scheduler {
         if row.terms.is_err() || (!row.is_composite() && row.min() <= 1) {
             return;
         }
-        let is_started = row.is_started || self.is_replaced(gang);
+        let is_found = self.gangs.found.contains(&gang);
+        let is_started = row.is_started || is_found && self.is_replaced(gang);
         if row.bound > 0 && self.missing(gang) > 0 && !self.gangs.kept.contains_key(&gang) {
             self.gangs.unkept.insert(gang);
         }
@@ -55,7 +57,12 @@ impl Scheduler {
     /// Notes that a gang, with all its parts that are up, has started.
     fn start(&mut self, gang: GangId) {
         self.catalog.set_gang_started(gang);
-        self.gangs.reports.push(GangReport { gang, state: GangState::Started });
+        // What others started, or we before a restart, is no news unless its object says otherwise.
+        let has_object = |terms: &GangTerms| terms.object.is_some();
+        let is_unsaid = self.catalog.gang(gang).terms.as_ref().is_ok_and(has_object);
+        if self.gangs.sent.remove(&gang) || is_unsaid {
+            self.gangs.reports.push(GangReport { gang, state: GangState::Started });
+        }
         for part in self.catalog.gang(gang).parts.clone() {
             if self.is_up(part) && !self.catalog.gang(part).is_started {
                 self.start(part);
@@ -70,7 +77,7 @@ impl Scheduler {
     }
 
     /// Whether a waiting pod was made after another one of the gang began to run: so it takes the
-    /// place of one that is gone, or came on top.
+    /// place of one that is gone, or came on top. Whoever saw all of it knows better.
     fn is_replaced(&self, gang: GangId) -> bool {
         let (mut started, mut newest) = (None, None);
         self.collect(gang, &mut |pod| {

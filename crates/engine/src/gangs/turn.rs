@@ -174,6 +174,7 @@ impl Scheduler {
             self.gangs.refused.remove(pod);
         }
         self.assume(unit, places, now, decisions);
+        self.gangs.sent.extend(self.queue.gang(unit));
         // Those that were not placed are units of their own from now on. That may be all, if only
         // pods that do not exist yet are needed.
         self.regroup(gang, now);

@@ -6,11 +6,12 @@ use model::{
 
 use super::company::{Company, company, labels};
 use super::grouping::owner;
+use super::hints::hints;
 use super::node::effect;
 use super::requests::requests;
 use super::terms::{preference, term};
 use super::view::{Condition, Container, PodSpecView, PodView, Port, TolerationView, Volume};
-use super::{IngestError, read};
+use super::{IngestError, gang, read};
 
 /// The event that a pod is there.
 ///
@@ -37,9 +38,9 @@ pub(super) fn facts(view: PodView) -> PodFacts {
         is_preempted: is_preempted(&view),
         started: view.status.start_time.map(|time| time.0),
         generation: view.metadata.generation,
-        created: 0,
-        is_remade: false,
-        gang: None,
+        created: view.metadata.creation_timestamp.map_or(0, |time| time.0),
+        is_remade: view.metadata.owner_references.iter().any(|owner| owner.controller),
+        gang: gang::claim(&view),
         labels: labels(&view.metadata.labels),
         owner: owner(&view.metadata.owner_references),
         spec: spec(view),
@@ -81,7 +82,7 @@ fn key(view: &PodView) -> PodKey {
 }
 
 fn spec(view: PodView) -> PodSpec {
-    let requests = requests(&view);
+    let (requests, hints) = (requests(&view), hints(&view));
     let (spec, meta) = (view.spec, view.metadata);
     let Company { spread, near, far, prefers } = company(&meta, &spec);
     PodSpec {
@@ -96,6 +97,7 @@ fn spec(view: PodView) -> PodSpec {
         near,
         far,
         prefers,
+        hints,
         scheduler: spec.scheduler_name,
         node_selector: spec.node_selector.into_iter().collect(),
         required: spec

@@ -168,7 +168,7 @@ pub(crate) fn is_partial(gang: &Gang<'_>) -> bool {
 pub(crate) fn is_ready(ledger: &Ledger, gang: &Gang<'_>) -> bool {
     let Ok(terms) = &gang.terms else { return false };
     let is_over = |name: &Box<str>| ledger.roster().is_over(&(gang.key.0.clone(), name.clone()));
-    gang.members.len() + gang.missing() >= terms.min
+    (gang.is_reached || gang.members.len() + gang.missing() >= terms.min)
         && gang.waiting().all(|known| ledger.may_be_placed(known.facts()))
         && (gang.placed() > 0 || terms.after.iter().all(is_over))
 }

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use model::{Catalog, Diagnosis, Need, PodFacts, Reason};
+use model::{Catalog, Diagnosis, Need, NodeFacts, PodFacts, Reason};
 
 use super::Violation;
 use super::company::{self, Scene};
+use super::gangs::domains;
 use super::ledger::Ledger;
 use super::roster::{Gang, Trouble, gang_of};
 use super::rules::{self, Objection};
@@ -22,6 +23,8 @@ enum Why {
     /// A node takes it, but nodes cannot be ranked.
     Unrankable,
     Node(Objection),
+    /// The others of its gang are elsewhere.
+    OtherDomain,
     /// Nothing that a pod of the default profile is told.
     Strange(Reason),
 }
@@ -67,7 +70,9 @@ fn check_gang(
         }
         Some(Reason::GangIncomplete { there, min }) => {
             let really = gang.members.len() + gang.missing();
-            really == *there as usize && terms.is_ok_and(|terms| terms.min == *min as usize)
+            !gang.is_reached
+                && really == *there as usize
+                && terms.is_ok_and(|terms| terms.min == *min as usize)
         }
         Some(Reason::MemberGated(name)) => {
             is_member(name).is_some_and(|one| !one.facts().gates.is_empty())
@@ -113,6 +118,7 @@ fn said(told: &Diagnosis, catalog: &Catalog) -> BTreeMap<Why, usize> {
         Reason::SpreadSkew => Why::Node(Objection::SpreadSkew),
         Reason::NotNear => Why::Node(Objection::NotNear),
         Reason::NotFar => Why::Node(Objection::NotFar),
+        Reason::OtherDomain => Why::OtherDomain,
         Reason::Unwelcome => Why::Node(Objection::Unwelcome),
         Reason::Insufficient { resource, is_beyond_node } => Why::Node(Objection::Lack {
             resource: catalog.resource_name(*resource).to_owned(),
@@ -128,8 +134,7 @@ fn said(told: &Diagnosis, catalog: &Catalog) -> BTreeMap<Why, usize> {
         | Reason::GangIncomplete { .. }
         | Reason::MemberGated(_)
         | Reason::After(_)
-        | Reason::AfterCycle(_)
-        | Reason::OtherDomain => Why::Strange(reason.clone()),
+        | Reason::AfterCycle(_) => Why::Strange(reason.clone()),
     };
     let rejection = told.rejection.iter().map(|reason| (why(reason), 0));
     rejection.chain(told.counts.iter().map(|(reason, count)| (why(reason), *count))).collect()
@@ -154,11 +159,22 @@ fn so(ledger: &Ledger, facts: &PodFacts) -> BTreeMap<Why, usize> {
     if let Some(need) = spec.needs.iter().min() {
         return only(Why::NotSupported(*need));
     }
+    let gang = gang_of(facts).map(|key| Gang::of(ledger, &key));
+    let topology = gang.as_ref().and_then(|gang| Some(&*gang.terms.as_ref().ok()?.topology));
+    let topology = topology.unwrap_or_default();
+    let allowed = gang.as_ref().map(|gang| domains(ledger, gang, topology));
+    let is_allowed = |node: &NodeFacts| {
+        let mut allowed = allowed.iter().flatten().flatten();
+        topology.is_empty() || allowed.any(|other| other.name == node.name)
+    };
     let mut counts = BTreeMap::new();
     for (node, _) in ledger.nodes() {
         let objections = company::objections(&Scene::of(ledger), facts, node);
         if objections.is_empty() && rules::cannot_be_ranked(spec) {
             return only(Why::Unrankable);
+        }
+        if objections.is_empty() && !is_allowed(node) {
+            *counts.entry(Why::OtherDomain).or_default() += 1;
         }
         for objection in objections {
             *counts.entry(Why::Node(objection)).or_default() += 1;
