@@ -82,6 +82,7 @@ impl Scheduler {
             self.reclassify(name);
             self.count_crowds();
             self.queue.wake(now, is_about_others, |_, _, _| true);
+            self.queue.wake_gangs(now, |_| true);
         }
     }
 
@@ -93,6 +94,7 @@ impl Scheduler {
             let is_about_spread =
                 |reason: &Reason| matches!(reason, Reason::SpreadSkew | Reason::SpreadLabel);
             self.queue.wake(now, is_about_spread, |_, _, _| true);
+            self.queue.wake_gangs(now, |_| true);
         }
     }
 
