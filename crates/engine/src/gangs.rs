@@ -224,6 +224,9 @@ impl Scheduler {
             return true;
         }
         let Some(kept) = self.gangs.kept.get(&gang) else { return false };
+        if !self.has_placed_maker(gang) {
+            return false;
+        }
         let waiting = row.members.len() - row.placed as usize;
         let kept = kept.seats.len().min(self.missing(gang) + waiting);
         row.placed as usize + kept >= row.min() as usize
