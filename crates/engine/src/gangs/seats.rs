@@ -100,9 +100,15 @@ impl Scheduler {
         let mut txn = Txn::begin(&self.catalog, &mut self.usage);
         seats.iter().for_each(|seat| txn.evict(seat.occupant, seat.node));
         txn.commit();
-        let nodes: BTreeSet<NodeId> = seats.iter().map(|seat| seat.node).collect();
+        let seats = seats.clone();
         self.release_classes(gang);
-        nodes.into_iter().for_each(|node| self.wake(Change::Freed, node, now));
+        seats.into_iter().for_each(|seat| self.freed(seat, now));
+    }
+
+    /// Wakes whom it helps that room is not kept any more.
+    pub(super) fn freed(&mut self, seat: Seat, now: Time) {
+        self.wake(Change::Freed, seat.node, now);
+        self.wake_around(seat.occupant, now);
     }
 
     /// Forgets what is kept for a gang, whose seats are given up already.

@@ -103,7 +103,9 @@ impl Scheduler {
                     self.gangs.kept.insert(own, Kept { until: now + SEATS_KEPT, seats, classes });
                 }
             }
-            return self.seat(unit, own, &places, now, decisions);
+            self.seat(unit, own, &places, now, decisions);
+            // Room that was kept may be free now, where it was not taken.
+            return kept.into_iter().for_each(|seat| self.freed(seat, now));
         };
         // Where there is no other node, one that refused has to be asked again.
         let is_refused = pods.iter().any(|pod| self.gangs.refused.contains_key(pod));
