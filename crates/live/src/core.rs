@@ -7,6 +7,8 @@
 mod evictions;
 mod gangs;
 mod notes;
+#[cfg(test)]
+mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
