@@ -287,3 +287,37 @@ fn pods_of_a_gang_that_cannot_be_completed_are_taken_back() {
     bench.core.take(Input::Eviction { uid: "u-a".into(), is_done: true });
     assert!(bench.core.state.evicting.is_empty());
 }
+
+#[test]
+fn of_a_composite_its_groups_are_counted() {
+    let mut bench = bench();
+    bench.core.take(Input::Await(vec![]));
+    bench.see(node(4));
+    let composite = json!({"metadata": {"name": "all", "namespace": "team", "uid": "u-all"},
+        "spec": {"schedulingPolicy": {"gang": {"minGroupCount": 2}}}});
+    let kind = PodGroupKind::Composite;
+    let seen = ingest::read_pod_group(kind, composite.to_string().as_bytes()).expect("a group");
+    let group = Some((GROUP_APIS[3], seen.standing));
+    let (event, standing, read_at) = (seen.event, None, Instant::now());
+    bench.core.take(Input::Seen(Seen { event, standing, group, read_at }));
+    for name in ["x", "y"] {
+        let part = json!({"metadata": {"name": name, "namespace": "team", "uid": name}, "spec": {
+            "parentCompositePodGroupName": "all", "schedulingPolicy": {"gang": {"minCount": 1}}}});
+        bench.see(ingest::pod_group(PodGroupKind::Native, &part).expect("a group"));
+    }
+    let member = |name: &str, node: &str| {
+        let group = json!({"schedulingGroup": {"podGroupName": name}});
+        pod(&format!("{name}-0"), group, json!({}), node)
+    };
+    ["x", "y"].into_iter().for_each(|name| bench.see(member(name, "")));
+    bench.listed();
+    assert_eq!(bench.decided(), ["bind x-0", "bind y-0"]);
+    ["x", "y"].into_iter().for_each(|name| bench.see(member(name, "n")));
+    let path = "/apis/scheduling.k8s.io/v1alpha3/namespaces/team/compositepodgroups/all";
+    let expected = format!(
+        "report {path} true Scheduled at 0 group all u-all scheduled: \
+         gang all: 2 of at least 2 groups are on nodes"
+    );
+    let decided = bench.decided();
+    assert!(decided.contains(&expected), "{decided:?}");
+}
