@@ -163,7 +163,8 @@ fn engine_options(options: &Options) -> engine::Options {
         max: settings.max_backoff,
         flush: options.flush,
     };
-    engine::Options { backoff, ..Default::default() }
+    let permit_timeout = settings.permit_timeout();
+    engine::Options { backoff, permit_timeout, ..Default::default() }
 }
 
 fn open_journal(options: &Options) -> Result<Option<(Journal, Closer)>> {
