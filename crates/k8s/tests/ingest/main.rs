@@ -1,6 +1,7 @@
 //! Objects as clusters serve them, and the facts they become.
 
 mod grouping;
+mod hints;
 mod mistakes;
 mod node;
 mod pod;
