@@ -25,6 +25,8 @@ pub(crate) struct Gangs {
     pub(crate) partial: BTreeMap<GangId, Time>,
     /// Gangs that had enough pods on nodes once, and have not now.
     pub(crate) degraded: BTreeSet<GangId>,
+    /// Gangs of which pods were sent to nodes, before it is known that they are up.
+    sent: BTreeSet<GangId>,
     /// Nodes that refused pods of gangs.
     pub(crate) refused: BTreeMap<PodId, Vec<NodeId>>,
     /// Room that is kept for pods which do not exist yet.
@@ -64,6 +66,7 @@ impl Scheduler {
             self.release_seats(gang, now);
             self.gangs.partial.remove(&gang);
             self.gangs.degraded.remove(&gang);
+            self.gangs.sent.remove(&gang);
             return;
         }
         let root = self.catalog.root_of(gang);
@@ -72,6 +75,14 @@ impl Scheduler {
         }
         self.note_progress(root, now);
         self.divide(root, now);
+        // Whoever would evict one of it on a node would evict all of it now.
+        let row = self.catalog.gang(gang);
+        if row.terms.as_ref().is_ok_and(|terms| terms.is_evicted_whole) {
+            for pod in &row.members {
+                let node = self.catalog.pod(*pod).state.node();
+                node.into_iter().for_each(|node| self.usage.touch_guests(node));
+            }
+        }
     }
 
     /// Adds a pod to a gang that is told soon that it is not complete, and still is not.

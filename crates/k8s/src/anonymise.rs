@@ -5,20 +5,24 @@
 //! nobody listed is emptied: what later versions read must be added, and cannot leak before.
 
 use model::{is_label_value, is_qualified_name};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
+
+use crate::ingest::{AFTER, ANNOTATIONS, MEMBERS, SPARK_ROLE, setting};
 
 /// Domains whose keys are the same everywhere.
-const WELL_KNOWN: [&str; 6] =
-    ["kubernetes.io", "k8s.io", "nvidia.com", "amd.com", "intel.com", "kubenexus.io"];
+const WELL_KNOWN: [&str; 7] =
+    ["kubernetes.io", "k8s.io", "x-k8s.io", "nvidia.com", "amd.com", "intel.com", "kubenexus.io"];
 
 /// Roles that are the same everywhere; others are names.
 const ROLES: [&str; 3] = ["control-plane", "master", "worker"];
 
-/// Words that Kubernetes gives, not people; and when pods started, by which victims are chosen.
-const KEPT: [&str; 20] = [
+/// Words that Kubernetes gives, not people; and when pods were made and started, by which turns
+/// are given and victims chosen.
+const KEPT: [&str; 21] = [
     "action",
     "apiVersion",
     "bindMountOptions",
+    "creationTimestamp",
     "declaredFeatures",
     "effect",
     "kind",
@@ -39,13 +43,14 @@ const KEPT: [&str; 20] = [
 ];
 
 /// Objects that are gone into.
-const ENTERED: [&str; 34] = [
+const ENTERED: [&str; 38] = [
     // The object itself.
     "",
     "affinity",
     "conditions",
     "containerStatuses",
     "containers",
+    "env",
     "ephemeralContainers",
     "image",
     "images",
@@ -58,6 +63,7 @@ const ENTERED: [&str; 34] = [
     "namespaceSelector",
     "nodeAffinity",
     "nodeSelectorTerms",
+    "ownerReferences",
     "podAffinity",
     "podAffinityTerm",
     "podAntiAffinity",
@@ -68,6 +74,7 @@ const ENTERED: [&str; 34] = [
     "resources",
     "restartPolicyRules",
     "schedulingGates",
+    "schedulingGroup",
     "spec",
     "status",
     "taints",
@@ -75,6 +82,18 @@ const ENTERED: [&str; 34] = [
     "topologySpreadConstraints",
     "volumeMounts",
     "volumes",
+    "workloadRef",
+];
+
+/// Controllers that are the same everywhere; others are names.
+const OWNERS: [&str; 7] = [
+    "ReplicaSet",
+    "ReplicationController",
+    "StatefulSet",
+    "DaemonSet",
+    "Deployment",
+    "Job",
+    "Node",
 ];
 
 /// Quantities by resource.
@@ -106,6 +125,7 @@ impl<H: Fn(&str) -> u64> Anonymiser<H> {
             Value::Array(items) => items.iter_mut().for_each(|it| self.walk(it, key, parent)),
             Value::Object(fields) => match key {
                 "labels" | "matchLabels" | "nodeSelector" => self.labels(fields),
+                "annotations" => self.annotations(fields),
                 _ if AMOUNTS.contains(&key) => {}
                 _ if ENTERED.contains(&key) => {
                     // What a kubelet or a scheduler says is full of names.
@@ -122,6 +142,12 @@ impl<H: Fn(&str) -> u64> Anonymiser<H> {
     fn text(&self, text: &str, key: &str, parent: &str) -> String {
         match (parent, key) {
             _ if text.is_empty() => String::new(),
+            ("ownerReferences", "kind") if OWNERS.contains(&text) => text.into(),
+            ("ownerReferences", "apiVersion") if is_kubernetes(text) => text.into(),
+            ("ownerReferences", _) => self.word(text),
+            // As the labels and annotations that name gangs.
+            ("schedulingGroup" | "workloadRef", _) => self.value(text),
+            (_, "command" | "args") | ("env", "value") => settings(text),
             _ if KEPT.contains(&key) => text.into(),
             ("metadata", "deletionTimestamp") => "1970-01-01T00:00:00Z".into(),
             ("matchFields", "key") if text == "metadata.name" => text.into(),
@@ -138,10 +164,30 @@ impl<H: Fn(&str) -> u64> Anonymiser<H> {
     fn labels(&self, labels: &mut Map<String, Value>) {
         let own = std::mem::take(labels);
         for (key, mut value) in own {
+            if key == SPARK_ROLE && matches!(value.as_str(), Some("driver" | "executor")) {
+                labels.insert(key, value);
+                continue;
+            }
             if let Value::String(text) = &mut value {
                 *text = self.value(text);
             }
             labels.insert(self.key(&key), value);
+        }
+    }
+
+    /// What is said about gangs. Their names stand in labels as well, and stay equal.
+    fn annotations(&self, annotations: &mut Map<String, Value>) {
+        annotations.retain(|key, _| ANNOTATIONS.contains(&key.as_str()));
+        for (key, value) in annotations.iter_mut() {
+            let Value::String(text) = value else { continue };
+            *text = match key.as_str() {
+                MEMBERS => shapes(text).unwrap_or_else(|| self.word(text)),
+                AFTER => {
+                    let names = text.split(',').map(|name| self.value(name.trim()));
+                    names.collect::<Vec<_>>().join(",")
+                }
+                _ => self.value(text),
+            };
         }
     }
 
@@ -182,4 +228,33 @@ impl<H: Fn(&str) -> u64> Anonymiser<H> {
     fn word(&self, text: &str) -> String {
         format!("h{:016x}", (self.hash)(text))
     }
+}
+
+/// Whether a version is one that Kubernetes itself serves.
+fn is_kubernetes(version: &str) -> bool {
+    matches!(version, "v1" | "apps/v1" | "batch/v1")
+}
+
+/// The settings among the words a container is started with: numbers and sizes, but no names.
+fn settings(text: &str) -> String {
+    let found = text.split_whitespace().filter_map(setting);
+    let found: Vec<_> = found.map(|(key, value)| format!("{key}={value}")).collect();
+    found.join(" ")
+}
+
+/// Counts and amounts of pods that another one makes.
+fn shapes(text: &str) -> Option<String> {
+    let list: Vec<Map<String, Value>> = serde_json::from_str(text).ok()?;
+    let shape = |fields: &Map<String, Value>| {
+        let amounts = fields.get("resources").and_then(Value::as_object).cloned();
+        let is_amount = |value: &Value| match value {
+            Value::Number(_) => true,
+            Value::String(text) => model::Quantity::parse(text).is_ok(),
+            Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => false,
+        };
+        let amounts = amounts.unwrap_or_default().into_iter();
+        let amounts: Map<_, _> = amounts.filter(|(_, value)| is_amount(value)).collect();
+        json!({"count": fields.get("count").and_then(Value::as_u64), "resources": amounts})
+    };
+    Some(Value::Array(list.iter().map(shape).collect()).to_string())
 }

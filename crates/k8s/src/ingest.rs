@@ -3,10 +3,12 @@
 
 mod budget;
 mod company;
+mod gang;
 mod grouping;
 mod hints;
 mod node;
 mod pod;
+mod pod_group;
 mod quantity;
 mod requests;
 mod seen;
@@ -15,15 +17,19 @@ mod terms;
 mod timestamp;
 mod view;
 mod words;
+mod workers;
 
 pub use budget::{budget, read_budget};
 pub use company::namespace;
+pub(crate) use gang::{AFTER, ANNOTATIONS, MEMBERS, SPARK_ROLE};
 pub use grouping::{grouping, read_grouping};
 pub use node::node;
 pub(crate) use pod::with_tag;
 pub use pod::{pod, pod_to_judge};
-pub use seen::{SeenNode, SeenPod, Standing, read_namespace, read_node, read_pod};
+pub use pod_group::{GroupStanding, SeenPodGroup, pod_group, pod_group_kind, read_pod_group};
+pub use seen::{SeenNode, SeenPod, Standing, read_namespace, read_node, read_pod, read_succeeded};
 pub use slim::{slim_node, slim_pod};
+pub(crate) use words::setting;
 
 use serde::de::DeserializeOwned;
 
@@ -58,16 +64,18 @@ fn read<T: DeserializeOwned>(
 ) -> Result<T, IngestError> {
     serde_path_to_error::deserialize(object).map_err(|error| {
         let path = error.path().to_string();
-        let path = if path == "." { String::new() } else { format!("{}: ", cut(&path)) };
+        let path = if path == "." { String::new() } else { format!("{}: ", cut(&path, SHOWN_MAX)) };
         IngestError { kind, path, message: message(&error.inner().to_string()) }
     })
 }
 
 /// `expected X, found Y`, which is how a configuration's problems are told as well.
 fn message(text: &str) -> String {
-    let Some((found, expected)) = text.rsplit_once(", expected ") else { return cut(text) };
+    let Some((found, expected)) = text.rsplit_once(", expected ") else {
+        return cut(text, SHOWN_MAX);
+    };
     let found = ["invalid type: ", "invalid value: "].iter().find_map(|p| found.strip_prefix(p));
-    let Some(found) = found else { return cut(text) };
+    let Some(found) = found else { return cut(text, SHOWN_MAX) };
     let expected = match expected {
         "i32" => "an integer of 32 bits",
         "i64" => "an integer of 64 bits",
@@ -78,7 +86,7 @@ fn message(text: &str) -> String {
     let found = match found {
         "sequence" => "a list".into(),
         "map" => "an object".into(),
-        _ => cut(found),
+        _ => cut(found, SHOWN_MAX),
     };
     format!("expected {expected}, found {found}")
 }
@@ -86,8 +94,8 @@ fn message(text: &str) -> String {
 /// The longest value that is worth repeating to its author.
 const SHOWN_MAX: usize = 200;
 
-fn cut(text: &str) -> String {
-    match text.char_indices().nth(SHOWN_MAX) {
+fn cut(text: &str, max: usize) -> String {
+    match text.char_indices().nth(max) {
         Some((end, _)) => format!("{}...", &text[..end]),
         None => text.into(),
     }

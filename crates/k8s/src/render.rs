@@ -2,16 +2,18 @@
 
 mod binding;
 mod condition;
+mod group;
 mod profile;
 mod reason;
 mod record;
 
 pub use binding::{Binding, binding};
 pub use condition::{Condition, condition, message};
+pub use group::{GroupCondition, GroupPatch, gang_note, group_patch};
 pub use profile::{ignored_text, source_text};
 pub use reason::{code_word, reason_text};
 pub use record::{
-    DeleteOptions, EventRecord, Record, StatusChange, StatusPatch, cut_note, deletion,
-    disruption_message, disruption_patch, event, nomination_patch, preempted_note, scheduled_note,
-    status_patch,
+    DeleteOptions, Disruption, EventRecord, Record, Regarding, StatusChange, StatusPatch, cut_note,
+    deletion, disruption_patch, event, nomination_patch, preempted_note, preemption,
+    scheduled_note, status_patch, taken_back,
 };

@@ -13,6 +13,7 @@
 //!           gang=NAME[/MIN] group=KIND/NAME[/PART] workers=COUNT@CPU after=GANG broken=WHY
 //!           created=SECONDS remade tier=WORD class=NAME
 //! podgroup KIND/NAME[/PART] min=3 timeout=SECONDS priority=5 topology=LABEL parent=NAME started
+//!           whole
 //!           where KIND is native, composite, workload, coscheduling, volcano or kai
 //! namespace NAME LABEL:VALUE ..
 //! budget NAME allows=1 label=KEY:VALUE disrupted=POD namespace=

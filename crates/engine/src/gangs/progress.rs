@@ -1,7 +1,8 @@
 //! What becomes of gangs whose pods are on nodes: they start, lose pods, or are taken back.
 
 use model::{
-    Decision, Disband, GangId, GangReport, GangState, Millis, NodeId, PodId, PodState, Time,
+    Decision, Disband, GangId, GangReport, GangState, GangTerms, Millis, NodeId, PodId, PodState,
+    Time,
 };
 
 use super::Kept;
@@ -53,7 +54,12 @@ impl Scheduler {
     /// Notes that a gang, with all its parts that are up, has started.
     fn start(&mut self, gang: GangId) {
         self.catalog.set_gang_started(gang);
-        self.gangs.reports.push(GangReport { gang, state: GangState::Started });
+        // What others started, or we before a restart, is no news unless its object says otherwise.
+        let has_object = |terms: &GangTerms| terms.object.is_some();
+        let is_unsaid = self.catalog.gang(gang).terms.as_ref().is_ok_and(has_object);
+        if self.gangs.sent.remove(&gang) || is_unsaid {
+            self.gangs.reports.push(GangReport { gang, state: GangState::Started });
+        }
         for part in self.catalog.gang(gang).parts.clone() {
             if self.is_up(part) && !self.catalog.gang(part).is_started {
                 self.start(part);

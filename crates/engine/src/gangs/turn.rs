@@ -167,6 +167,7 @@ impl Scheduler {
             self.gangs.refused.remove(pod);
         }
         self.assume(unit, places, now, decisions);
+        self.gangs.sent.extend(self.queue.gang(unit));
         // Those that were not placed are units of their own from now on.
         if let Some(gang) = self.catalog.pod(places[0].0).gang {
             self.regroup(gang, now);

@@ -292,7 +292,6 @@ fn a_pod_that_takes_the_place_of_another_goes_first() {
         pod g1 cpu=1 gang=g/2 on=a started=100 created=90
         pod g2 cpu=1 gang=g/2 on=a started=100 created=90
         step
-        > gang g started
         gone pod g2
         step
         > gang g degraded
@@ -452,6 +451,33 @@ fn a_gang_would_fit_after_preemption() {
         > g1 waits: gang g: room for 1 of at least 2; g2: 0/1 nodes are available: 1 Insufficient cpu. It would fit after preemption.
         > g2 waits: gang g: room for 1 of at least 2; g2: 0/1 nodes are available: 1 Insufficient cpu. It would fit after preemption.
         > gang g waits: gang g: room for 1 of at least 2; g2: 0/1 nodes are available: 1 Insufficient cpu. It would fit after preemption.
+        ",
+    );
+}
+
+#[test]
+fn a_gang_that_is_evicted_whole_goes_from_all_its_nodes() {
+    check(
+        "
+        node a cpu=1
+        node b cpu=1
+        node c cpu=2
+        podgroup native/g min=2 whole
+        pod g1 cpu=1 group=native/g on=a
+        pod g2 cpu=1 group=native/g on=b
+        pod low cpu=2 on=c
+        pod urgent cpu=1 priority=5
+        step in full
+        > gang g started
+        > urgent on c: evicts low
+        > urgent waits: 0/3 nodes are available: 3 Insufficient cpu. preemption: found a potential placement for pod on node c, preempting 1 victims
+        gone pod urgent
+        gone pod low
+        pod other cpu=2 on=c priority=9
+        pod urgent2 cpu=1 priority=5
+        step
+        > urgent2 on b: evicts g1, g2
+        > urgent2 waits: 0/3 nodes are available: 3 Insufficient cpu.
         ",
     );
 }

@@ -11,7 +11,7 @@ use super::node::effect;
 use super::requests::requests;
 use super::terms::{preference, term};
 use super::view::{Condition, Container, PodSpecView, PodView, Port, TolerationView, Volume};
-use super::{IngestError, read};
+use super::{IngestError, gang, read};
 
 /// The event that a pod is there.
 ///
@@ -38,9 +38,9 @@ pub(super) fn facts(view: PodView) -> PodFacts {
         is_preempted: is_preempted(&view),
         started: view.status.start_time.map(|time| time.0),
         generation: view.metadata.generation,
-        created: 0,
-        is_remade: false,
-        gang: None,
+        created: view.metadata.creation_timestamp.map_or(0, |time| time.0),
+        is_remade: view.metadata.owner_references.iter().any(|owner| owner.controller),
+        gang: gang::claim(&view),
         labels: labels(&view.metadata.labels),
         owner: owner(&view.metadata.owner_references),
         spec: spec(view),

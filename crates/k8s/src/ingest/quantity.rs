@@ -67,7 +67,7 @@ pub(super) enum Resource {
 }
 
 impl Resource {
-    fn named(name: &str) -> Self {
+    pub(super) fn named(name: &str) -> Self {
         match name {
             "cpu" => Self::Cpu,
             "memory" => Self::Memory,

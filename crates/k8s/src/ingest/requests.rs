@@ -7,7 +7,7 @@
 use model::{Charge, Quantity, Requests};
 
 use super::quantity::{Amount, List, Resource};
-use super::view::{Container, ContainerStatus, PodSpecView, PodStatus, PodView};
+use super::view::{Container, ContainerStatus, PodSpecView, PodStatus, PodView, Resources};
 
 /// All amounts of a pod.
 pub(super) fn requests(pod: &PodView) -> Requests<String> {
@@ -33,6 +33,14 @@ pub(super) fn requests(pod: &PodView) -> Requests<String> {
             scored_memory: scored.amounts().memory,
         },
     }
+}
+
+/// All amounts of a pod with one container that asks for these.
+pub(super) fn requests_of(list: &List) -> Requests<String> {
+    let mut pod = PodView::default();
+    let resources = Resources { requests: Some(list.clone()) };
+    pod.spec.containers.push(Container { resources, ..Container::default() });
+    requests(&pod)
 }
 
 /// What the spec alone asks for.

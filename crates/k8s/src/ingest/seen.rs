@@ -1,7 +1,7 @@
 //! Objects as they arrive from a list or a watch: text straight to facts, and beside them what is
 //! needed to write back to the object.
 
-use model::Event;
+use model::{Event, SucceededFacts};
 use serde::de::DeserializeOwned;
 
 use super::view::{NamespaceView, NodeView, PodView};
@@ -47,6 +47,23 @@ pub fn read_pod(text: &[u8]) -> Result<SeenPod, IngestError> {
     let facts = pod::facts(view);
     let standing = standing.filter(|_| !facts.is_finished);
     Ok(SeenPod { version, event: Event::PodApplied(Box::new(facts)), standing })
+}
+
+/// Reads the text of a pod that ran to a good end: its `resourceVersion`, and that it is there if it
+/// was in a gang.
+///
+/// # Errors
+/// When it is no JSON, or does not have the shape of a Pod.
+pub fn read_succeeded(text: &[u8]) -> Result<(String, Option<Event>), IngestError> {
+    let mut view: PodView = read_text("Pod", text)?;
+    let version = std::mem::take(&mut view.metadata.resource_version);
+    let facts = pod::facts(view);
+    let gang = facts.gang.map(|claim| claim.name).filter(|name| !name.is_empty());
+    let event = gang.map(|gang| {
+        let (uid, namespace) = (facts.key.uid, facts.key.namespace);
+        Event::SucceededApplied(Box::new(SucceededFacts { uid, namespace, gang }))
+    });
+    Ok((version, event))
 }
 
 /// Reads the text of a node.

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::quantity::List;
 use super::timestamp::Timestamp;
-use super::view::{NodeView, PodView, Weight};
+use super::view::{DisruptionMode, NodeView, PodView, Weight};
 
 /// What a view of this type keeps of a value.
 pub(super) trait Slim {
@@ -22,6 +22,7 @@ impl Slim for i32 {}
 impl Slim for i64 {}
 impl Slim for List {}
 impl Slim for Weight {}
+impl Slim for DisruptionMode {}
 impl Slim for Timestamp {}
 impl Slim for BTreeMap<String, String> {}
 /// That it is there is all that is read; a later version may read more.

@@ -8,7 +8,7 @@ use serde::de::{Deserialize, Deserializer, IgnoredAny, Visitor};
 use super::quantity::List;
 use super::slim::{Slim, is_field};
 use super::timestamp::Timestamp;
-use super::words::Annotations;
+use super::words::{Annotations, Args, Env, Words};
 
 /// Null reads as the default.
 fn lenient<'de, D: Deserializer<'de>, T: Deserialize<'de> + Default>(d: D) -> Result<T, D::Error> {
@@ -76,6 +76,7 @@ views! {
         uid: String,
         resource_version: String,
         generation: i64,
+        creation_timestamp: Option<Timestamp>,
         deletion_timestamp: Option<String>,
         labels: BTreeMap<String, String>,
         annotations: Annotations,
@@ -89,6 +90,30 @@ views! {
     GroupingMeta { name: String, namespace: String, resource_version: String, }
     NamespaceView { metadata: NamespaceMeta, }
     NamespaceMeta { name: String, resource_version: String, labels: BTreeMap<String, String>, }
+    PodGroupView { metadata: PodGroupMeta, spec: PodGroupSpec, status: PodGroupStatus, }
+    PodGroupMeta {
+        name: String,
+        namespace: String,
+        uid: String,
+        resource_version: String,
+        generation: i64,
+    }
+    PodGroupSpec {
+        scheduling_policy: PolicyView,
+        scheduling_constraints: ConstraintsView,
+        disruption_mode: DisruptionMode,
+        priority: Option<i32>,
+        parent_composite_pod_group_name: String,
+        pod_groups: Vec<WorkloadGroup>,
+        min_member: Option<i32>,
+        schedule_timeout_seconds: Option<i32>,
+    }
+    PolicyView { gang: Option<GangView>, }
+    GangView { min_count: i32, min_group_count: i32, }
+    ConstraintsView { topology: Vec<TopologyView>, }
+    TopologyView { key: String, }
+    WorkloadGroup { name: String, policy: PolicyView, }
+    PodGroupStatus { conditions: Vec<Condition>, }
     BudgetView { metadata: BudgetMeta, spec: BudgetSpec, status: BudgetStatus, }
     BudgetMeta { name: String, namespace: String, resource_version: String, }
     BudgetSpec { selector: Option<LabelSelectorView>, }
@@ -120,12 +145,19 @@ views! {
         volumes: Vec<Volume>,
         resource_claims: Vec<IgnoredAny>,
         scheduling_gates: Vec<Gate>,
+        scheduling_group: SchedulingGroup,
+        workload_ref: WorkloadRef,
         host_network: bool,
         host_users: Option<bool>,
     }
+    SchedulingGroup { pod_group_name: String, }
+    WorkloadRef { name: String, pod_group: String, pod_group_replica_key: String, }
     Container {
         name: String,
         image: String,
+        command: Args,
+        args: Args,
+        env: Env,
         resources: Resources,
         restart_policy: Option<String>,
         restart_policy_rules: Vec<RestartRule>,
@@ -133,6 +165,7 @@ views! {
         volume_mounts: Vec<Mount>,
     }
     Resources { requests: Option<List>, }
+    EnvView { value: Words, }
     RestartRule { action: String, }
     Port {
         host_port: i32,
@@ -213,6 +246,18 @@ views! {
         name: String,
         allocated_resources: Option<List>,
         resources: Option<Resources>,
+    }
+}
+
+/// Whether the pods of a group are only evicted together: `{"all": {}}`, or in Kubernetes 1.36
+/// `PodGroup`.
+#[derive(Clone, Copy, Default, serde::Deserialize)]
+#[serde(from = "serde_json::Value")]
+pub(super) struct DisruptionMode(pub(super) bool);
+
+impl From<serde_json::Value> for DisruptionMode {
+    fn from(mode: serde_json::Value) -> Self {
+        Self(mode == "PodGroup" || mode.get("all").is_some_and(|all| !all.is_null()))
     }
 }
 

@@ -15,6 +15,14 @@ pub enum Record<'a> {
     FailedScheduling,
     /// The pod was evicted for this one.
     Preempted(&'a PodKey),
+    /// The pod was evicted because its gang could not be completed.
+    GangTakenBack,
+    /// The pod's gang could not be completed, and nobody would make the pod again.
+    GangIncomplete,
+    /// Enough of a gang is on nodes.
+    GangScheduled,
+    /// A gang lost pods that it needs.
+    GangDegraded,
 }
 
 /// An `events.k8s.io/v1` Event.
@@ -42,22 +50,40 @@ struct Meta<'a> {
     namespace: &'a str,
 }
 
-#[derive(Debug, Serialize)]
+/// The object that an event is about.
+#[derive(Clone, Copy, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Regarding<'a> {
-    api_version: &'static str,
-    kind: &'static str,
-    name: &'a str,
-    namespace: &'a str,
-    uid: &'a str,
+pub struct Regarding<'a> {
+    /// Its group and version.
+    pub api_version: &'a str,
+    /// What it is.
+    pub kind: &'a str,
+    /// Its name.
+    pub name: &'a str,
+    /// Its namespace.
+    pub namespace: &'a str,
+    /// Its uid.
+    pub uid: &'a str,
 }
 
-/// An event about a pod at a time in `MicroTime`'s form. `serial` makes its name different from
-/// those of other events about the pod; `reporter` is the scheduler and its instance.
+impl<'a> From<&'a PodKey> for Regarding<'a> {
+    fn from(pod: &'a PodKey) -> Self {
+        Self {
+            api_version: "v1",
+            kind: "Pod",
+            name: &pod.name,
+            namespace: &pod.namespace,
+            uid: &pod.uid,
+        }
+    }
+}
+
+/// An event about an object at a time in `MicroTime`'s form. `serial` makes its name different
+/// from those of other events about the object; `reporter` is the scheduler and its instance.
 #[must_use]
 pub fn event<'a>(
     record: Record<'a>,
-    pod: &'a PodKey,
+    regarding: Regarding<'a>,
     note: &'a str,
     at: &'a str,
     serial: u64,
@@ -66,31 +92,25 @@ pub fn event<'a>(
     let (reason, action, r#type, related) = match record {
         Record::Scheduled => ("Scheduled", "Binding", "Normal", None),
         Record::FailedScheduling => ("FailedScheduling", "Scheduling", "Warning", None),
-        Record::Preempted(by) => ("Preempted", "Preempting", "Normal", Some(reference(by))),
+        Record::Preempted(by) => ("Preempted", "Preempting", "Normal", Some(by.into())),
+        Record::GangTakenBack => ("GangTakenBack", "TakingBack", "Normal", None),
+        Record::GangIncomplete => ("GangIncomplete", "Scheduling", "Warning", None),
+        Record::GangScheduled => ("GangScheduled", "Scheduling", "Normal", None),
+        Record::GangDegraded => ("GangDegraded", "Scheduling", "Warning", None),
     };
     EventRecord {
         api_version: "events.k8s.io/v1",
         kind: "Event",
-        metadata: Meta { name: event_name(&pod.name, serial), namespace: &pod.namespace },
+        metadata: Meta { name: event_name(regarding.name, serial), namespace: regarding.namespace },
         event_time: at,
         reporting_controller: reporter.0,
         reporting_instance: cut(reporter.1, INSTANCE_MAX),
         action,
         reason,
-        regarding: reference(pod),
+        regarding,
         related,
         note,
         r#type,
-    }
-}
-
-fn reference(pod: &PodKey) -> Regarding<'_> {
-    Regarding {
-        api_version: "v1",
-        kind: "Pod",
-        name: &pod.name,
-        namespace: &pod.namespace,
-        uid: &pod.uid,
     }
 }
 
@@ -111,8 +131,8 @@ fn cut(text: &str, max: usize) -> &str {
 
 /// The note about a pod that was bound.
 #[must_use]
-pub fn scheduled_note(pod: &PodKey, node: &str) -> String {
-    format!("Successfully assigned {}/{} to {node}", pod.namespace, pod.name)
+pub fn scheduled_note((namespace, name): (&str, &str), node: &str) -> String {
+    format!("Successfully assigned {namespace}/{name} to {node}")
 }
 
 /// The note about a pod that was evicted for another one.
@@ -213,24 +233,34 @@ pub fn nomination_patch(pod: &PodKey) -> StatusPatch<'_> {
     StatusPatch { metadata: PatchMeta { uid: &pod.uid }, status }
 }
 
-/// The message of the condition that a pod is about to be evicted for another one.
+/// Why a pod is about to be evicted, as its status says it: a reason and a message.
+pub type Disruption = (&'static str, String);
+
+/// That a pod is about to be evicted for another one.
 #[must_use]
-pub fn disruption_message(scheduler: &str) -> String {
-    format!("{scheduler}: preempting to accommodate a higher priority pod")
+pub fn preemption(scheduler: &str) -> Disruption {
+    let message = format!("{scheduler}: preempting to accommodate a higher priority pod");
+    ("PreemptionByScheduler", message)
 }
 
-/// The patch that says in a pod's status that it is about to be evicted for another one.
+/// That a pod is about to be evicted because its gang could not be completed.
+#[must_use]
+pub fn taken_back(scheduler: &str, note: &str) -> Disruption {
+    ("GangBelowMinimum", format!("{scheduler}: {note}"))
+}
+
+/// The patch that says in a pod's status that it is about to be evicted.
 #[must_use]
 pub fn disruption_patch<'a>(
     pod: &'a PodKey,
     generation: i64,
-    message: &'a str,
+    (reason, message): &'a Disruption,
     at: &'a str,
 ) -> StatusPatch<'a> {
     let condition = PatchCondition {
         r#type: "DisruptionTarget",
         status: "True",
-        reason: "PreemptionByScheduler",
+        reason,
         message,
         observed_generation: generation,
         last_transition_time: Some(at),
@@ -266,10 +296,16 @@ mod tests {
     #[test]
     fn an_event_reads_as_kube_scheduler_writes_it() {
         let pod = pod("web-1");
-        let note = scheduled_note(&pod, "n1");
+        let note = scheduled_note(("ns", "web-1"), "n1");
         let reporter = ("batch", "batch-host");
-        let event =
-            event(Record::Scheduled, &pod, &note, "2026-01-02T03:04:05.000006Z", 255, reporter);
+        let event = event(
+            Record::Scheduled,
+            (&pod).into(),
+            &note,
+            "2026-01-02T03:04:05.000006Z",
+            255,
+            reporter,
+        );
         let expected = serde_json::json!({
             "apiVersion": "events.k8s.io/v1",
             "kind": "Event",
@@ -339,8 +375,8 @@ mod tests {
     #[test]
     fn a_victim_is_marked_and_deleted_by_its_uid() {
         let pod = pod("web-1");
-        let message = disruption_message("batch");
-        let patch = disruption_patch(&pod, 2, &message, "2026-01-02T03:04:05Z");
+        let why = preemption("batch");
+        let patch = disruption_patch(&pod, 2, &why, "2026-01-02T03:04:05Z");
         let expected = serde_json::json!({
             "metadata": {"uid": "u1"},
             "status": {"conditions": [{

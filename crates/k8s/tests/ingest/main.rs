@@ -1,10 +1,12 @@
 //! Objects as clusters serve them, and the facts they become.
 
+mod gang;
 mod grouping;
 mod hints;
 mod mistakes;
 mod node;
 mod pod;
+mod pod_group;
 mod requests;
 mod seen;
 mod slim;

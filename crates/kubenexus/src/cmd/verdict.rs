@@ -179,7 +179,7 @@ fn profile(config: Option<&Value>, scheduler: &str) -> Result<ProfileSettings> {
 }
 
 /// Kinds that are looked at.
-const USED: [&str; 8] = [
+const USED: [&str; 11] = [
     "Node",
     "Pod",
     "Namespace",
@@ -188,6 +188,9 @@ const USED: [&str; 8] = [
     "ReplicaSet",
     "StatefulSet",
     "PodDisruptionBudget",
+    "PodGroup",
+    "CompositePodGroup",
+    "Workload",
 ];
 
 /// Kinds that are part of a cluster but that nothing built so far looks at, by API group.
@@ -214,6 +217,10 @@ const IGNORED: &[(&str, &[&str])] = &[
 fn take_in(scheduler: &mut Scheduler, profile: &str, object: &Value) -> Result<()> {
     let (version, kind) = (word(object, "apiVersion")?, word(object, "kind")?);
     let group = version.rsplit_once('/').map_or("", |(group, _)| group);
+    if let Some(kind) = ingest::pod_group_kind(group, kind) {
+        scheduler.apply(&ingest::pod_group(kind, object)?, Time::default());
+        return Ok(());
+    }
     let mut event = match (group, kind) {
         ("", "Node") => ingest::node(object)?,
         ("", "Pod") => ingest::pod(object)?,

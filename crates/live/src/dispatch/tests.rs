@@ -132,7 +132,8 @@ async fn check_eviction(replies: Vec<Reply>, stands: bool) -> (bool, String) {
         async move { reply }
     });
     let dispatch = dispatch(client, Leadership::always());
-    let goes = dispatch.evict((&bind().pod, 1), "s", &AtomicBool::new(stands)).await;
+    let why = k8s::render::preemption("s");
+    let goes = dispatch.evict((&bind().pod, 1), &why, &AtomicBool::new(stands)).await;
     let log = log.lock().unwrap();
     for arrived in log.iter() {
         assert!(arrived.body.contains("\"uid\":\"u1\""), "{}", arrived.body);

@@ -59,6 +59,7 @@ fn fed(inbox: &Receiver<Input>) -> Vec<String> {
         | Input::Outcome(_)
         | Input::Eviction { .. }
         | Input::NotTold { .. }
+        | Input::Await(_)
         | Input::Lead
         | Input::Drain(_) => "?".into(),
     };

@@ -105,7 +105,9 @@ async fn a_full_queue_drops_the_oldest_event() {
     }
     let queues = bench.writes.queues();
     assert_eq!(queues.events.len(), QUEUE_MAX);
-    let Some((_, Write::Event { pod, .. })) = queues.events.front() else { panic!("events only") };
+    let Some((_, Write::Event { about: Subject::Pod(pod), .. })) = queues.events.front() else {
+        panic!("events about pods only")
+    };
     assert_eq!(&*pod.name, "p1");
 }
 

@@ -1,0 +1,151 @@
+//! Objects about gangs, as the projects that have them write them.
+
+use kubenexus_k8s::ingest::{pod_group, pod_group_kind, read_pod_group, read_succeeded};
+use model::{Event, PodGroupFacts, PodGroupKind, SucceededFacts};
+use serde_json::{Value, json};
+
+/// The facts of an object, which are the same whether it is read as a value or as text.
+fn facts(object: &Value) -> PodGroupFacts {
+    let version = object["apiVersion"].as_str().unwrap();
+    let (group, _) = version.split_once('/').unwrap();
+    let kind = pod_group_kind(group, object["kind"].as_str().unwrap()).expect("a kind we know");
+    let Ok(Event::PodGroupApplied(facts)) = pod_group(kind, object) else {
+        panic!("not read: {object}");
+    };
+    let seen = read_pod_group(kind, object.to_string().as_bytes()).unwrap();
+    assert_eq!((&*seen.version, seen.event), ("7", Event::PodGroupApplied(facts.clone())));
+    assert_eq!((&*seen.standing.uid, seen.standing.generation), ("u", 2));
+    let has_condition = object["status"]["conditions"][0]["reason"] == "Scheduled";
+    let condition = seen.standing.condition.map(|(_, reason, _)| reason);
+    assert_eq!(condition, has_condition.then(|| "Scheduled".into()));
+    assert_eq!((facts.key.kind, &*facts.key.namespace, &*facts.key.name), (kind, "team", "train"));
+    *facts
+}
+
+fn object(version: &str, kind: &str, spec: Value, status: Value) -> Value {
+    json!({
+        "apiVersion": version, "kind": kind,
+        "metadata": {"name": "train", "namespace": "team", "uid": "u", "resourceVersion": "7",
+            "generation": 2, "creationTimestamp": "2026-11-16T06:30:00Z"},
+        "spec": spec, "status": status,
+    })
+}
+
+fn started(word: &str, status: &str) -> Value {
+    json!({"conditions": [{"type": word, "status": status, "reason": "Scheduled", "message": "",
+        "lastTransitionTime": "2026-11-16T06:31:00Z"}]})
+}
+
+fn only(min: u32) -> Box<[(Box<str>, u32)]> {
+    Box::new([("".into(), min)])
+}
+
+#[test]
+fn native_pod_groups_are_read_in_every_version() {
+    for version in ["scheduling.k8s.io/v1beta1", "scheduling.k8s.io/v1alpha3"] {
+        let spec = json!({
+            "workloadRef": {"workloadName": "w", "templateName": "workers"},
+            "parentCompositePodGroupName": "all",
+            "schedulingPolicy": {"gang": {"minCount": 8}},
+            "schedulingConstraints": {"topology": [{"key": "topology.kubernetes.io/rack"}]},
+            "disruptionMode": {"all": {}}, "priorityClassName": "high", "priority": 1000,
+        });
+        let status = started("PodGroupInitiallyScheduled", "True");
+        let facts = facts(&object(version, "PodGroup", spec, status));
+        assert_eq!(facts.mins, only(8));
+        assert_eq!(&*facts.topology, [Box::from("topology.kubernetes.io/rack")]);
+        assert_eq!((facts.priority, facts.parent.as_deref()), (Some(1000), Some("all")));
+        assert_eq!((facts.is_evicted_whole, facts.is_started, facts.timeout), (true, true, None));
+    }
+    let spec = json!({
+        "podGroupTemplateRef": {"workload": {"workloadName": "w", "podGroupTemplateName": "t"}},
+        "schedulingPolicy": {"gang": {"minCount": 3}}, "disruptionMode": "PodGroup",
+    });
+    let status = started("PodGroupScheduled", "True");
+    let found = facts(&object("scheduling.k8s.io/v1alpha2", "PodGroup", spec, status));
+    assert_eq!((found.mins, found.is_evicted_whole, found.is_started), (only(3), true, true));
+    let spec = json!({"schedulingPolicy": {"basic": {}}, "disruptionMode": {"single": {}}});
+    let status = started("PodGroupInitiallyScheduled", "False");
+    let found = facts(&object("scheduling.k8s.io/v1beta1", "PodGroup", spec, status));
+    assert_eq!((found.mins, found.is_evicted_whole, found.is_started), (only(1), false, false));
+    assert_eq!((found.priority, found.parent, found.topology.len()), (None, None, 0));
+}
+
+#[test]
+fn composites_and_workloads_are_read() {
+    let version = "scheduling.k8s.io/v1alpha3";
+    let gang = |policy: Value| {
+        let spec = json!({"workloadRef": {"workloadName": "w", "templateName": "all"},
+            "schedulingPolicy": policy, "priority": 7});
+        facts(&object(version, "CompositePodGroup", spec, json!({})))
+    };
+    let all = gang(json!({"gang": {"minGroupCount": 2}}));
+    assert_eq!((all.mins, all.priority), (only(2), Some(7)));
+    assert_eq!(gang(json!({"basic": {}})).mins, only(0));
+    let spec = json!({
+        "controllerRef": {"apiGroup": "batch", "kind": "Job", "name": "job"},
+        "podGroups": [{"name": "drivers", "policy": {"basic": {}}},
+            {"name": "workers", "policy": {"gang": {"minCount": 4}}}],
+    });
+    let found = facts(&object("scheduling.k8s.io/v1alpha1", "Workload", spec, json!({})));
+    let expected: Box<[(Box<str>, u32)]> = Box::new([("drivers".into(), 1), ("workers".into(), 4)]);
+    assert_eq!(found.mins, expected);
+}
+
+#[test]
+fn pod_groups_of_other_projects_are_read() {
+    let spec = json!({"minMember": 5, "scheduleTimeoutSeconds": 120,
+        "minResources": {"cpu": "5", "memory": "10Gi"}});
+    let status = json!({"phase": "Scheduling", "occupiedBy": "team/job", "running": 1});
+    let found = facts(&object("scheduling.x-k8s.io/v1alpha1", "PodGroup", spec, status));
+    assert_eq!((found.key.kind, found.timeout), (PodGroupKind::Coscheduling, Some(120)));
+    assert_eq!(found.mins, only(5));
+    let spec = json!({"minMember": 3, "minTaskMember": {"worker": 2}, "queue": "default",
+        "priorityClassName": "high", "minResources": {"cpu": "3"}});
+    let status = json!({"phase": "Inqueue", "conditions": [{"type": "Scheduled",
+        "status": "True", "transitionID": "t", "lastTransitionTime": "2026-11-16T06:31:00Z"}]});
+    let found = facts(&object("scheduling.volcano.sh/v1beta1", "PodGroup", spec, status));
+    assert_eq!((found.key.kind, found.mins), (PodGroupKind::Volcano, only(3)));
+    assert!(!found.is_started);
+    let spec = json!({"minMember": 2, "queue": "q", "priorityClassName": "train",
+        "subGroups": [{"name": "a", "minMember": 1}], "topologyConstraint": {}});
+    let found = facts(&object("scheduling.run.ai/v2alpha2", "PodGroup", spec, json!({})));
+    assert_eq!((found.key.kind, found.mins), (PodGroupKind::Kai, only(2)));
+    // A minimum of sub-groups is not one of pods.
+    let spec = json!({"minSubGroup": 1, "minMember": null, "subGroups": [{"name": "a"}]});
+    let found = facts(&object("scheduling.run.ai/v2alpha2", "PodGroup", spec, json!({})));
+    assert_eq!(found.mins, only(1));
+    for (group, kind) in [("apps", "PodGroup"), ("scheduling.volcano.sh", "Queue"), ("", "Pod")] {
+        assert_eq!(pod_group_kind(group, kind), None);
+    }
+}
+
+#[test]
+fn a_mistake_in_a_pod_group_names_its_place() {
+    let read = |spec: Value| {
+        let object = object("scheduling.k8s.io/v1beta1", "PodGroup", spec, json!({}));
+        pod_group(PodGroupKind::Native, &object).unwrap_err().to_string()
+    };
+    let text = read(json!({"schedulingPolicy": {"gang": {"minCount": "8"}}}));
+    let expected = "PodGroup: spec.schedulingPolicy.gang.minCount: \
+         expected an integer of 32 bits, found string \"8\"";
+    assert_eq!(text, expected);
+    let text = read(json!({"schedulingConstraints": []}));
+    assert_eq!(text, "PodGroup: spec.schedulingConstraints: expected an object, found a list");
+}
+
+#[test]
+fn of_pods_that_ran_to_a_good_end_only_those_of_gangs_are_told() {
+    let pod = |annotations: Value| {
+        let object = json!({"metadata": {"name": "a-0", "namespace": "team", "uid": "u",
+            "resourceVersion": "9", "annotations": annotations}, "status": {"phase": "Succeeded"}});
+        read_succeeded(object.to_string().as_bytes()).unwrap()
+    };
+    let facts =
+        SucceededFacts { uid: "u".into(), namespace: "team".into(), gang: "prepare".into() };
+    let expected = Some(Event::SucceededApplied(Box::new(facts)));
+    let gang = json!({"scheduling.kubenexus.io/gang-group": "prepare"});
+    assert_eq!(pod(gang), ("9".into(), expected));
+    assert_eq!(pod(json!({})), ("9".into(), None));
+    assert_eq!(pod(json!({"scheduling.kubenexus.io/depends-on": "a"})).1, None);
+}
