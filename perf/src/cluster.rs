@@ -117,6 +117,16 @@ pub(crate) fn name(pod: &mut Value, at: usize, namespace: Option<usize>) {
     metadata["uid"] = json!(pod_uid(at));
 }
 
+/// Makes a pod one of a job, and of a gang of so many if it is one.
+pub(crate) fn join(pod: &mut Value, job: usize, gang: Option<usize>) {
+    let labels = &mut pod["metadata"]["labels"];
+    labels["batch.kubernetes.io/job-name"] = json!(format!("job-{job}"));
+    if let Some(size) = gang {
+        labels["pod-group.scheduling.kubenexus.io/name"] = json!(format!("job-{job}"));
+        labels["pod-group.scheduling.kubenexus.io/min-available"] = json!(size.to_string());
+    }
+}
+
 /// A namespace of a team.
 pub(crate) fn namespace(at: usize) -> Value {
     let labels = json!({"kubernetes.io/metadata.name": namespace_name(at), "kind": "team"});

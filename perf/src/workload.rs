@@ -85,6 +85,12 @@ pub(crate) struct CreatePods {
     /// How many namespaces they are in, in turns; all are in `default` without it.
     #[serde(default)]
     pub(crate) namespaces: Number,
+    /// How many pods in a row are of one job, whose name they have as a label; of none without it.
+    #[serde(default)]
+    pub(crate) job: Number,
+    /// Whether the pods of a job are a gang, which starts whole; not if it is 0.
+    #[serde(default)]
+    pub(crate) gang: Number,
     /// Whether they are on nodes already when they arrive.
     #[serde(default)]
     pub(crate) bound: bool,

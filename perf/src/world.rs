@@ -34,6 +34,9 @@ struct Creation<'a> {
     shapes: Vec<Value>,
     /// How many namespaces its pods are in; none is the default one.
     namespaces: usize,
+    /// How many pods in a row are of one job, and whether they are a gang.
+    job: usize,
+    is_gang: bool,
 }
 
 impl<'a> World<'a> {
@@ -46,7 +49,8 @@ impl<'a> World<'a> {
                 let shapes = 0..step.shapes.at(size).max(1);
                 let shapes = shapes.map(|shape| cluster::pod(shape, step.template(shape)));
                 let (shapes, namespaces) = (shapes.collect(), step.namespaces.at(size));
-                creations.push(Creation { step, pods, shapes, namespaces });
+                let (job, is_gang) = (step.job.at(size), step.gang.at(size) > 0);
+                creations.push(Creation { step, pods, shapes, namespaces, job, is_gang });
             }
         }
         let is_moving = |creation: &Creation<'_>| rates(&creation.step.meanwhile, size) != [0; 4];
@@ -80,6 +84,10 @@ impl<'a> World<'a> {
         // All pods of a round of shapes are in the same one, so that each has pods of all shapes.
         let round = (at - creation.pods.start) / creation.shapes.len();
         cluster::name(&mut pod, at, round.checked_rem(creation.namespaces));
+        if let Some(job) = (at - creation.pods.start).checked_div(creation.job) {
+            let size = creation.job.min(creation.pods.len() - job * creation.job);
+            cluster::join(&mut pod, job, creation.is_gang.then_some(size));
+        }
         pod
     }
 

@@ -1,16 +1,15 @@
 //! Takes in what happened, and wakes whom it could help.
 
-use std::cell::LazyCell;
-
-use framework::{cures, is_about_others};
+use framework::is_about_others;
 use model::{
     Attempt, BudgetFacts, Change, Event, GangId, GroupingKey, LabelSelector, Labels, NodeChange,
     NodeFacts, NodeId, Occupant, Pod, PodFacts, PodGroupKey, PodId, PodState, Present, Reason,
     Time, Txn, UnitId,
 };
 
+use crate::Scheduler;
 use crate::queue::{Place, Start};
-use crate::{Scheduler, profile_of};
+use crate::wake::is_spread;
 
 impl Scheduler {
     /// Takes in one event.
@@ -80,6 +79,7 @@ impl Scheduler {
     /// Takes in the labels of a namespace: rules about pods may be about others now.
     fn set_namespace(&mut self, name: &str, labels: Option<&Labels>, now: Time) {
         if self.catalog.set_namespace(name, labels) {
+            self.reclassify(name);
             self.usage.count_crowds(&mut self.catalog);
             self.queue.wake(now, is_about_others, |_, _, _| true);
         }
@@ -172,7 +172,7 @@ impl Scheduler {
     /// Takes in a pod that waits.
     fn enqueue(&mut self, pod: PodId, now: Time) {
         match self.catalog.pod(pod).gang {
-            Some(gang) => self.regroup(gang, now),
+            Some(gang) => self.regroup_with(gang, Some(pod), now),
             None => {
                 let (standing, is_gated) = self.standing(pod);
                 let start = if is_gated { Start::Gated } else { Start::Active };
@@ -203,20 +203,16 @@ impl Scheduler {
         }
     }
 
-    /// Wakes the units that wait for gangs to end.
-    fn wake_after(&mut self, now: Time) {
-        let is_awaited =
-            |reason: &Reason| matches!(reason, Reason::After(_) | Reason::AfterCycle(_));
-        self.queue.wake(now, is_awaited, |_, _, _| true);
-    }
-
     fn update_pod(&mut self, pod: PodId, facts: &PodFacts, now: Time) {
-        let before = self.catalog.pod(pod).gang;
+        let part = |pod: &Pod| (pod.gang, pod.state, pod.started, pod.priority, pod.class);
+        let before = part(self.catalog.pod(pod));
         self.release_if_maker(pod, facts, now);
         self.move_pod(pod, facts, now);
-        // It is forgotten if it is being deleted before it had a node.
-        if self.catalog.find_pod(&facts.key.uid).is_some() {
-            self.regroup_of(pod, before, now);
+        // It is forgotten if it is being deleted before it had a node. Most changes of pods on
+        // nodes are nothing to their gangs.
+        let is_there = self.catalog.find_pod(&facts.key.uid).is_some();
+        if is_there && (before.1 == PodState::Waiting || part(self.catalog.pod(pod)) != before) {
+            self.regroup_of(pod, before.0, now);
         }
     }
 
@@ -432,74 +428,6 @@ impl Scheduler {
         self.release_if_empty(node);
     }
 
-    /// Wakes the units that a change of one node could help: those that wait for a reason which
-    /// the node does not give any more. It may still give others, and they are noted then. If all
-    /// it gives is noted already, a try would find what is known: what ends that wakes them. That
-    /// is not so where somebody could be evicted, who may have been too little before.
-    pub(crate) fn wake(&mut self, change: Change, node: NodeId, now: Time) {
-        self.wake_proposed(node, now);
-        let is_there = self.catalog.has_node(node);
-        // Only looked up if somebody waits whom it could help.
-        let lowest = LazyCell::new(|| {
-            let pods = self.catalog.pods_on(node).iter();
-            pods.map(|pod| self.catalog.pod(*pod).priority).min()
-        });
-        let may_be_cured = |reason: &Reason| cures(reason, change);
-        self.queue.wake(now, may_be_cured, |class, reason, parked| {
-            if reaches_around(reason) {
-                return true;
-            }
-            // A pod that leaves a node which is gone makes no room.
-            if !is_there {
-                return false;
-            }
-            let profile = profile_of(&self.profiles, &self.catalog, class);
-            let board = self.boards.of(class, profile, &self.catalog);
-            let has_lesser =
-                || lowest.map(|lowest| profile.order.rank(lowest)) > parked.first_rank();
-            if board.rescues.preemption && has_lesser() {
-                return true;
-            }
-            let answer = board.answer(&self.catalog, &self.usage, node);
-            let is_known = answer
-                .is_some_and(|reasons| reasons.iter().all(|reason| parked.all_wait_for(reason)));
-            !is_known && !board.gives(&self.catalog, &self.usage, node, reason)
-        });
-        // A gang is helped by any node that could take one of its pods.
-        self.queue.wake_gangs(now, |class| {
-            let profile = profile_of(&self.profiles, &self.catalog, class);
-            let board = self.boards.of(class, profile, &self.catalog);
-            is_there && board.answer(&self.catalog, &self.usage, node).is_none()
-        });
-    }
-
-    /// Wakes the units for which a node is proposed: it may be of no use to them any more, and is
-    /// kept from others as long as they do not know.
-    fn wake_proposed(&mut self, node: NodeId, now: Time) {
-        for pod in self.catalog.nominated_to(node).to_vec() {
-            if let Some(unit) = self.queue.unit_of(pod) {
-                self.queue.wake_unit(unit, now);
-            }
-        }
-    }
-
-    /// Wakes the units that a pod which came to a node, or left it, could help wherever they go.
-    pub(crate) fn wake_around(&mut self, occupant: Occupant, now: Time) {
-        self.wake_about(occupant, is_about_others, now);
-    }
-
-    /// The same for some reasons.
-    fn wake_about(&mut self, occupant: Occupant, is_about: fn(&Reason) -> bool, now: Time) {
-        self.queue.wake(now, is_about, |class, _, _| {
-            let profile = profile_of(&self.profiles, &self.catalog, class);
-            self.boards.of(class, profile, &self.catalog).is_moved_by(&self.catalog, occupant)
-        });
-        self.queue.wake_gangs(now, |class| {
-            let profile = profile_of(&self.profiles, &self.catalog, class);
-            self.boards.of(class, profile, &self.catalog).is_moved_by(&self.catalog, occupant)
-        });
-    }
-
     fn change(&mut self, change: impl FnOnce(&mut Txn<'_>)) {
         let mut txn = Txn::begin(&self.catalog, &mut self.usage);
         change(&mut txn);
@@ -512,15 +440,4 @@ impl Scheduler {
             self.catalog.release_node_place(node);
         }
     }
-}
-
-/// Whether a reason is that pods are not spread evenly.
-fn is_spread(reason: &Reason) -> bool {
-    *reason == Reason::SpreadSkew
-}
-
-/// Whether a reason speaks of a node's surroundings, so that the node alone cannot tell whether it
-/// still stands.
-fn reaches_around(reason: &Reason) -> bool {
-    is_about_others(reason) || *reason == Reason::SpreadLabel
 }

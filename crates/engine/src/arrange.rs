@@ -5,19 +5,23 @@
 //! are not alike, other orders are tried, and at last places are taken back one by one, as long as
 //! the work stays within bounds. Pods beyond the minimum take what is left.
 
+mod deep;
+mod domains;
+mod outlook;
+mod sizes;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use framework::Profile;
-use model::{
-    Amounts, Catalog, ClassId, Diagnosis, GangId, NodeId, Occupant, Outlook, Pod, PodId, PodState,
-    ResourceId, Txn, hash_of,
-};
+use model::{ClassId, Diagnosis, GangId, NodeId, Occupant, Pod, PodId, PodState, Txn, hash_of};
 
 use crate::board::Boards;
 use crate::cycle::{Within, seek};
+use crate::gangs::Gangs;
 use crate::profile_of;
 use crate::trial::{Trial, view};
+use sizes::{room, share};
 
 /// How many places are looked for before an arrangement is given up.
 const WORK_MAX: usize = 4_000;
@@ -38,8 +42,8 @@ pub(crate) struct Arranger<'a> {
     pub(crate) boards: &'a mut Boards,
     pub(crate) seed: u64,
     pub(crate) txn: Txn<'a>,
-    /// Nodes that refused a pod.
-    pub(crate) refused: &'a BTreeMap<PodId, Vec<NodeId>>,
+    /// Nodes that refused a pod, and room that is kept.
+    pub(crate) gangs: &'a Gangs,
     /// Pods that do not exist yet and need room, by the pod that will make them.
     pub(crate) expected: Vec<(PodId, Occupant)>,
     /// What was found.
@@ -54,8 +58,8 @@ pub(crate) struct Short {
     pub(crate) gang: GangId,
     pub(crate) pod: PodId,
     within: Within,
-    /// Whether it is room for a pod that does not exist yet.
-    expected: Option<Occupant>,
+    /// What does not exist yet and is made by the pod, if it is for that.
+    pub(crate) expected: Option<Occupant>,
 }
 
 /// A moment to come back to.
@@ -79,14 +83,14 @@ impl<'a> Arranger<'a> {
         boards: &'a mut Boards,
         seed: u64,
         txn: Txn<'a>,
-        refused: &'a BTreeMap<PodId, Vec<NodeId>>,
+        gangs: &'a Gangs,
     ) -> Self {
         Self {
             profiles,
             boards,
             seed,
             txn,
-            refused,
+            gangs,
             expected: Vec::new(),
             places: Vec::new(),
             seats: Vec::new(),
@@ -130,7 +134,8 @@ impl<'a> Arranger<'a> {
         let catalog = self.txn.catalog();
         let fitting =
             self.places.iter().filter(|(pod, _)| catalog.pod(*pod).gang == Some(short.gang));
-        let fitting = u32::try_from(fitting.count()).unwrap_or(u32::MAX);
+        let fitting = fitting.count() + self.seats.len() - start.seats;
+        let fitting = u32::try_from(fitting).unwrap_or(u32::MAX);
         let stand_in = short.expected.map(|occupant| stand_in(catalog.pod(short.pod), occupant));
         let pod = stand_in.as_ref().unwrap_or_else(|| catalog.pod(short.pod));
         let profile = profile_of(self.profiles, catalog, pod.class);
@@ -145,63 +150,18 @@ impl<'a> Arranger<'a> {
         (diagnosis, fitting)
     }
 
-    /// What would help a gang for which there is no room. `priority` is its own.
-    pub(crate) fn outlook(&mut self, gang: GangId, priority: i32) -> Outlook {
-        let catalog = self.txn.catalog();
-        let nodes = catalog.nodes().to_vec();
-        if !self.fits_without(gang, &nodes, |_| true) {
-            return Outlook::Never;
-        }
-        if self.fits_without(gang, &nodes, |pod| pod.priority < priority) {
-            return Outlook::AfterPreemption;
-        }
-        // Nodes with the least on them are the first to be free.
-        let mut nodes: Vec<NodeId> = nodes;
-        nodes.retain(|node| self.txn.usage().load(*node).pods > 0);
-        nodes.sort_by_key(|node| (self.txn.usage().load(*node).pods, *node));
-        let (mut too_few, mut enough) = (0, 1);
-        while enough < nodes.len() && !self.fits_without(gang, &nodes[..enough], |_| true) {
-            too_few = enough;
-            enough = (enough * 2).min(nodes.len());
-        }
-        while too_few + 1 < enough {
-            let middle = too_few.midpoint(enough);
-            if self.fits_without(gang, &nodes[..middle], |_| true) {
-                enough = middle;
-            } else {
-                too_few = middle;
-            }
-        }
-        Outlook::WhenFree(enough)
-    }
-
-    /// Whether a gang would fit if pods of others were not there.
-    fn fits_without(
-        &mut self,
-        gang: GangId,
-        nodes: &[NodeId],
-        is_out: impl Fn(&Pod) -> bool,
-    ) -> bool {
-        let catalog = self.txn.catalog();
-        let start = self.moment();
-        for node in nodes {
-            for pod in catalog.pods_on(*node) {
-                let pod = catalog.pod(*pod);
-                let is_own = pod.gang.is_some_and(|own| catalog.root_of(own) == gang);
-                if !is_own && is_out(pod) {
-                    self.txn.evict(pod.occupant(), *node);
-                }
-            }
-        }
-        let fits = self.arrange(gang).is_ok();
-        self.back_to(start);
-        fits
-    }
-
     /// Places a gang of pods, or of gangs; nothing may be left of a try that failed. Beyond the
     /// first attempt work is only done up to a limit.
     fn part(&mut self, gang: GangId, within: &Within, limit: usize) -> Result<(), Short> {
         let start = self.moment();
+        let row = self.txn.catalog().gang(gang);
+        if row.terms.as_ref().is_ok_and(|terms| terms.topology.is_empty()) && !row.is_composite() {
+            let result = self.members(gang, within, limit);
+            if result.is_err() && limit > 0 {
+                self.back_to(start);
+            }
+            return result;
+        }
         let mut result = Ok(());
         for domain in self.domains(gang, within) {
             result = if self.txn.catalog().gang(gang).is_composite() {
@@ -228,6 +188,9 @@ impl<'a> Arranger<'a> {
         let (min, parts) = (row.min() as usize, row.parts.clone());
         let (mut placed, mut failed) = (0, None);
         for part in parts {
+            if !self.is_complete(part) {
+                continue;
+            }
             match self.part(part, within, limit) {
                 Ok(()) => placed += 1,
                 Err(short) => {
@@ -241,21 +204,31 @@ impl<'a> Arranger<'a> {
         }
     }
 
+    /// Whether all pods of a gang that have to start together are there, or are made by one of it.
+    fn is_complete(&self, gang: GangId) -> bool {
+        let row = self.txn.catalog().gang(gang);
+        let is_own = |(maker, _): &&(PodId, Occupant)| row.members.contains(maker);
+        let expected = self.expected.iter().filter(is_own).count();
+        row.is_composite() || row.members.len() + expected >= row.min() as usize
+    }
+
     /// Places the waiting pods of a gang: all that are needed, and of the others those that fit.
     fn members(&mut self, gang: GangId, within: &Within, limit: usize) -> Result<(), Short> {
         let catalog = self.txn.catalog();
         let row = catalog.gang(gang);
         let is_waiting = |pod: &PodId| catalog.pod(*pod).state == PodState::Waiting;
         let mut pods: Vec<PodId> = row.members.iter().copied().filter(is_waiting).collect();
-        let classes: BTreeSet<ClassId> = pods.iter().map(|pod| catalog.pod(*pod).class).collect();
+        let class = |pod: &PodId| catalog.pod(*pod).class;
+        let is_one = pods.windows(2).all(|two| class(&two[0]) == class(&two[1]));
         // Of one class none is larger than another.
-        let size = |class: ClassId| if classes.len() > 1 { share(catalog, class) } else { 0 };
+        let classes: BTreeSet<ClassId> =
+            if is_one { BTreeSet::new() } else { pods.iter().map(class).collect() };
         let sizes: BTreeMap<ClassId, u64> =
-            classes.iter().map(|class| (*class, size(*class))).collect();
+            classes.iter().map(|class| (*class, share(catalog, *class))).collect();
+        let size = |pod: &Pod| sizes.get(&pod.class).copied().unwrap_or(0);
         pods.sort_by(|one, other| {
             let (one, other) = (catalog.pod(*one), catalog.pod(*other));
-            let by_size = sizes[&other.class].cmp(&sizes[&one.class]);
-            by_size.then_with(|| one.key.name.cmp(&other.key.name))
+            size(other).cmp(&size(one)).then_with(|| one.key.name.cmp(&other.key.name))
         });
         let expected =
             self.expected.iter().filter(|(maker, _)| row.members.contains(maker)).count();
@@ -269,7 +242,7 @@ impl<'a> Arranger<'a> {
             Err(failed) => failed,
         };
         let first = failed;
-        let is_alike = classes.len() == 1 && !self.is_around(pods[0]);
+        let is_alike = is_one && !self.is_around(pods[0]);
         if limit == 0 || is_alike || self.work > limit {
             return Err(short(first));
         }
@@ -287,6 +260,7 @@ impl<'a> Arranger<'a> {
         if self.in_order(&pods, spare, within, Choice::Tightest, false).is_ok() {
             return Ok(());
         }
+        let classes = if is_one { BTreeSet::from([class(&pods[0])]) } else { classes };
         if pods.len() <= DEEP_MAX && self.deep(&pods, spare, within, limit, &classes) {
             return Ok(());
         }
@@ -313,7 +287,7 @@ impl<'a> Arranger<'a> {
                 Some(node) => self.take(*pod, node),
                 None if spare > 0 => {
                     spare -= 1;
-                    if !self.is_around(*pod) && !self.refused.contains_key(pod) {
+                    if !self.is_around(*pod) && !self.gangs.refused.contains_key(pod) {
                         hopeless.insert(class);
                     }
                 }
@@ -326,72 +300,6 @@ impl<'a> Arranger<'a> {
             }
         }
         Ok(())
-    }
-
-    /// Places pods by trying every node that differs, and taking places back where that leads
-    /// nowhere.
-    fn deep(
-        &mut self,
-        pods: &[PodId],
-        spare: usize,
-        within: &Within,
-        limit: usize,
-        classes: &BTreeSet<ClassId>,
-    ) -> bool {
-        let Some((pod, rest)) = pods.split_first() else { return true };
-        if self.work > limit {
-            return false;
-        }
-        let start = self.moment();
-        for node in self.differing(*pod, within, classes) {
-            self.take(*pod, node);
-            if self.deep(rest, spare, within, limit, classes) {
-                return true;
-            }
-            self.back_to(start);
-            if self.work > limit {
-                return false;
-            }
-        }
-        spare > 0 && self.deep(rest, spare - 1, within, limit, classes)
-    }
-
-    /// The nodes that take a pod, the fullest first, and of those that are alike only one.
-    fn differing(
-        &mut self,
-        id: PodId,
-        within: &Within,
-        classes: &BTreeSet<ClassId>,
-    ) -> Vec<NodeId> {
-        let nodes = self.fitting(id, within);
-        let catalog = self.txn.catalog();
-        let fits: Vec<Vec<bool>> = classes
-            .iter()
-            .map(|class| {
-                let profile = profile_of(self.profiles, catalog, *class);
-                let board = self.boards.of(*class, profile, catalog);
-                nodes.iter().map(|node| board.is_fitting(*node)).collect()
-            })
-            .collect();
-        let is_around = self.is_around(id);
-        let usage = self.txn.usage();
-        let mut seen = Vec::new();
-        let mut differing = Vec::new();
-        for (at, node) in nodes.iter().enumerate() {
-            let kind: Vec<bool> = fits.iter().map(|fits| fits[at]).collect();
-            let is_like = |(other, known): &(NodeId, Vec<bool>)| {
-                *known == kind
-                    && catalog.offer(*other) == catalog.offer(*node)
-                    && usage.load(*other) == usage.load(*node)
-            };
-            if is_around || !seen.iter().any(is_like) {
-                seen.push((*node, kind));
-                differing.push(*node);
-            }
-        }
-        let class = catalog.pod(id).class;
-        differing.sort_by_key(|node| (room(&self.txn, class, *node), *node));
-        differing
     }
 
     /// Finds room for all pods that do not exist yet.
@@ -435,13 +343,19 @@ impl<'a> Arranger<'a> {
             let nodes = self.fitting(id, within);
             return nodes.into_iter().min_by_key(|node| (room(&self.txn, class, *node), *node));
         }
-        let within = self.without_refused(id, within);
+        let own;
+        let within = if self.gangs.refused.is_empty() {
+            within
+        } else {
+            own = self.without_refused(id, within);
+            &own
+        };
         let catalog = self.txn.catalog();
         let pod = catalog.pod(id);
         let profile = profile_of(self.profiles, catalog, pod.class);
         let board = self.boards.of(pod.class, profile, catalog);
         let seed = self.seed ^ hash_of(&*pod.key.uid);
-        seek(&mut Trial { id, pod, board, txn: &mut self.txn }, &within, seed).ok()
+        seek(&mut Trial { id, pod, board, txn: &mut self.txn }, within, seed).ok()
     }
 
     /// All nodes that take a pod.
@@ -466,7 +380,7 @@ impl<'a> Arranger<'a> {
 
     fn without_refused(&self, id: PodId, within: &Within) -> Within {
         let mut within = within.clone();
-        if let Some(nodes) = self.refused.get(&id) {
+        if let Some(nodes) = self.gangs.refused.get(&id) {
             within.avoided.extend(nodes);
             within.avoided.sort_unstable();
         }
@@ -495,52 +409,6 @@ impl<'a> Arranger<'a> {
         self.places.truncate(moment.places);
         self.seats.truncate(moment.seats);
     }
-
-    /// The sets of nodes that a gang may be on, the smallest first. Pods that are on nodes decide.
-    fn domains(&self, gang: GangId, within: &Within) -> Vec<Within> {
-        let catalog = self.txn.catalog();
-        let row = catalog.gang(gang);
-        let labels = row.terms.as_ref().map_or(&[][..], |terms| &terms.topology);
-        if labels.is_empty() {
-            return vec![within.clone()];
-        }
-        let mut domains: BTreeMap<Vec<&str>, Vec<NodeId>> = BTreeMap::new();
-        let all = within.nodes.as_deref().unwrap_or(catalog.nodes());
-        for node in all {
-            if let Some(values) = values(catalog, labels, *node) {
-                domains.entry(values).or_default().push(*node);
-            }
-        }
-        if let Some(node) = placed_node(catalog, gang) {
-            let own = values(catalog, labels, node);
-            domains.retain(|values, _| own.as_ref() == Some(values));
-        }
-        let mut domains: Vec<Vec<NodeId>> = domains.into_values().collect();
-        domains.sort_by_key(Vec::len);
-        if domains.is_empty() {
-            domains.push(Vec::new());
-        }
-        let avoided = &within.avoided;
-        let domain =
-            |nodes: Vec<NodeId>| Within { nodes: Some(nodes.into()), avoided: avoided.clone() };
-        domains.into_iter().map(domain).collect()
-    }
-}
-
-/// A node that pods of a gang are on.
-fn placed_node(catalog: &Catalog, gang: GangId) -> Option<NodeId> {
-    let row = catalog.gang(gang);
-    let mut nodes = row.members.iter().filter_map(|pod| catalog.pod(*pod).state.node());
-    let own = nodes.find(|node| catalog.has_node(*node));
-    own.or_else(|| row.parts.iter().find_map(|part| placed_node(catalog, *part)))
-}
-
-/// The values of labels that a node has; none if it lacks one.
-fn values<'a>(catalog: &'a Catalog, labels: &[Box<str>], node: NodeId) -> Option<Vec<&'a str>> {
-    let symbols = catalog.symbols();
-    let facts = catalog.has_node(node).then(|| catalog.node(node))?;
-    let value = |label: &Box<str>| Some(symbols.text(facts.label(symbols.find(label)?)?));
-    labels.iter().map(value).collect()
 }
 
 /// A pod that does not exist yet, made by another one.
@@ -565,51 +433,4 @@ fn stand_in(maker: &Pod, occupant: Occupant) -> Pod {
         gang: None,
         state: PodState::Waiting,
     }
-}
-
-/// Every resource that is asked for.
-fn amounts(amounts: &Amounts<ResourceId>) -> impl Iterator<Item = (ResourceId, i64)> + '_ {
-    let fixed = [
-        (ResourceId::CPU, amounts.cpu),
-        (ResourceId::MEMORY, amounts.memory),
-        (ResourceId::EPHEMERAL, amounts.ephemeral),
-    ];
-    fixed.into_iter().chain(amounts.scalars.iter().copied())
-}
-
-fn amount(offer: &Amounts<ResourceId>, resource: ResourceId) -> i64 {
-    match resource {
-        ResourceId::CPU => offer.cpu,
-        ResourceId::MEMORY => offer.memory,
-        ResourceId::EPHEMERAL => offer.ephemeral,
-        other => offer.scalar(&other).unwrap_or(0),
-    }
-}
-
-/// How large pods of a class are: the largest part of what a node has at most of a resource.
-fn share(catalog: &Catalog, class: ClassId) -> u64 {
-    let part = |(resource, asked): (ResourceId, i64)| {
-        let most =
-            catalog.nodes().iter().map(|node| amount(&catalog.offer(*node).amounts, resource));
-        let most = most.max().unwrap_or(0).max(1);
-        u64::try_from(i128::from(asked.max(0)) * (1 << 20) / i128::from(most)).unwrap_or(u64::MAX)
-    };
-    amounts(&catalog.class(class).requests.fit).map(part).max().unwrap_or(0)
-}
-
-/// How much a node has left of what a class asks for, in the scarcest of it.
-fn room(txn: &Txn<'_>, class: ClassId, node: NodeId) -> u64 {
-    let catalog = txn.catalog();
-    let (offer, load) = (&catalog.offer(node).amounts, txn.usage().load(node));
-    let left = |(resource, asked): (ResourceId, i64)| {
-        let taken = match resource {
-            ResourceId::CPU => load.cpu,
-            ResourceId::MEMORY => load.memory,
-            ResourceId::EPHEMERAL => load.ephemeral,
-            other => load.scalar(other),
-        };
-        let left = i128::from(amount(offer, resource)) - i128::from(taken);
-        (asked > 0).then(|| u64::try_from(left * 1024 / i128::from(asked)).unwrap_or(0))
-    };
-    amounts(&catalog.class(class).requests.fit).filter_map(left).min().unwrap_or(0)
 }

@@ -102,11 +102,6 @@ impl Lanes {
         standing.by_tenant.get(tenant)?.get(turn).copied()
     }
 
-    /// Namespaces whose share was ever taken in.
-    pub(crate) fn known_tenants(&self) -> BTreeSet<Symbol> {
-        self.shares.keys().copied().collect()
-    }
-
     /// Takes in what a namespace has of the cluster.
     pub(crate) fn set_share(&mut self, tenant: Symbol, share: u64) {
         let before = self.share(Some(tenant));

@@ -14,11 +14,13 @@ mod gangs;
 mod lanes;
 mod peaks;
 mod preempt;
+mod profiles;
 mod queue;
 mod rescue;
 mod screen;
 mod tally;
 mod trial;
+mod wake;
 
 pub use checkpoint::{
     Checkpoint, GangEntry, GangName, NodePlace, PodEntry, ResumeError, UnitEntry, UnitPlace,
@@ -26,12 +28,15 @@ pub use checkpoint::{
 pub use explain::{JudgedPreemption, Judgement, NodeJudgement};
 pub use queue::{Backoff, Place, QueueCounts};
 
+use std::cell::RefCell;
+
 use framework::Profile;
 use model::{Attempt, Catalog, ClassId, Decision, Millis, PodId, PodState, Time, Usage};
 use serde::{Deserialize, Serialize};
 
 use board::Boards;
 use gangs::Gangs;
+use profiles::Profiles;
 use queue::Queue;
 
 /// Choices that hold for all profiles.
@@ -72,6 +77,8 @@ pub struct Scheduler {
     seed: u64,
     permit_timeout: Millis,
     gangs: Gangs,
+    /// Read wherever a unit gets its place, and filled there.
+    workloads: RefCell<Profiles>,
 }
 
 impl Scheduler {
@@ -88,12 +95,14 @@ impl Scheduler {
             seed: options.seed,
             permit_timeout: options.permit_timeout,
             gangs: Gangs::default(),
+            workloads: RefCell::default(),
         }
     }
 
     /// Decides about at most `budget` units whose turn it is, most important first. The ids in the
     /// decisions hold until the next event is applied.
     pub fn step(&mut self, now: Time, budget: usize, decisions: &mut Vec<Decision>) {
+        self.restand();
         self.review_gangs(now, decisions);
         self.queue.advance(now);
         for _ in 0..budget {

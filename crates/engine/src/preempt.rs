@@ -5,9 +5,9 @@
 mod contest;
 
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use model::{Catalog, NodeId, Occupant, PodId, Reason};
+use model::{Catalog, GangId, NodeId, Occupant, PodId, Reason};
 
 use crate::trial::Trial;
 
@@ -45,15 +45,39 @@ pub(crate) struct Harm {
 
 /// Pods on a node that are less important than `priority`.
 fn victims_on(catalog: &Catalog, node: NodeId, priority: i32) -> Vec<Victim> {
-    let alone = |id: &PodId| {
-        let pod = catalog.pod(*id);
-        (pod.priority < priority).then(|| Victim {
-            pods: Box::new([*id]),
-            priority: pod.priority,
-            started: pod.started.unwrap_or(i64::MAX),
-        })
+    let mut whole = BTreeSet::new();
+    let victim = |id: &PodId| match whole_gang(catalog, *id) {
+        Some(gang) => whole.insert(gang).then(|| gang_victim(catalog, gang)),
+        None => Some(pod_victim(catalog, *id)),
     };
-    catalog.pods_on(node).iter().filter_map(alone).collect()
+    let victims = catalog.pods_on(node).iter().filter_map(victim);
+    victims.filter(|victim| victim.priority < priority).collect()
+}
+
+fn pod_victim(catalog: &Catalog, id: PodId) -> Victim {
+    let pod = catalog.pod(id);
+    let started = pod.started.unwrap_or(i64::MAX);
+    Victim { pods: Box::new([id]), priority: pod.priority, started }
+}
+
+/// The gang of a pod, if its pods are only evicted together.
+pub(crate) fn whole_gang(catalog: &Catalog, pod: PodId) -> Option<GangId> {
+    let gang = catalog.pod(pod).gang?;
+    catalog.gang(gang).terms.as_ref().is_ok_and(|terms| terms.is_evicted_whole).then_some(gang)
+}
+
+fn gang_victim(catalog: &Catalog, gang: GangId) -> Victim {
+    let gang = catalog.gang(gang);
+    let is_placed = |pod: &PodId| catalog.pod(*pod).state.node().is_some();
+    let pods: Box<[PodId]> = gang.members.iter().copied().filter(is_placed).collect();
+    let of_pods = pods.iter().map(|pod| catalog.pod(*pod).priority).max();
+    let said = gang.terms.as_ref().ok().and_then(|terms| terms.priority);
+    let started = pods.iter().filter_map(|pod| catalog.pod(*pod).started).min();
+    Victim {
+        priority: said.or(of_pods).unwrap_or(i32::MAX),
+        started: started.unwrap_or(i64::MAX),
+        pods,
+    }
 }
 
 /// The least important of `victims` that have to go so that nothing turns the pod away any more;

@@ -12,6 +12,11 @@
 //!  Gathering: a gang that is not complete; its pods are told so if it takes long.
 //! ```
 
+mod boosts;
+mod gangs;
+mod parked;
+mod unit;
+
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 use std::sync::Arc;
@@ -21,7 +26,9 @@ use model::{
 };
 use serde::{Deserialize, Serialize};
 
-use crate::lanes::{Lane, Lanes, Spot, Turn, Urgency};
+pub(crate) use unit::{Past, Share, Standing, Unit};
+
+use crate::lanes::{Lanes, Urgency};
 
 /// How long units wait after failures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -77,62 +84,6 @@ pub enum Place {
     Gathering(Time),
     /// It had its turn, and what came of it is not known yet.
     Tried,
-}
-
-/// What is scheduled as a whole.
-pub(crate) struct Unit {
-    pub(crate) pods: Vec<PodId>,
-    /// The gang all of whose waiting pods these are.
-    pub(crate) gang: Option<GangId>,
-    /// Why its gang cannot be tried, if it cannot.
-    pub(crate) refusal: Option<Reason>,
-    pub(crate) standing: Standing,
-    pub(crate) urgency: Urgency,
-    pub(crate) arrival: u64,
-    /// When it could first be tried; none as long as it is gated.
-    pub(crate) arrived: Option<Time>,
-    /// Since when it waits for its turn.
-    pub(crate) since: Time,
-    pub(crate) failures: u32,
-    pub(crate) last_failure: Time,
-    pub(crate) place: Place,
-    /// Under which reasons and class a parked unit is listed.
-    pub(crate) parked: Option<(Arc<Diagnosis>, ClassId)>,
-    /// Under which classes a gang is listed that found no room.
-    pub(crate) classes: Box<[ClassId]>,
-    /// What would help a gang, as it was last found.
-    pub(crate) outlook: Outlook,
-}
-
-/// What gives a unit its place among the others.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Standing {
-    pub(crate) rank: i64,
-    pub(crate) boost: i32,
-    /// Whether it completes what runs already.
-    pub(crate) is_mending: bool,
-    /// For units that take turns with those of other namespaces.
-    pub(crate) sharing: Option<Share>,
-}
-
-impl Standing {
-    /// Stands no better than another one.
-    pub(crate) fn join(&mut self, other: Self) {
-        self.rank = self.rank.max(other.rank);
-        self.boost = self.boost.min(other.boost);
-        if let (Some(share), Some(other)) = (&mut self.sharing, other.sharing) {
-            share.age = share.age.min(other.age);
-        }
-    }
-}
-
-/// How a unit takes turns.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Share {
-    pub(crate) tenant: Symbol,
-    /// When its oldest pod was made.
-    pub(crate) age: i64,
-    pub(crate) starving_after: Millis,
 }
 
 /// Where a unit begins, or goes on.
@@ -229,107 +180,6 @@ impl Queue {
         id
     }
 
-    /// The unit of the waiting pods of a gang.
-    pub(crate) fn unit_of_gang(&self, gang: GangId) -> Option<UnitId> {
-        self.by_gang.get(&gang).copied()
-    }
-
-    /// Why the gang of a unit cannot be tried, if it cannot.
-    pub(crate) fn refusal(&self, unit: UnitId) -> Option<&Reason> {
-        self.unit(unit).refusal.as_ref()
-    }
-
-    /// Gives a unit of a gang other pods, another standing and another start.
-    pub(crate) fn refill(
-        &mut self,
-        id: UnitId,
-        pods: Vec<PodId>,
-        standing: Standing,
-        now: Time,
-        start: &Start,
-    ) {
-        self.leave(id);
-        for pod in std::mem::take(&mut self.unit_mut(id).pods) {
-            if self.by_pod.get(&pod) == Some(&id) {
-                self.by_pod.remove(&pod);
-            }
-        }
-        for pod in &pods {
-            self.by_pod.insert(*pod, id);
-        }
-        let unit = self.unit_mut(id);
-        (unit.pods, unit.standing) = (pods, standing);
-        self.begin(id, now, start);
-    }
-
-    /// Takes a pod out of its unit, which is forgotten once it has none.
-    pub(crate) fn take_out(&mut self, pod: PodId) {
-        let Some(id) = self.unit_of(pod) else { return };
-        if self.unit(id).pods.len() == 1 {
-            return self.remove(id);
-        }
-        self.unit_mut(id).pods.retain(|other| *other != pod);
-        self.by_pod.remove(&pod);
-    }
-
-    pub(crate) fn set_refusal(&mut self, id: UnitId, refusal: Option<Reason>) {
-        self.unit_mut(id).refusal = refusal;
-    }
-
-    /// The gang all of whose waiting pods a unit has.
-    pub(crate) fn gang(&self, id: UnitId) -> Option<GangId> {
-        self.unit(id).gang
-    }
-
-    pub(crate) fn standing(&self, id: UnitId) -> Standing {
-        self.unit(id).standing
-    }
-
-    /// Lets a unit go on from where another one was.
-    pub(crate) fn inherit(
-        &mut self,
-        id: UnitId,
-        (failures, last_failure, arrived): (u32, Time, Option<Time>),
-    ) {
-        let unit = self.unit_mut(id);
-        (unit.failures, unit.last_failure) = (failures, last_failure);
-        unit.arrived = arrived.or(unit.arrived);
-    }
-
-    /// What a unit has behind it.
-    pub(crate) fn past(&self, id: UnitId) -> (u32, Time, Option<Time>) {
-        let unit = self.unit(id);
-        (unit.failures, unit.last_failure, unit.arrived)
-    }
-
-    /// How often a gang failed, and what would help it as far as that was found out.
-    pub(crate) fn outlook(&self, id: UnitId) -> (u32, Outlook) {
-        (self.unit(id).failures, self.unit(id).outlook)
-    }
-
-    pub(crate) fn set_outlook(&mut self, id: UnitId, outlook: Outlook) {
-        self.unit_mut(id).outlook = outlook;
-    }
-
-    /// Takes in a pod that was sent to a node, as a unit of its own with the past of another.
-    pub(crate) fn add_tried(
-        &mut self,
-        pod: PodId,
-        standing: Standing,
-        past: (u32, Time, Option<Time>),
-        now: Time,
-    ) {
-        let unit = self.add(vec![pod], None, standing, now, &Start::Gated);
-        self.leave(unit);
-        self.inherit(unit, past);
-    }
-
-    /// Gives a unit its turn at once, wherever it is.
-    pub(crate) fn activate_now(&mut self, id: UnitId, now: Time) {
-        self.leave(id);
-        self.activate(id, now);
-    }
-
     fn begin(&mut self, id: UnitId, now: Time, start: &Start) {
         match start {
             Start::Active => self.activate(id, now),
@@ -392,60 +242,9 @@ impl Queue {
         Some(id)
     }
 
-    /// Takes in what namespaces have of the cluster: those named, or all that matter.
-    pub(crate) fn set_shares(
-        &mut self,
-        moved: Option<BTreeSet<Symbol>>,
-        share: impl Fn(Symbol) -> u64,
-    ) {
-        let moved = moved.unwrap_or_else(|| self.active.known_tenants());
+    /// Takes in what namespaces have of the cluster.
+    pub(crate) fn set_shares(&mut self, moved: BTreeSet<Symbol>, share: impl Fn(Symbol) -> u64) {
         moved.into_iter().for_each(|tenant| self.active.set_share(tenant, share(tenant)));
-    }
-
-    /// Wakes the gangs that found no room, if a pod of a class of theirs is said to be helped.
-    pub(crate) fn wake_gangs(&mut self, now: Time, mut is_helped: impl FnMut(ClassId) -> bool) {
-        let mut woken = BTreeSet::new();
-        for (class, units) in &self.gangs_by_class {
-            if is_helped(*class) {
-                woken.extend(units);
-            }
-        }
-        woken.into_iter().for_each(|id| self.unpark(id, now));
-    }
-
-    /// Puts a gang aside until something could help a class of its pods.
-    pub(crate) fn park_gang(
-        &mut self,
-        id: UnitId,
-        now: Time,
-        classes: Box<[ClassId]>,
-        diagnosis: Arc<Diagnosis>,
-    ) {
-        let first = classes[0];
-        self.list_gang(id, classes);
-        self.parked.insert((now, id));
-        self.counts.parked += 1;
-        let unit = self.unit_mut(id);
-        unit.fail(now);
-        unit.place = Place::Parked(now);
-        unit.parked = Some((diagnosis, first));
-    }
-
-    fn list_gang(&mut self, id: UnitId, classes: Box<[ClassId]>) {
-        for class in &classes {
-            self.gangs_by_class.entry(*class).or_default().insert(id);
-        }
-        self.unit_mut(id).classes = classes;
-    }
-
-    fn unlist_gang(&mut self, id: UnitId, classes: &[ClassId]) {
-        for class in classes {
-            let units = self.gangs_by_class.get_mut(class).expect("a gang is listed");
-            units.remove(&id);
-            if units.is_empty() {
-                self.gangs_by_class.remove(class);
-            }
-        }
     }
 
     /// Puts a tried unit aside until something could help its class, which found no node.
@@ -470,29 +269,6 @@ impl Queue {
         self.leave(id);
         self.unit_mut(id).fail(now);
         self.back_off(id, now);
-    }
-
-    /// Wakes the parked units that wait for a reason which may be cured, and of whose class it is
-    /// said that it is. It may be asked of any reason whether all units of the class wait for it,
-    /// and what the first rank among them is.
-    pub(crate) fn wake(
-        &mut self,
-        now: Time,
-        may_be_cured: impl Fn(&Reason) -> bool,
-        mut is_cured: impl FnMut(ClassId, &Reason, &Parked<'_>) -> bool,
-    ) {
-        let mut woken = BTreeSet::new();
-        for (reason, by_class) in &self.parked_by_reason {
-            if !may_be_cured(reason) {
-                continue;
-            }
-            for (class, units) in by_class {
-                if is_cured(*class, reason, &Parked { queue: self, class: *class }) {
-                    woken.extend(units);
-                }
-            }
-        }
-        woken.into_iter().for_each(|id| self.unpark(id, now));
     }
 
     /// Moves units whose time has come.
@@ -689,107 +465,6 @@ impl Queue {
                 diagnosis.curable().into_iter().for_each(|reason| self.unlist(reason, class, id));
                 self.uncount(class, rank);
             }
-        }
-    }
-
-    fn uncount(&mut self, class: ClassId, rank: i64) {
-        let ranks = self.parked_by_class.get_mut(&class);
-        let ranks = ranks.expect("a parked unit is counted under its class");
-        let parked = ranks.get_mut(&rank).expect("a parked unit is counted under its rank");
-        *parked -= 1;
-        if *parked == 0 {
-            ranks.remove(&rank);
-        }
-        if ranks.is_empty() {
-            self.parked_by_class.remove(&class);
-        }
-    }
-
-    /// Lists a parked unit under its class, its rank and its reasons.
-    fn list(&mut self, id: UnitId, rank: i64, class: ClassId, diagnosis: &Diagnosis) {
-        *self.parked_by_class.entry(class).or_default().entry(rank).or_default() += 1;
-        for reason in diagnosis.curable() {
-            // The map is small; most units that wait wait for the same few reasons.
-            if !self.parked_by_reason.contains_key(reason) {
-                self.parked_by_reason.insert(reason.clone(), ByClass::new());
-            }
-            let by_class = self.parked_by_reason.get_mut(reason).expect("it was just made");
-            by_class.entry(class).or_default().insert(id);
-        }
-    }
-
-    fn unlist(&mut self, reason: &Reason, class: ClassId, id: UnitId) {
-        let by_class = self.parked_by_reason.get_mut(reason);
-        let by_class = by_class.expect("a parked unit is listed under its reasons");
-        let units = by_class.get_mut(&class).expect("a parked unit is listed under its class");
-        units.remove(&id);
-        if units.is_empty() {
-            by_class.remove(&class);
-        }
-        if by_class.is_empty() {
-            self.parked_by_reason.remove(reason);
-        }
-    }
-}
-
-/// The parked units of a class.
-pub(crate) struct Parked<'a> {
-    queue: &'a Queue,
-    class: ClassId,
-}
-
-impl Parked<'_> {
-    /// Whether all of them wait for a reason.
-    pub(crate) fn all_wait_for(&self, reason: &Reason) -> bool {
-        let listed = self.queue.parked_by_reason.get(reason);
-        let listed = listed.and_then(|by_class| by_class.get(&self.class)).map_or(0, BTreeSet::len);
-        listed == self.ranks().map(|(_, count)| count).sum()
-    }
-
-    /// The rank of the first.
-    pub(crate) fn first_rank(&self) -> Option<i64> {
-        self.ranks().next().map(|(rank, _)| rank)
-    }
-
-    fn ranks(&self) -> impl Iterator<Item = (i64, usize)> {
-        let ranks = self.queue.parked_by_class.get(&self.class);
-        ranks.into_iter().flatten().map(|(rank, count)| (*rank, *count))
-    }
-}
-
-impl Unit {
-    fn fail(&mut self, now: Time) {
-        self.failures = self.failures.saturating_add(1);
-        self.last_failure = now;
-    }
-
-    /// Where it stands among the active units.
-    fn spot(&self) -> Spot {
-        let Standing { rank, boost, sharing, .. } = self.standing;
-        let lane = Lane { rank, urgency: self.urgency, handicap: -i64::from(boost) };
-        let (age, since) = sharing.map_or((0, self.since), |share| (share.age, Time::default()));
-        (lane, sharing.map(|share| share.tenant), Turn { age, since, arrival: self.arrival })
-    }
-
-    /// When it begins to starve, if it can.
-    fn starves_at(&self) -> Option<Time> {
-        let share = self.standing.sharing.filter(|_| self.urgency == Urgency::Waits)?;
-        Some(self.arrived? + share.starving_after)
-    }
-
-    fn starves(&self, now: Time) -> bool {
-        let share = self.standing.sharing;
-        let at = share.zip(self.arrived).map(|(share, arrived)| arrived + share.starving_after);
-        at.is_some_and(|at| at <= now)
-    }
-
-    fn urgency_at(&self, now: Time) -> Urgency {
-        if self.standing.is_mending {
-            Urgency::Mends
-        } else if self.starves(now) {
-            Urgency::Starves
-        } else {
-            Urgency::Waits
         }
     }
 }

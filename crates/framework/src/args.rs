@@ -1,6 +1,6 @@
 //! Arguments of plugins, as plain data. Whoever reads a configuration checks the values.
 
-use model::{NodeTerm, Preference, SpreadSpec};
+use model::{LabelSelector, Labels, Millis, NodeTerm, Preference, SpreadSpec, Tier};
 
 /// The arguments of one plugin.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -15,6 +15,109 @@ pub enum Args {
     PodAffinity(PodAffinityArgs),
     /// Of `PodTopologySpread`.
     Spread(SpreadArgs),
+    /// Of `Coscheduling`.
+    Coscheduling(CoschedulingArgs),
+    /// Of `ProfileClassifier`.
+    Classifier(ClassifierArgs),
+}
+
+/// How gangs wait, and who goes first among units of the same priority.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CoschedulingArgs {
+    /// For how long a gang may have some of its pods on nodes without the others, unless it says
+    /// so itself; the same for all profiles.
+    pub permit_timeout: Millis,
+    /// Accepted without effect: gangs wait after a failure as other pods do.
+    pub group_backoff: Millis,
+    /// A unit that has waited for this long goes before the others of its priority.
+    pub starving_after: Millis,
+    /// How much sooner units of a tier go.
+    pub tier_boosts: TierBoosts,
+    /// How much sooner, or later, units of namespaces go; of several, the first counts.
+    pub offsets: Vec<NamespaceOffset>,
+}
+
+impl Default for CoschedulingArgs {
+    fn default() -> Self {
+        Self {
+            permit_timeout: Millis::seconds(10),
+            group_backoff: Millis(0),
+            starving_after: Millis::seconds(60),
+            tier_boosts: TierBoosts::default(),
+            offsets: Vec::new(),
+        }
+    }
+}
+
+/// How much sooner units of a tier go than others of the same priority.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TierBoosts {
+    /// Of the highest tier.
+    pub gold: i32,
+    /// Of the middle one.
+    pub silver: i32,
+    /// Of the lowest one.
+    pub bronze: i32,
+}
+
+impl Default for TierBoosts {
+    fn default() -> Self {
+        Self { gold: 20, silver: 10, bronze: 0 }
+    }
+}
+
+/// How much sooner, or later if below zero, units of some namespaces go.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NamespaceOffset {
+    /// Which namespaces.
+    pub namespaces: Namespaces,
+    /// By how much.
+    pub offset: i32,
+}
+
+/// Namespaces by name or by their labels.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Namespaces {
+    /// By name.
+    pub names: Vec<String>,
+    /// By labels.
+    pub selector: Option<LabelSelector>,
+}
+
+impl Namespaces {
+    /// Whether a namespace is meant. One that is not known has no labels that could be selected.
+    #[must_use]
+    pub fn contains(&self, name: &str, labels: Option<&Labels>) -> bool {
+        let is_selected = match (&self.selector, labels) {
+            (Some(selector), Some(labels)) => selector.matches(labels),
+            (None, _) | (_, None) => false,
+        };
+        is_selected || self.names.iter().any(|other| other == name)
+    }
+}
+
+/// Who belongs to whom, as an administrator says.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ClassifierArgs {
+    /// Tenants; of several that have a namespace, the first counts.
+    pub tenants: Vec<Tenant>,
+    /// Tiers by the name of a priority class, for namespaces that have none.
+    pub tiers_by_class: Vec<(String, Tier)>,
+    /// Priority classes whose pods are evicted for others before anyone else.
+    pub preemptible_classes: Vec<String>,
+}
+
+/// A tenant and its namespaces.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tenant {
+    /// Its name.
+    pub name: String,
+    /// Its namespaces.
+    pub namespaces: Namespaces,
+    /// How it is served; none leaves that to labels and priority classes.
+    pub tier: Option<Tier>,
+    /// Whether its pods may say that they are not evicted before anyone else.
+    pub may_refuse_preemption: bool,
 }
 
 /// How much the rules of pods that are already there count.

@@ -6,6 +6,7 @@
 
 mod admit;
 mod args;
+mod classify;
 mod feasible;
 mod order;
 mod plugin;
@@ -17,9 +18,11 @@ mod wake;
 
 pub use admit::Admit;
 pub use args::{
-    Args, BalancedArgs, FitArgs, NodeAffinityArgs, PodAffinityArgs, ResourceWeight, ShapePoint,
-    SpreadArgs, Strategy,
+    Args, BalancedArgs, ClassifierArgs, CoschedulingArgs, FitArgs, NamespaceOffset, Namespaces,
+    NodeAffinityArgs, PodAffinityArgs, ResourceWeight, ShapePoint, SpreadArgs, Strategy, Tenant,
+    TierBoosts,
 };
+pub use classify::Classify;
 pub use feasible::{Feasible, Narrow, Reach, Verdict, View};
 pub use order::{Order, Sharing};
 pub use plugin::Plugin;

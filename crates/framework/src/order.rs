@@ -1,6 +1,6 @@
 //! "Who goes first?" The answer is a value: nothing is compared by calling plugins.
 
-use model::{Catalog, Millis, Pod};
+use model::{Catalog, Class, Millis, WorkloadProfile};
 
 use crate::plugin::Plugin;
 
@@ -14,8 +14,9 @@ pub trait Order: Plugin {
         None
     }
 
-    /// How much sooner than others of its rank a unit with this pod goes.
-    fn boost(&self, _catalog: &Catalog, _pod: &Pod) -> i32 {
+    /// How much sooner than others of its rank a unit of pods of this class goes. Nothing is known
+    /// of the pods where nobody classifies them.
+    fn boost(&self, _: &Catalog, _: &Class, _: Option<&WorkloadProfile>) -> i32 {
         0
     }
 }

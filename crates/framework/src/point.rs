@@ -80,6 +80,12 @@ impl Points {
         Self(bits)
     }
 
+    /// The set without a point.
+    #[must_use]
+    pub const fn without(self, point: Point) -> Self {
+        Self(self.0 & !(1 << point as u16))
+    }
+
     /// Whether a point is in the set.
     #[must_use]
     pub const fn has(self, point: Point) -> bool {

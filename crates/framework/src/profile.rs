@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::admit::Admit;
+use crate::classify::Classify;
 use crate::feasible::Feasible;
 use crate::order::Order;
 use crate::rank::Rank;
@@ -13,6 +14,8 @@ pub struct Profile {
     pub scheduler: String,
     /// Who goes first.
     pub order: Arc<dyn Order>,
+    /// Who says what a pod is, if anybody does.
+    pub classifier: Option<Arc<dyn Classify>>,
     /// Who may be tried.
     pub admit: Vec<Arc<dyn Admit>>,
     /// Who may refuse a pod or name its nodes, in the order they are asked.

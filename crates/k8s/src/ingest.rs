@@ -5,6 +5,7 @@ mod budget;
 mod company;
 mod gang;
 mod grouping;
+mod hints;
 mod node;
 mod pod;
 mod pod_group;

@@ -48,6 +48,9 @@ enum Command {
     Verdict {
         /// The file to read; standard input if it is left out
         file: Option<PathBuf>,
+        /// Also say what the pod is: tenant, tier, workload and hardware, and how that is known
+        #[arg(long)]
+        profile: bool,
     },
     /// Check a configuration file and say what would run
     CheckConfig {
@@ -64,7 +67,7 @@ fn main() -> ExitCode {
         Command::Simulate(args) => cmd::simulate::run(&args),
         Command::Replay(args) => cmd::replay::run(&args),
         Command::Snapshot(args) => done(cmd::snapshot::run(&args)),
-        Command::Verdict { file } => done(cmd::verdict::run(file.as_deref())),
+        Command::Verdict { file, profile } => done(cmd::verdict::run(file.as_deref(), profile)),
         Command::CheckConfig { file } => done(cmd::check_config::run(&file)),
     };
     result.unwrap_or_else(|error| {

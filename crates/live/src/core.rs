@@ -4,11 +4,15 @@
 //! that units wait in the engine's queue, where a more important one can still overtake them, and
 //! are decided on with what is known by then.
 
+mod evictions;
+mod gangs;
 mod notes;
+#[cfg(test)]
+mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
@@ -16,16 +20,18 @@ use engine::Scheduler;
 use journal::{Decided, Journal};
 use k8s::render;
 use model::{
-    Decision, Diagnosis, Event, GroupingKind, PodId, Preemption, Present, Rescue, Time, Waiting,
+    Decision, Diagnosis, Event, GangId, GroupingKind, NodeId, PodGroupKind, PodId, Present, Rescue,
+    Time, Waiting,
 };
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::oneshot;
-use tracing::{debug, info};
+use tracing::{debug, info, warn};
 
 use crate::feed::{Input, Outcome, Seen};
 use crate::metrics::{Attempt, Cached, Handled, Metrics, Queue};
-use crate::order::{Bind, Order, Preempt, Tell};
+use crate::order::{Bind, Order, Tell};
 use crate::serve::Health;
+use gangs::Groups;
 use notes::Notes;
 
 /// Bindings that may be out at a time.
@@ -60,6 +66,9 @@ pub(crate) struct State {
     has_budgets: bool,
     /// Services and controllers that matter and are not listed yet.
     awaited: Vec<GroupingKind>,
+    /// Objects about gangs that are not listed yet; nothing as long as it is not known which there
+    /// are.
+    awaited_groups: Option<Vec<PodGroupKind>>,
     is_leading: bool,
     /// Whom to tell when nothing is out any more; nothing is decided from then on.
     drain: Option<oneshot::Sender<()>>,
@@ -71,6 +80,9 @@ pub(crate) struct State {
     /// Plans that may have evictions out, by the uid of the pod they are for, each with its node.
     plans: BTreeMap<Box<str>, (Box<str>, Arc<AtomicBool>)>,
     notes: Notes,
+    groups: Groups,
+    /// When the first pod of a gang that we place came into the queue.
+    arrivals: BTreeMap<GangId, Instant>,
     /// The last diagnosis that was put into words: pods of one shape share theirs.
     worded: Option<(Arc<Diagnosis>, &'static str, Arc<str>)>,
 }
@@ -84,14 +96,8 @@ impl State {
     /// Whether all that decisions need was listed.
     fn is_synced(&self) -> bool {
         let has_all = self.has_nodes && self.has_pods && self.has_namespaces && self.has_budgets;
-        has_all && self.awaited.is_empty()
-    }
-
-    /// A pod needs no room any more, or asks for it elsewhere: what is still to be evicted stays.
-    fn give_up(&mut self, uid: &str) {
-        if let Some((_, stands)) = self.plans.remove(uid) {
-            stands.store(false, Ordering::Relaxed);
-        }
+        let has_groups = self.awaited_groups.as_ref().is_some_and(Vec::is_empty);
+        has_all && has_groups && self.awaited.is_empty()
     }
 }
 
@@ -143,7 +149,11 @@ impl Core {
             Input::Seen(seen) => self.see(seen),
             Input::Outcome(outcome) => self.settle(outcome),
             Input::Eviction { uid, is_done } => self.evicted(&uid, is_done),
-            Input::NotTold { uid } => self.state.notes.forget_told(&uid),
+            Input::NotTold { uid } => {
+                self.state.notes.forget_told(&uid);
+                self.state.groups.forget_told(&uid);
+            }
+            Input::Await(kinds) => self.wait_for_groups(kinds),
             Input::Lead => self.state.is_leading = true,
             Input::Drain(done) => {
                 self.state.is_draining = true;
@@ -170,6 +180,12 @@ impl Core {
                 self.state.notes.pod_deleted(uid);
                 self.state.give_up(uid);
             }
+            Event::PodGroupApplied(facts) => {
+                if let Some((api, standing)) = &seen.group {
+                    self.state.groups.applied(&facts.key, *api, standing);
+                }
+            }
+            Event::PodGroupDeleted(key) => self.state.groups.deleted(key),
             Event::Reset(present) => self.reset(present),
             Event::NodeApplied(_)
             | Event::NodeDeleted(_)
@@ -181,8 +197,6 @@ impl Core {
             | Event::EvictionFailed(_)
             | Event::GroupingApplied(_)
             | Event::GroupingDeleted(_)
-            | Event::PodGroupApplied(_)
-            | Event::PodGroupDeleted(_)
             | Event::SucceededApplied(_)
             | Event::SucceededDeleted(_) => {}
         }
@@ -273,9 +287,27 @@ impl Core {
             Present::Namespaces(_) => state.has_namespaces = true,
             Present::Budgets(_) => state.has_budgets = true,
             Present::Groupings(kind, _) => state.awaited.retain(|awaited| awaited != kind),
-            Present::PodGroups(..) | Present::Succeeded(_) => {}
+            Present::PodGroups(kind, names) => {
+                state.groups.reset(*kind, names);
+                if let Some(awaited) = &mut state.awaited_groups {
+                    awaited.retain(|awaited| awaited != kind);
+                }
+            }
+            Present::Succeeded(_) => {}
         }
         if !was_synced && state.is_synced() {
+            self.health.set_synced();
+        }
+    }
+
+    /// Takes in which objects about gangs there are to be listed.
+    fn wait_for_groups(&mut self, kinds: Vec<PodGroupKind>) {
+        let was_synced = self.state.is_synced();
+        if self.state.awaited_groups.as_ref().is_some_and(|awaited| !awaited.is_empty()) {
+            warn!(missing = ?self.state.awaited_groups, "objects about gangs cannot be listed");
+        }
+        self.state.awaited_groups = Some(kinds);
+        if !was_synced && self.state.is_synced() {
             self.health.set_synced();
         }
     }
@@ -294,49 +326,6 @@ impl Core {
         let Some(message) = refusal.message else { return };
         let Some(id) = self.scheduler.catalog().find_pod(&pod.uid) else { return };
         self.tell(id, "SchedulerError", message.into());
-    }
-
-    /// Takes in what became of an eviction.
-    fn evicted(&mut self, uid: &str, is_done: bool) {
-        self.state.evicting.remove(uid);
-        if !is_done {
-            let (now, event) = (self.now(), Event::EvictionFailed(uid.into()));
-            self.scheduler.apply(&event, now);
-            self.record_applied(now, event);
-        }
-    }
-
-    /// Has pods evicted for another one.
-    fn preempt(&mut self, preemption: &Preemption) {
-        let catalog = self.scheduler.catalog();
-        let key = |pod: &PodId| catalog.pod(*pod).key.clone();
-        let Preemption { pod, node, victims, outranked } = preemption;
-        let stands = Arc::new(AtomicBool::new(true));
-        let mut order = Preempt {
-            pod: key(pod),
-            scheduler: self.scheduler_of(*pod),
-            node: catalog.node_name(*node).into(),
-            victims: victims.iter().map(|pod| (key(pod), catalog.pod(*pod).generation)).collect(),
-            outranked: outranked.iter().map(key).collect(),
-            stands: stands.clone(),
-        };
-        let state = &mut self.state;
-        order.outranked.retain(|pod| state.notes.unproposed(&pod.uid));
-        state.evicting.extend(order.victims.iter().map(|(victim, _)| victim.uid.clone()));
-        state.give_up(&order.pod.uid);
-        state.plans.insert(order.pod.uid.clone(), (order.node.clone(), stands));
-        self.send(Order::Preempt(order));
-    }
-
-    /// Gives up plans for pods that are elsewhere by now, or for which the node is not proposed any
-    /// more: somebody more important may have come, or it turned out to be of no use.
-    fn review_plans(&mut self) {
-        let scheduler = &self.scheduler;
-        self.state.plans.retain(|uid, (node, stands)| {
-            let is_proposed = scheduler.is_proposed(uid, node);
-            stands.store(is_proposed, Ordering::Relaxed);
-            is_proposed
-        });
     }
 
     fn decide(&mut self, decisions: &mut Vec<Decision>) {
@@ -364,31 +353,21 @@ impl Core {
                         self.preempt(&preemption);
                     }
                     Decision::Bind { pod, node, attempt, tries, arrived } => {
-                        let catalog = self.scheduler.catalog();
-                        let binding = render::binding(catalog, pod, node);
-                        let body = serde_json::to_vec(&binding).expect("a binding is plain text");
-                        let key = catalog.pod(pod).key.clone();
                         if self.journal.is_some() {
+                            let catalog = self.scheduler.catalog();
                             decided.push(Decided::bind(catalog, pod, node, attempt));
                         }
-                        let order = Bind {
-                            node: catalog.node_name(node).into(),
-                            scheduler: self.scheduler_of(pod),
-                            attempt,
-                            body,
-                            read_at: self.state.notes.placed(&key.uid),
-                            began,
-                            arrived: self.start + Duration::from_millis(arrived.0),
-                            tries,
-                            pod: key,
-                        };
-                        // It may have found room elsewhere.
-                        self.state.give_up(&order.pod.uid);
-                        debug!(pod = %order.pod.name, node = %order.node, "binding");
-                        self.state.in_flight += 1;
-                        self.send(Order::Bind(order));
+                        let arrived = self.start + Duration::from_millis(arrived.0);
+                        self.bind((pod, node, attempt), (began, arrived), tries);
                     }
-                    Decision::Disband(_) | Decision::Report(_) => {}
+                    Decision::Disband(disband) => {
+                        if self.journal.is_some() {
+                            let catalog = self.scheduler.catalog();
+                            decided.push(Decided::disband(catalog, &disband));
+                        }
+                        self.disband(&disband);
+                    }
+                    Decision::Report(report) => self.report(&report),
                     Decision::Wait(waiting) => {
                         let message = self.wait(&waiting, began);
                         if self.journal.is_some() {
@@ -400,6 +379,36 @@ impl Core {
             }
             self.record_stepped(now, decided);
         }
+    }
+
+    /// Has a pod bound.
+    fn bind(
+        &mut self,
+        (pod, node, attempt): (PodId, NodeId, model::Attempt),
+        (began, arrived): (Instant, Instant),
+        tries: u32,
+    ) {
+        let catalog = self.scheduler.catalog();
+        let binding = render::binding(catalog, pod, node);
+        let body = serde_json::to_vec(&binding).expect("a binding is plain text");
+        let key = catalog.pod(pod).key.clone();
+        let order = Bind {
+            node: catalog.node_name(node).into(),
+            scheduler: self.scheduler_of(pod),
+            attempt,
+            body,
+            read_at: self.state.notes.placed(&key.uid),
+            began,
+            arrived,
+            tries,
+            pod: key,
+        };
+        self.state.arrived(self.scheduler.catalog(), pod, arrived);
+        // It may have found room elsewhere.
+        self.state.give_up(&order.pod.uid);
+        debug!(pod = %order.pod.name, node = %order.node, "binding");
+        self.state.in_flight += 1;
+        self.send(Order::Bind(order));
     }
 
     /// Puts into words why a pod fits nowhere.

@@ -1,65 +1,141 @@
 //! Which optional APIs the server has. They can come and go while we run: an operator is installed,
 //! the cluster is upgraded. None of them is needed.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
 use http::Method;
+use model::PodGroupKind;
 use serde::Deserialize;
-use tracing::{debug, info};
+use tracing::{debug, info, warn};
 
 use crate::client::{ask, request, status_message};
 use crate::metrics::Metrics;
+use crate::watch::{GROUP_APIS, GroupApi, PodGroupWatches};
 
 /// Groups and versions that tell us more about a cluster where they are served.
-const OPTIONAL: [(&str, &str); 6] = [
+const OPTIONAL: [(&str, &str); 10] = [
     ("resource.k8s.io", "v1"),
     ("scheduling.k8s.io", "v1beta1"),
     ("scheduling.k8s.io", "v1alpha3"),
+    ("scheduling.k8s.io", "v1alpha2"),
+    ("scheduling.k8s.io", "v1alpha1"),
     ("scheduling.x-k8s.io", "v1alpha1"),
+    ("scheduling.volcano.sh", "v1beta1"),
+    ("scheduling.run.ai", "v2alpha2"),
     ("topology.node.k8s.io", "v1alpha2"),
     ("kueue.x-k8s.io", "v1beta2"),
 ];
 
 /// How often the server is asked, and how soon again when it did not answer.
-const PERIOD: Duration = Duration::from_secs(300);
-const RETRY: Duration = Duration::from_secs(10);
+const PERIOD: Duration = Duration::from_secs(60);
+const RETRY: Duration = Duration::from_secs(2);
 const PATIENCE: Duration = Duration::from_secs(15);
+/// After this many answers that cannot be used scheduling begins without: pods that name objects
+/// which are not there wait in any case.
+const TRIES_MAX: u32 = 5;
 
-/// Asks for as long as the process runs.
-pub(crate) async fn run(client: kube::Client, metrics: Arc<Metrics>) {
-    let mut known: Option<BTreeSet<(&str, &str)>> = None;
+type Api = (&'static str, &'static str);
+
+/// Asks for as long as the process runs, and has watched what is about gangs.
+pub(crate) async fn run(client: kube::Client, metrics: Arc<Metrics>, mut watches: PodGroupWatches) {
+    let mut known: Option<BTreeSet<Api>> = None;
+    let mut tries = 0;
     loop {
-        match served(&client).await {
-            Ok(found) => {
+        let pause = match look(&client).await {
+            Ok((found, groups)) => {
                 metrics.optional_apis(OPTIONAL.map(|api| (api.0, api.1, found.contains(&api))));
                 if known.as_ref() != Some(&found) {
                     let names = found.iter().map(|(group, version)| format!("{group}/{version}"));
                     info!(served = names.collect::<Vec<_>>().join(" "), "optional APIs");
                     known = Some(found);
                 }
-                tokio::time::sleep(PERIOD).await;
+                if watches.follow(&groups).await.is_err() {
+                    return;
+                }
+                PERIOD
             }
-            Err(message) => {
+            Err(Unknown { message, is_answered }) => {
                 debug!(message, "the API groups cannot be read");
-                tokio::time::sleep(RETRY).await;
+                tries += u32::from(is_answered);
+                if known.is_none() && is_answered && tries == TRIES_MAX {
+                    warn!(message, "which APIs are served is not known, scheduling without");
+                    if watches.follow(&BTreeMap::new()).await.is_err() {
+                        return;
+                    }
+                }
+                RETRY
             }
+        };
+        tokio::time::sleep(pause).await;
+    }
+}
+
+/// The optional APIs that are served, and by which of them objects about gangs can be read.
+async fn look(
+    client: &kube::Client,
+) -> Result<(BTreeSet<Api>, BTreeMap<PodGroupKind, GroupApi>), Unknown> {
+    let found = among(&get(client, "/apis").await?)?;
+    let mut resources: BTreeMap<Api, BTreeSet<String>> = BTreeMap::new();
+    let mut groups = BTreeMap::new();
+    for api in GROUP_APIS {
+        let version = (api.group, api.version);
+        if !found.contains(&version) || groups.contains_key(&api.kind) {
+            continue;
+        }
+        // A version can be served without all of its resources.
+        if !resources.contains_key(&version) {
+            let body = get(client, &format!("/apis/{}/{}", api.group, api.version)).await?;
+            resources.insert(version, resources_of(&body)?);
+        }
+        if resources[&version].contains(api.resource) {
+            groups.insert(api.kind, api);
         }
     }
+    Ok((found, groups))
 }
 
-/// The optional APIs that are served.
-async fn served(client: &kube::Client) -> Result<BTreeSet<(&'static str, &'static str)>, String> {
-    let request = request(Method::GET, "/apis", "application/json", Vec::new());
-    let answer = ask(client, request, PATIENCE).await.map_err(|error| error.to_string())?;
-    if !answer.status.is_success() {
-        return Err(format!("{}: {}", answer.status, status_message(&answer.body)));
+/// Why it is not known what is served.
+struct Unknown {
+    message: String,
+    /// Whether the server answered: if not, nothing else is known of it either.
+    is_answered: bool,
+}
+
+impl From<String> for Unknown {
+    fn from(message: String) -> Self {
+        Self { message, is_answered: true }
     }
-    among(&answer.body)
 }
 
-fn among(body: &[u8]) -> Result<BTreeSet<(&'static str, &'static str)>, String> {
+async fn get(client: &kube::Client, path: &str) -> Result<Bytes, Unknown> {
+    let request = request(Method::GET, path, "application/json", Vec::new());
+    let answer = ask(client, request, PATIENCE).await;
+    let answer =
+        answer.map_err(|error| Unknown { message: error.to_string(), is_answered: false })?;
+    if !answer.status.is_success() {
+        let message = status_message(&answer.body);
+        return Err(format!("{path}: {}: {message}", answer.status).into());
+    }
+    Ok(answer.body)
+}
+
+fn resources_of(body: &[u8]) -> Result<BTreeSet<String>, String> {
+    #[derive(Deserialize)]
+    struct ResourceList {
+        resources: Vec<Resource>,
+    }
+    #[derive(Deserialize)]
+    struct Resource {
+        name: String,
+    }
+    let list: ResourceList = serde_json::from_slice(body).map_err(|error| error.to_string())?;
+    Ok(list.resources.into_iter().map(|resource| resource.name).collect())
+}
+
+fn among(body: &[u8]) -> Result<BTreeSet<Api>, String> {
     #[derive(Deserialize)]
     struct GroupList {
         groups: Vec<Group>,
@@ -86,7 +162,11 @@ fn among(body: &[u8]) -> Result<BTreeSet<(&'static str, &'static str)>, String> 
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
+    use crate::feed::{Input, feed};
+    use crate::testing::server;
 
     #[test]
     fn only_what_is_served_is_found() {
@@ -97,5 +177,61 @@ mod tests {
         let found: Vec<_> = among(body).unwrap().into_iter().collect();
         assert_eq!(found, [("resource.k8s.io", "v1")]);
         assert!(among(b"{}").is_err());
+    }
+
+    fn answer(target: &str) -> Option<(u16, String)> {
+        let groups = [
+            "scheduling.k8s.io/v1beta1",
+            "scheduling.k8s.io/v1alpha3",
+            "scheduling.x-k8s.io/v1alpha1",
+            "scheduling.volcano.sh/v1beta1",
+        ];
+        let resources = |names: &[&str]| {
+            let names = names.iter().map(|name| json!({"name": name}));
+            json!({"resources": names.collect::<Vec<_>>()})
+        };
+        let body = match target {
+            "/apis" => {
+                let versions = groups.map(|version| json!({"groupVersion": version}));
+                json!({"groups": [{"name": "all", "versions": versions}]})
+            }
+            "/apis/scheduling.k8s.io/v1beta1" => resources(&["podgroups", "podgroups/status"]),
+            "/apis/scheduling.k8s.io/v1alpha3" => {
+                resources(&["podgroups", "compositepodgroups", "workloads"])
+            }
+            "/apis/scheduling.x-k8s.io/v1alpha1" => resources(&["elasticquotas"]),
+            "/apis/scheduling.volcano.sh/v1beta1" => resources(&["podgroups", "queues"]),
+            other => panic!("nobody asks for {other}"),
+        };
+        Some((200, body.to_string()))
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn of_objects_about_gangs_the_newest_version_that_has_them_is_taken() {
+        let (client, _) = server(|arrived| async move { answer(&arrived.target) });
+        let Ok((_, groups)) = look(&client).await else { panic!("the server answers") };
+        let found: Vec<_> =
+            groups.values().map(|api| format!("{} {}", api.word(), api.version)).collect();
+        let expected = [
+            "podgroups v1beta1",
+            "compositepodgroups v1alpha3",
+            "podgroups.scheduling.volcano.sh v1beta1",
+        ];
+        assert_eq!(found, expected);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_server_that_does_not_tell_does_not_hold_up_scheduling() {
+        let (client, log) = server(|_| async { Some((500, "{}".into())) });
+        let (feed, inbox) = feed();
+        let metrics = Arc::new(Metrics::new(["s"], "host", "lease"));
+        let watches = PodGroupWatches::new(client.clone(), feed, metrics.clone());
+        let task = tokio::spawn(run(client, metrics, watches));
+        while log.lock().unwrap().len() <= 5 {
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+        task.abort();
+        let told: Vec<Input> = inbox.try_iter().collect();
+        assert!(matches!(&told[..], [Input::Await(kinds)] if kinds.is_empty()));
     }
 }

@@ -61,7 +61,9 @@ pub(crate) async fn run(dispatch: Dispatch, mut orders: UnboundedReceiver<Order>
                 tokio::spawn(carry_out(dispatch.clone(), bind));
             }
             Order::Preempt(preempt) => evict::carry_out(&dispatch, preempt),
+            Order::Disband(disband) => evict::take_back(&dispatch, disband),
             Order::Tell(tell) => dispatch.writes.tell(tell),
+            Order::Report(report) => dispatch.writes.report(report),
         }
     }
 }

@@ -3,7 +3,10 @@
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::time::{Duration, Instant};
 
-use model::{Attempt, Event, PodKey};
+use k8s::ingest::GroupStanding;
+use model::{Attempt, Event, PodGroupKind, PodKey};
+
+use crate::watch::GroupApi;
 
 /// How many inputs may wait. When the engine is behind, watches are read no further.
 const WAITING_MAX: usize = 4096;
@@ -28,6 +31,8 @@ pub(crate) enum Input {
         /// The pod's uid.
         uid: Box<str>,
     },
+    /// Objects about gangs that have to be listed before anything is decided.
+    Await(Vec<PodGroupKind>),
     /// We lead: decide.
     Lead,
     /// Decide nothing more, and say when nothing is in flight.
@@ -39,6 +44,8 @@ pub(crate) struct Seen {
     pub(crate) event: Event,
     /// What the status of a pod on no node says.
     pub(crate) standing: Option<k8s::ingest::Standing>,
+    /// Where an object about a gang is served, and what its status says.
+    pub(crate) group: Option<(GroupApi, GroupStanding)>,
     pub(crate) read_at: Instant,
 }
 

@@ -3,7 +3,7 @@
 //! Where the meaning is the same, names, labels and buckets are those of kube-scheduler; what is
 //! ours begins with `kubenexus_`. Handles are taken once and cost an atomic addition or a lock that
 //! is nearly always free, so that any thread may count while it works. No label has a value that a
-//! pod, a node or a caller chooses.
+//! pod, a node or a caller chooses; of gangs the namespace is told, and never the name.
 
 mod labels;
 mod process;
@@ -19,7 +19,7 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
 
-pub(crate) use labels::{Attempt, BindOutcome, Cached, Handled, Queue};
+pub(crate) use labels::{Attempt, BindOutcome, Cached, GangResult, Handled, Queue};
 
 use labels::{Labels, Word};
 use series::Slots;
@@ -54,6 +54,8 @@ pub(crate) struct Metrics {
     ingest_errors: Family<Labels<1>, Counter>,
     rejected_by_kubelet: Counter,
     optional_apis: Family<Labels<2>, Gauge>,
+    gangs: Family<Labels<2>, Counter>,
+    gang_wait: Histogram,
     journal_bytes: Counter,
     journal_records: Counter,
     journal_gaps: Counter,
@@ -206,6 +208,18 @@ impl Metrics {
             let labels = [("group", group), ("version", version.to_owned().into())];
             self.optional_apis.get_or_create(&labels).set(is_served.into());
         }
+    }
+
+    /// A gang came to this.
+    pub(crate) fn gang(&self, namespace: &str, result: GangResult) {
+        let result = GangResult::WORDS[result.position()];
+        let labels = [("namespace", namespace.to_owned().into()), ("result", result.into())];
+        self.gangs.get_or_create(&labels).inc();
+    }
+
+    /// From the first pod of a gang in the queue to enough of them on nodes it took this long.
+    pub(crate) fn gang_wait(&self, seconds: f64) {
+        self.gang_wait.observe(seconds);
     }
 
     /// The journal has grown to this.

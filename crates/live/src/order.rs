@@ -4,8 +4,10 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
-use k8s::render::StatusChange;
-use model::{Attempt, PodKey};
+use k8s::render::{GroupCondition, StatusChange};
+use model::{Attempt, PodGroupKey, PodKey};
+
+use crate::watch::GroupApi;
 
 /// One thing to do.
 pub(crate) enum Order {
@@ -13,8 +15,56 @@ pub(crate) enum Order {
     Bind(Bind),
     /// Evict pods for another one.
     Preempt(Preempt),
+    /// Evict pods of a gang that could not be completed.
+    Disband(Disband),
     /// Tell the owner of a pod why it waits.
     Tell(Tell),
+    /// Tell the owner of a gang how it is.
+    Report(Report),
+}
+
+/// Pods of a gang that could not be completed.
+pub(crate) struct Disband {
+    pub(crate) scheduler: Arc<str>,
+    /// How many of the gang are there.
+    pub(crate) note: Arc<str>,
+    /// Pods to evict, with their generations.
+    pub(crate) evicted: Vec<(PodKey, i64)>,
+    /// Pods that nobody would make again, and which stay.
+    pub(crate) bare: Vec<PodKey>,
+}
+
+/// How a gang is.
+pub(crate) struct Report {
+    pub(crate) scheduler: Arc<str>,
+    /// What to write into the status of its object.
+    pub(crate) condition: Option<(GroupRef, GroupCondition)>,
+    /// An event: about whom, and what happened.
+    pub(crate) event: Option<(Subject, Happened, Arc<str>)>,
+}
+
+/// What happened to a gang.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Happened {
+    /// Enough of it is on nodes.
+    Scheduled,
+    /// It lost pods that it needs.
+    Degraded,
+}
+
+/// What an event is about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Subject {
+    Pod(PodKey),
+    Group(GroupRef),
+}
+
+/// An object about a gang.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct GroupRef {
+    pub(crate) api: GroupApi,
+    pub(crate) key: PodGroupKey,
+    pub(crate) uid: Box<str>,
 }
 
 /// Pods that have to go for another one.

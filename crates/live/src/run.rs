@@ -11,7 +11,7 @@ use journal::{Closer, Journal};
 use k8s::config::Settings;
 use model::{Catalog, GroupingKind, Millis};
 use tokio::signal::unix::{SignalKind, signal};
-use tokio::sync::{Semaphore, mpsc, oneshot};
+use tokio::sync::{Notify, Semaphore, mpsc, oneshot};
 use tracing::{info, warn};
 
 use crate::client::{configuration, connect};
@@ -22,7 +22,7 @@ use crate::lease::{Candidate, Leadership, Loss, hostname};
 use crate::limit::Limiter;
 use crate::metrics::Metrics;
 use crate::serve::{self, Health, Server};
-use crate::watch::{Kind, Progress, Watcher};
+use crate::watch::{Kind, PodGroupWatches, Progress, Watcher};
 use crate::writes::Writes;
 use crate::{discovery, order};
 
@@ -121,7 +121,6 @@ async fn start(options: Options) -> Result<()> {
     }
     let ended = engine_thread(core)?;
     let writes = live.carry_out(settings, taken);
-    tokio::spawn(discovery::run(live.client.clone(), live.metrics.clone()));
     let progress = Progress::default();
     if !settings.delay_cache_until_active {
         live.watch(&progress);
@@ -164,7 +163,8 @@ fn engine_options(options: &Options) -> engine::Options {
         max: settings.max_backoff,
         flush: options.flush,
     };
-    engine::Options { backoff, ..Default::default() }
+    let permit_timeout = settings.permit_timeout();
+    engine::Options { backoff, permit_timeout, ..Default::default() }
 }
 
 fn open_journal(options: &Options) -> Result<Option<(Journal, Closer)>> {
@@ -251,13 +251,24 @@ impl Live {
     }
 
     fn watch(&self, progress: &Progress) {
+        let ends = Arc::new(Notify::new());
         let groupings = self.groupings.iter().copied().map(Kind::Groupings);
         let others = [Kind::Namespaces, Kind::Budgets, Kind::Nodes, Kind::Pods];
         for kind in groupings.chain(others) {
             let (client, feed) = (self.client.clone(), self.feed.clone());
             let watcher = Watcher::new(kind, client, feed, self.metrics.clone(), progress.clone());
-            tokio::spawn(watcher.run());
+            tokio::spawn(watcher.telling(ends.clone()).run());
         }
+        let (client, feed, metrics) =
+            (self.client.clone(), self.feed.clone(), self.metrics.clone());
+        let watches = PodGroupWatches::new(client.clone(), feed.clone(), metrics.clone());
+        tokio::spawn(discovery::run(client.clone(), metrics.clone(), watches));
+        // There can be many pods that ran to a good end, and few clusters in which it matters.
+        let watcher = Watcher::new(Kind::Succeeded, client, feed, metrics, progress.clone());
+        tokio::spawn(async move {
+            ends.notified().await;
+            watcher.run().await;
+        });
     }
 
     /// Lets the engine decide once this replica leads.

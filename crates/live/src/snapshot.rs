@@ -78,7 +78,11 @@ async fn list(
                     progress.pods += 1;
                     slim_pod(object)
                 }
-                Kind::Namespaces | Kind::Budgets | Kind::Groupings(_) => continue,
+                Kind::Namespaces
+                | Kind::Budgets
+                | Kind::Groupings(_)
+                | Kind::PodGroups(_)
+                | Kind::Succeeded => continue,
             };
             take(object, *progress)?;
         }

@@ -16,6 +16,7 @@
 mod kind;
 mod lines;
 pub(crate) mod page;
+mod pod_groups;
 mod progress;
 #[cfg(test)]
 mod tests;
@@ -27,6 +28,7 @@ use http::{Request, StatusCode, header};
 use http_body_util::BodyExt as _;
 use kube::client::Body;
 use model::{Event, Present};
+use tokio::sync::Notify;
 use tracing::{debug, info, warn};
 
 use crate::client::{NoAnswer, ask_for_up_to, broken, status_message};
@@ -34,7 +36,9 @@ use crate::feed::{Closed, Feed, Input, Seen};
 use crate::metrics::Metrics;
 
 pub(crate) use kind::Kind;
+use kind::Read;
 use lines::{Line, Lines};
+pub(crate) use pod_groups::{GROUP_APIS, GroupApi, PodGroupWatches};
 pub(crate) use progress::Progress;
 
 /// How long the server may let a watch run before it ends it in good order.
@@ -53,6 +57,8 @@ pub(crate) struct Watcher {
     feed: Feed,
     metrics: Arc<Metrics>,
     progress: Progress,
+    /// Is told when a pod is seen that waits for gangs to end.
+    ends: Option<Arc<Notify>>,
     /// The version everything up to which was delivered; nothing before the first list.
     version: Option<String>,
     is_streaming: bool,
@@ -95,7 +101,13 @@ impl Watcher {
         progress: Progress,
     ) -> Self {
         let backoff = BACKOFF_MIN;
-        Self { kind, client, feed, metrics, progress, version: None, is_streaming: true, backoff }
+        let (ends, version, is_streaming) = (None, None, true);
+        Self { kind, client, feed, metrics, progress, ends, version, is_streaming, backoff }
+    }
+
+    /// Tells when a pod is seen that waits for gangs to end.
+    pub(crate) fn telling(self, ends: Arc<Notify>) -> Self {
+        Self { ends: Some(ends), ..self }
     }
 
     /// Lists and watches until the engine is gone.
@@ -223,8 +235,8 @@ impl Watcher {
                     return Err(Broken::Refused(format!("{code}: {message}")));
                 }
             };
-            let Some((version, event, standing)) = seen else { continue };
-            self.feed.send(Input::Seen(Seen { event, standing, read_at })).await?;
+            let Some(Read { version, event, standing, group }) = seen else { continue };
+            self.feed.send(Input::Seen(Seen { event, standing, group, read_at })).await?;
             if listing.is_none() {
                 self.reached(version);
             }
@@ -260,10 +272,9 @@ impl Watcher {
             let read_at = Instant::now();
             for object in &page.items {
                 let object = object.get().as_bytes();
-                let Some((_, event, standing)) = self.read(object, Some(&mut present)) else {
-                    continue;
-                };
-                self.feed.send(Input::Seen(Seen { event, standing, read_at })).await?;
+                let Some(read) = self.read(object, Some(&mut present)) else { continue };
+                let Read { event, standing, group, .. } = read;
+                self.feed.send(Input::Seen(Seen { event, standing, group, read_at })).await?;
             }
             match page.next {
                 Some(token) => next = format!("&continue={token}"),
@@ -285,7 +296,8 @@ impl Watcher {
 
     async fn listed(&mut self, present: Present) -> Result<(), Broken> {
         self.backoff = BACKOFF_MIN;
-        let seen = Seen { event: Event::Reset(present), standing: None, read_at: Instant::now() };
+        let (event, standing, group) = (Event::Reset(present), None, None);
+        let seen = Seen { event, standing, group, read_at: Instant::now() };
         self.feed.send(Input::Seen(seen)).await?;
         Ok(())
     }

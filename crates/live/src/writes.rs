@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use http::{Method, StatusCode};
 use jiff::Timestamp;
-use k8s::render::{self, Record, StatusChange};
+use k8s::render::{self, GroupCondition, Record, Regarding, StatusChange};
 use model::PodKey;
 use tokio::sync::Notify;
 use tokio::time::Instant;
@@ -23,7 +23,7 @@ use crate::dispatch::{name, pod_path};
 use crate::feed::{Feed, Input};
 use crate::limit::Limiter;
 use crate::metrics::Metrics;
-use crate::order::Tell;
+use crate::order::{GroupRef, Happened, Report, Subject, Tell};
 
 /// Beyond this many the oldest events are dropped.
 const QUEUE_MAX: usize = 60_000;
@@ -41,8 +41,8 @@ pub(crate) const STRATEGIC: &str = "application/strategic-merge-patch+json";
 
 /// One thing to write.
 pub(crate) enum Write {
-    /// An event about a pod.
-    Event { pod: PodKey, scheduler: Arc<str>, at: Timestamp, text: Text },
+    /// An event.
+    Event { about: Subject, scheduler: Arc<str>, at: Timestamp, text: Text },
     /// The `PodScheduled` condition of a pod that waits.
     Condition {
         pod: PodKey,
@@ -53,6 +53,8 @@ pub(crate) enum Write {
     },
     /// That no node is proposed for a pod any more.
     Unpropose { pod: PodKey },
+    /// Whether a gang was once on nodes.
+    Group { group: GroupRef, condition: GroupCondition, at: Timestamp },
 }
 
 /// What an event says.
@@ -63,15 +65,37 @@ pub(crate) enum Text {
     Failed(Arc<str>),
     /// The pod was evicted for another one, from this node.
     Preempted(PodKey, Box<str>),
+    /// The pod was evicted because its gang could not be completed.
+    GangTakenBack(Arc<str>),
+    /// The pod stays, though its gang could not be completed.
+    GangIncomplete(Arc<str>),
+    /// Something happened to a gang.
+    Gang(Happened, Arc<str>),
 }
 
 impl Write {
     pub(crate) fn preempted(pod: PodKey, by: PodKey, node: Box<str>, scheduler: Arc<str>) -> Self {
-        Self::Event { pod, scheduler, at: Timestamp::now(), text: Text::Preempted(by, node) }
+        Self::event(Subject::Pod(pod), scheduler, Text::Preempted(by, node))
     }
 
     pub(crate) fn scheduled(pod: PodKey, node: Box<str>, scheduler: Arc<str>) -> Self {
-        Self::Event { pod, scheduler, at: Timestamp::now(), text: Text::Scheduled(node) }
+        Self::event(Subject::Pod(pod), scheduler, Text::Scheduled(node))
+    }
+
+    pub(crate) fn event(about: Subject, scheduler: Arc<str>, text: Text) -> Self {
+        Self::Event { about, scheduler, at: Timestamp::now(), text }
+    }
+
+    /// What it is about, as users write it.
+    fn subject(&self) -> String {
+        match self {
+            Self::Event { about: Subject::Pod(pod), .. }
+            | Self::Condition { pod, .. }
+            | Self::Unpropose { pod } => name(pod),
+            Self::Event { about: Subject::Group(group), .. } | Self::Group { group, .. } => {
+                format!("{}/{}", group.key.namespace, group.key.name)
+            }
+        }
     }
 }
 
@@ -133,7 +157,19 @@ impl Writes {
             self.push(Write::Condition { pod, reason, message, change, at });
         }
         if has_event {
-            self.push(Write::Event { pod, scheduler, at, text: Text::Failed(message) });
+            let (about, text) = (Subject::Pod(pod), Text::Failed(message));
+            self.push(Write::Event { about, scheduler, at, text });
+        }
+    }
+
+    /// Queues what the owner of a gang is told.
+    pub(crate) fn report(&self, report: Report) {
+        let Report { scheduler, condition, event } = report;
+        if let Some((group, condition)) = condition {
+            self.push(Write::Group { group, condition, at: Timestamp::now() });
+        }
+        if let Some((about, happened, note)) = event {
+            self.push(Write::event(about, scheduler, Text::Gang(happened, note)));
         }
     }
 
@@ -141,7 +177,7 @@ impl Writes {
     pub(crate) fn push(&self, write: Write) {
         let mut queues = self.queues();
         match write {
-            Write::Condition { .. } | Write::Unpropose { .. } => {
+            Write::Condition { .. } | Write::Unpropose { .. } | Write::Group { .. } => {
                 queues.conditions.push_back(write);
             }
             Write::Event { .. } => {
@@ -223,9 +259,11 @@ impl Writes {
                     self.metrics.event_dropped();
                 }
             }
-            Write::Condition { pod, .. } | Write::Unpropose { pod } => {
+            Write::Condition { pod: PodKey { uid, .. }, .. }
+            | Write::Unpropose { pod: PodKey { uid, .. } }
+            | Write::Group { group: GroupRef { uid, .. }, .. } => {
                 if !self.send(&write).await {
-                    let uid = pod.uid.clone();
+                    let uid = uid.clone();
                     let _ = self.feed.send(Input::NotTold { uid }).await;
                 }
             }
@@ -236,12 +274,15 @@ impl Writes {
 
     /// Sends a write until it is taken or refused for good; tells whether it was taken.
     async fn send(&self, write: &Write) -> bool {
-        let (method, path, content_type, body, pod) = self.put_into_words(write);
+        let (method, path, content_type, body) = self.put_into_words(write);
+        let subject = || write.subject();
         let mut pause = Duration::from_millis(100);
         for _ in 0..TRIES_MAX {
             match write {
                 Write::Event { .. } => self.event_limiter.pass().await,
-                Write::Condition { .. } | Write::Unpropose { .. } => self.limiter.pass().await,
+                Write::Condition { .. } | Write::Unpropose { .. } | Write::Group { .. } => {
+                    self.limiter.pass().await;
+                }
             }
             let request = request(method.clone(), &path, content_type, body.clone());
             match ask_counted(&self.client, &self.metrics, request, PATIENCE).await {
@@ -253,61 +294,96 @@ impl Writes {
                 }
                 Ok(answer) if is_final(&answer) => {
                     let message = status_message(&answer.body);
-                    // Of a pod that is gone nobody has to be told.
+                    // Of what is gone nobody has to be told.
                     if answer.status == StatusCode::NOT_FOUND {
-                        debug!(pod = %name(pod), message, "a write about a pod that is gone");
+                        debug!(about = subject(), message, "a write about what is gone");
                     } else {
-                        warn!(pod = %name(pod), message, "a write about a pod was refused");
+                        warn!(about = subject(), message, "a write was refused");
                     }
                     return false;
                 }
                 Ok(answer) => pause = answer.retry_after.unwrap_or(pause),
-                Err(error) => debug!(pod = %name(pod), %error, "no answer to a write"),
+                Err(error) => debug!(about = subject(), %error, "no answer to a write"),
             }
             tokio::time::sleep(pause).await;
             pause = (pause * 2).min(Duration::from_secs(10));
         }
-        warn!(pod = %name(pod), "a write about a pod was given up");
+        warn!(about = subject(), "a write was given up");
         false
     }
 
-    fn put_into_words<'a>(
-        &self,
-        write: &'a Write,
-    ) -> (Method, String, &'static str, Vec<u8>, &'a PodKey) {
+    fn put_into_words(&self, write: &Write) -> (Method, String, &'static str, Vec<u8>) {
         match write {
-            Write::Event { pod, scheduler, at, text } => {
-                let serial = self.serial.fetch_add(1, Ordering::Relaxed);
-                let instance = format!("{scheduler}-{}", self.hostname);
-                let at = micros(*at);
-                let note = match text {
-                    Text::Scheduled(node) => render::scheduled_note(pod, node),
-                    Text::Failed(message) => render::cut_note(message),
-                    Text::Preempted(preemptor, node) => render::preempted_note(preemptor, node),
-                };
-                let record = match text {
-                    Text::Scheduled(_) => Record::Scheduled,
-                    Text::Failed(_) => Record::FailedScheduling,
-                    Text::Preempted(preemptor, _) => Record::Preempted(preemptor),
-                };
-                let event = render::event(record, pod, &note, &at, serial, (scheduler, &instance));
-                let body = serde_json::to_vec(&event).expect("an event is plain text");
-                let path = format!("/apis/events.k8s.io/v1/namespaces/{}/events", pod.namespace);
-                (Method::POST, path, "application/json", body, pod)
+            Write::Event { about, scheduler, at, text } => {
+                let (path, body) = self.event(about, scheduler, *at, text);
+                (Method::POST, path, "application/json", body)
             }
             Write::Condition { pod, reason, message, change, at } => {
                 let at = at.strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
                 let patch = render::status_patch(pod, (reason, message), &at, change);
                 let body = serde_json::to_vec(&patch).expect("a patch is plain text");
                 let path = format!("{}/status", pod_path(pod));
-                (Method::PATCH, path, STRATEGIC, body, pod)
+                (Method::PATCH, path, STRATEGIC, body)
             }
             Write::Unpropose { pod } => {
                 let patch = render::nomination_patch(pod);
                 let body = serde_json::to_vec(&patch).expect("a patch is plain text");
-                (Method::PATCH, format!("{}/status", pod_path(pod)), STRATEGIC, body, pod)
+                (Method::PATCH, format!("{}/status", pod_path(pod)), STRATEGIC, body)
+            }
+            Write::Group { group, condition, at } => {
+                let at = at.strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
+                let patch = render::group_patch(&group.uid, condition, &at);
+                let body = serde_json::to_vec(&patch).expect("a patch is plain text");
+                let path = format!("{}/status", group.api.path_of(&group.key));
+                (Method::PATCH, path, STRATEGIC, body)
             }
         }
+    }
+
+    /// Where an event goes to, and the event.
+    fn event(
+        &self,
+        about: &Subject,
+        scheduler: &str,
+        at: Timestamp,
+        text: &Text,
+    ) -> (String, Vec<u8>) {
+        let serial = self.serial.fetch_add(1, Ordering::Relaxed);
+        let instance = format!("{scheduler}-{}", self.hostname);
+        let at = micros(at);
+        let version;
+        let regarding = match about {
+            Subject::Pod(pod) => Regarding::from(pod),
+            Subject::Group(GroupRef { api, key, uid }) => {
+                version = api.api_version();
+                Regarding {
+                    api_version: &version,
+                    kind: api.object_kind(),
+                    name: &key.name,
+                    namespace: &key.namespace,
+                    uid,
+                }
+            }
+        };
+        let (record, note) = match text {
+            Text::Scheduled(node) => {
+                let Regarding { namespace, name, .. } = regarding;
+                (Record::Scheduled, render::scheduled_note((namespace, name), node))
+            }
+            Text::Failed(why) => (Record::FailedScheduling, render::cut_note(why)),
+            Text::Preempted(by, node) => (Record::Preempted(by), render::preempted_note(by, node)),
+            Text::GangTakenBack(note) => (Record::GangTakenBack, render::cut_note(note)),
+            Text::GangIncomplete(note) => (Record::GangIncomplete, render::cut_note(note)),
+            Text::Gang(Happened::Scheduled, note) => {
+                (Record::GangScheduled, render::cut_note(note))
+            }
+            Text::Gang(Happened::Degraded, note) => (Record::GangDegraded, render::cut_note(note)),
+        };
+        let reporter = (scheduler, &*instance);
+        let event = render::event(record, regarding, &note, &at, serial, reporter);
+        let body = serde_json::to_vec(&event).expect("an event is plain text");
+        let namespace = regarding.namespace;
+        (format!("/apis/events.k8s.io/v1/namespaces/{namespace}/events"), body)
     }
 }
 

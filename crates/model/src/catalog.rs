@@ -406,11 +406,13 @@ impl Catalog {
         }
         self.leave_gang(pod);
         let Some(claim) = claim else { return };
-        let claim = Arc::new(claim.clone());
         let state = self.pods.get(pod).state;
-        let gang = is_member(Some(&claim), facts)
-            .then(|| self.gangs.join(pod, &facts.key.namespace, &claim, state));
-        self.pods.set_gang(pod, Some(claim), gang);
+        if is_member(Some(claim), facts) {
+            let (gang, claim) = self.gangs.join(pod, &facts.key.namespace, claim, state);
+            self.pods.set_gang(pod, Some(claim), Some(gang));
+        } else {
+            self.pods.set_gang(pod, Some(Arc::new(claim.clone())), None);
+        }
     }
 
     fn leave_gang(&mut self, pod: PodId) {
@@ -437,8 +439,8 @@ impl Catalog {
         self.tenants.share(namespace)
     }
 
-    /// The namespaces whose share may have changed since this was last asked; all if none is named.
-    pub fn take_moved_shares(&mut self) -> Option<BTreeSet<Symbol>> {
+    /// The namespaces whose share may have changed since this was last asked.
+    pub fn take_moved_shares(&mut self) -> BTreeSet<Symbol> {
         self.tenants.take_moved()
     }
 

@@ -18,6 +18,7 @@ mod ids;
 mod map;
 mod names;
 mod need;
+mod profile;
 mod quantity;
 mod reason;
 mod resources;
@@ -51,6 +52,9 @@ pub use ids::{
 pub use map::{Map, Table, hash_of};
 pub use names::{is_label_value, is_qualified_name};
 pub use need::{Features, Need};
+pub use profile::{
+    Bond, Hardware, Hints, Ignored, Known, Said, Source, Tier, Workload, WorkloadProfile,
+};
 pub use quantity::{Quantity, QuantityError};
 pub use reason::{Code, Reason};
 pub use resources::{Resources, is_extended_resource, is_huge_page, is_scalar_resource};

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::amounts::Requests;
 use crate::names::{is_label_value, is_qualified_name};
 use crate::need::{Features, Need};
+use crate::profile::Hints;
 use crate::taint::Toleration;
 
 /// Everything about a pod that decides where it may go. Nothing here names a single pod.
@@ -43,6 +44,9 @@ pub struct PodSpec {
     pub far: Vec<PodTerm>,
     /// Pods it had better be close to, or, with a negative weight, away from.
     pub prefers: Vec<(i32, PodTerm)>,
+    /// What it says of itself, by which it is classified.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hints: Option<Box<Hints>>,
 }
 
 impl PodSpec {

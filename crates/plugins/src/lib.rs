@@ -3,6 +3,7 @@
 //! Meanings, texts, default weights and order are those of kube-scheduler 1.37; `tests/parity`
 //! compares every one of them with the original.
 
+mod coscheduling;
 mod guard;
 mod image_locality;
 mod node_affinity;
@@ -13,6 +14,7 @@ mod node_resources;
 mod node_unschedulable;
 mod pod_affinity;
 mod priority_sort;
+mod profile_classifier;
 mod registry;
 mod scheduling_gates;
 mod sums;

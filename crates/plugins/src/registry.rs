@@ -4,12 +4,13 @@ use std::fmt;
 use std::sync::Arc;
 
 use framework::{
-    Admit, Args, BalancedArgs, Feasible, FitArgs, NodeAffinityArgs, PluginChoice, PluginInfo,
-    PodAffinityArgs, Point, Points, Profile, ProfileSettings, Rank, Ranking, Rescues, SpreadArgs,
-    WEIGHTS_MAX,
+    Admit, Args, BalancedArgs, ClassifierArgs, Classify, CoschedulingArgs, Feasible, FitArgs,
+    NodeAffinityArgs, Order, PluginChoice, PluginInfo, PodAffinityArgs, Point, Points, Profile,
+    ProfileSettings, Rank, Ranking, Rescues, SpreadArgs, WEIGHTS_MAX,
 };
 use model::Catalog;
 
+use crate::coscheduling::Coscheduling;
 use crate::guard::Guard;
 use crate::image_locality::ImageLocality;
 use crate::node_affinity::NodeAffinity;
@@ -20,6 +21,7 @@ use crate::node_resources::{NodeResourcesBalancedAllocation, NodeResourcesFit};
 use crate::node_unschedulable::NodeUnschedulable;
 use crate::pod_affinity::InterPodAffinity;
 use crate::priority_sort::PrioritySort;
+use crate::profile_classifier::ProfileClassifier;
 use crate::scheduling_gates::SchedulingGates;
 use crate::taint_toleration::TaintToleration;
 use crate::topology_spread::PodTopologySpread;
@@ -80,14 +82,13 @@ pub fn known() -> &'static [PluginInfo] {
             ],
         ),
         planned("DefaultPreemption", &[], &[PreEnqueue, PostFilter, PodGroupPostFilter]),
-        planned("GangScheduling", &[], &[PreEnqueue, Permit]),
+        built("GangScheduling", &[PreEnqueue, Permit]),
         planned("DeferredPodScheduling", &[], &[PreFilter, Filter, Permit]),
         planned("TopologyPlacementGenerator", &[], &[PlacementGenerate]),
         planned("PodGroupPodsCount", &[], &[PlacementScore]),
-        planned("ProfileClassifier", &[], &[PreFilter]),
-        planned(
+        built("ProfileClassifier", &[PreFilter]),
+        built(
             "Coscheduling",
-            &[],
             &[QueueSort, PreEnqueue, PreFilter, Filter, PostFilter, Reserve, Permit],
         ),
         planned("ResourceReservation", &[], &[PreFilter, Filter, Reserve]),
@@ -164,16 +165,23 @@ pub fn build(settings: &ProfileSettings, catalog: &mut Catalog) -> Result<Profil
         let count = settings.at(QueueSort).len();
         return Err(BuildError::QueueSort { scheduler: settings.scheduler.clone(), count });
     };
-    let order = match order.name {
+    let order: Arc<dyn Order> = match order.name {
         "PrioritySort" => Arc::new(PrioritySort),
+        "Coscheduling" => Arc::new(Coscheduling::new(coscheduling_args(settings))),
         _ => return Err(unknown(settings, order, QueueSort)),
     };
+    let classifies = |choice: &PluginChoice| choice.name == "ProfileClassifier";
+    let classifier =
+        settings.at(PreFilter).iter().any(classifies).then(|| {
+            Arc::new(ProfileClassifier::new(classifier_args(settings))) as Arc<dyn Classify>
+        });
     let mut admit: Vec<Arc<dyn Admit>> = Vec::new();
     for choice in settings.at(PreEnqueue) {
         match choice.name {
             "SchedulingGates" => admit.push(Arc::new(SchedulingGates)),
             // Neither keeps an ordinary pod out, and pods that need them meet their guard.
             "DefaultPreemption" | "DynamicResources" => {}
+            name if is_of_engine(name) => {}
             _ => return Err(unknown(settings, choice, PreEnqueue)),
         }
     }
@@ -195,11 +203,19 @@ pub fn build(settings: &ProfileSettings, catalog: &mut Catalog) -> Result<Profil
     }
     let scheduler = settings.scheduler.clone();
     let rescues = rescues(settings);
-    Ok(Profile { scheduler, order, admit, before, filters, rankings, rescues })
+    Ok(Profile { scheduler, order, classifier, admit, before, filters, rankings, rescues })
+}
+
+/// Whether a plugin stands for what the engine does by itself, wherever pods ask for it: gangs are
+/// planned whole.
+fn is_of_engine(name: &str) -> bool {
+    matches!(name, "Coscheduling" | "GangScheduling")
 }
 
 fn rescues(settings: &ProfileSettings) -> Rescues {
-    let at = |point, name: &str| settings.at(point).iter().position(|choice| choice.name == name);
+    let at = |point, name: &str| {
+        settings.at(point).iter().filter(asked).position(|choice| choice.name == name)
+    };
     let claims_after = at(PreFilter, "DynamicResources").map_or(usize::MAX, |at| at + 1);
     Rescues {
         preemption: at(PostFilter, "DefaultPreemption").is_some(),
@@ -207,12 +223,17 @@ fn rescues(settings: &ProfileSettings) -> Rescues {
     }
 }
 
+/// Whether a plugin is asked about nodes at all.
+fn asked(choice: &&PluginChoice) -> bool {
+    !is_of_engine(choice.name) && choice.name != "ProfileClassifier"
+}
+
 fn make_all_feasible(
     settings: &ProfileSettings,
     point: Point,
     catalog: &mut Catalog,
 ) -> Result<Vec<Arc<dyn Feasible>>, BuildError> {
-    let choices = settings.at(point).iter();
+    let choices = settings.at(point).iter().filter(asked);
     choices.map(|choice| make_feasible(settings, choice, point, catalog)).collect()
 }
 
@@ -289,6 +310,20 @@ fn spread_args(settings: &ProfileSettings) -> SpreadArgs {
     match settings.args_of("PodTopologySpread") {
         Some(Args::Spread(args)) => args.clone(),
         _ => SpreadArgs::default(),
+    }
+}
+
+fn coscheduling_args(settings: &ProfileSettings) -> CoschedulingArgs {
+    match settings.args_of("Coscheduling") {
+        Some(Args::Coscheduling(args)) => args.clone(),
+        _ => CoschedulingArgs::default(),
+    }
+}
+
+fn classifier_args(settings: &ProfileSettings) -> ClassifierArgs {
+    match settings.args_of("ProfileClassifier") {
+        Some(Args::Classifier(args)) => args.clone(),
+        _ => ClassifierArgs::default(),
     }
 }
 

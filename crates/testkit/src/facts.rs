@@ -11,9 +11,11 @@
 //!           priority=5 polite gate=NAME nominated=NODE namespace= scheduler= uid=
 //!           started=SECONDS owner=KIND/NAME finished terminating preempted
 //!           gang=NAME[/MIN] group=KIND/NAME[/PART] workers=COUNT@CPU after=GANG broken=WHY
-//!           created=SECONDS remade
+//!           created=SECONDS remade tier=WORD class=NAME
 //! podgroup KIND/NAME[/PART] min=3 timeout=SECONDS priority=5 topology=LABEL parent=NAME started
+//!           whole
 //!           where KIND is native, composite, workload, coscheduling, volcano or kai
+//! namespace NAME LABEL:VALUE ..
 //! budget NAME allows=1 label=KEY:VALUE disrupted=POD namespace=
 //! grouping KIND/NAME LABEL:VALUE .. namespace=
 //!           where KIND is service, replicationcontroller, replicaset or statefulset
@@ -21,8 +23,8 @@
 
 use model::{
     Amounts, BudgetFacts, Charge, Features, GroupingFacts, GroupingKey, GroupingKind, HostPort,
-    LabelSelector, Need, NodeFacts, Owner, PodFacts, PodKey, PodSpec, PodTerm, Protocol, Quantity,
-    Requests,
+    LabelSelector, NamespaceFacts, Need, NodeFacts, Owner, PodFacts, PodKey, PodSpec, PodTerm,
+    Protocol, Quantity, Requests, Said, Tier,
 };
 
 use crate::{gangs, terms};
@@ -174,12 +176,30 @@ fn set_pod(pod: &mut PodFacts, key: &str, value: &str) {
         "namespace" => pod.key.namespace = value.into(),
         "scheduler" => spec.scheduler = value.into(),
         "uid" => pod.key.uid = value.into(),
+        "tier" => {
+            spec.hints.get_or_insert_default().tier = Some(Said::read(value, &Tier::WORDS));
+        }
+        "class" => spec.hints.get_or_insert_default().priority_class = Some(value.into()),
         "owner" => {
             let GroupingKey { kind, name, .. } = grouping_key(value);
             pod.owner = Some(Owner { kind, name });
         }
         _ => panic!("a pod does not know the word {key}={value}"),
     }
+}
+
+/// A namespace by its name and labels.
+///
+/// # Panics
+/// When a word makes no sense.
+#[must_use]
+pub fn namespace(words: &str) -> NamespaceFacts {
+    let mut words = words.split_whitespace();
+    let name = words.next().expect("a namespace has a name").into();
+    let labels = words.map(terms::pair).map(|(key, value)| (key.into(), value.into()));
+    let mut labels: Vec<(Box<str>, Box<str>)> = labels.collect();
+    labels.sort();
+    NamespaceFacts { name, labels: labels.into() }
 }
 
 /// A service or a controller by its words.

@@ -74,6 +74,7 @@ pub fn pod_group(words: &str) -> PodGroupFacts {
         let number = |value: &str| value.parse().expect("a number");
         match word.split_once('=') {
             None if word == "started" => facts.is_started = true,
+            None if word == "whole" => facts.is_evicted_whole = true,
             Some(("min", value)) => {
                 facts.mins = Box::new([(part.clone(), value.parse().expect("a number"))]);
             }

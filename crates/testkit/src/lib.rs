@@ -23,7 +23,7 @@ mod profile;
 mod script;
 mod terms;
 
-pub use facts::{budget, grouping, node, pod};
+pub use facts::{budget, grouping, namespace, node, pod};
 pub use gangs::pod_group;
-pub use profile::{default_profile, only, with_args};
+pub use profile::{default_profile, only, own_profile, with_args};
 pub use script::{Script, check, check_with};

@@ -12,7 +12,19 @@ pub fn default_profile() -> ProfileSettings {
     settings.profiles.into_iter().next().expect("the defaults have a profile")
 }
 
-/// The same with arguments for one plugin.
+/// Our own profile, for the pods of scripts: under the name `default-scheduler`.
+///
+/// # Panics
+/// Never: the defaults have our profile.
+#[must_use]
+pub fn own_profile() -> ProfileSettings {
+    let settings = k8s::config::defaults(plugins::known());
+    let is_ours = |profile: &ProfileSettings| profile.scheduler == "kubenexus-scheduler";
+    let own = settings.profiles.into_iter().find(is_ours).expect("the defaults have our profile");
+    ProfileSettings { scheduler: "default-scheduler".into(), ..own }
+}
+
+/// A profile with arguments for one plugin.
 #[must_use]
 pub fn with_args(
     mut profile: ProfileSettings,

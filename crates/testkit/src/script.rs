@@ -5,6 +5,8 @@
 //! gone node NAME | gone pod UID   it is gone
 //! grouping WORDS                  there is such a service or controller, or it is different now
 //! gone grouping KIND/NAME         it is gone
+//! namespace WORDS                 there is such a namespace, or it has other labels now
+//! gone namespace NAME             it is gone
 //! podgroup WORDS                  there is such an object about gangs, or it is different now
 //! gone podgroup KIND/NAME         it is gone
 //! succeeded UID GANG              a pod of a gang ran to a good end
@@ -20,6 +22,7 @@
 //! step [BUDGET]                   decisions: `web -> a`, `web on a: evicts b` or `web waits: why`
 //! step in full                    the same, with what else was tried for pods that wait
 //! judge WORDS                     a pod on every node: `a fits PLUGIN=score ..` or why not
+//! profile UID                     what a pod is: tenant, tier, workload and hardware
 //! queue                           how many units are where
 //! load NODE                       what is taken of a node
 //! next                            when a step can next do something
@@ -37,7 +40,7 @@ use model::{
 
 use crate::facts::{grouping_key, grouping_kind};
 use crate::gangs::group_key;
-use crate::{budget, default_profile, grouping, node, pod, pod_group};
+use crate::{budget, default_profile, grouping, namespace, node, pod, pod_group};
 
 /// Runs a script with the default profile.
 ///
@@ -147,6 +150,10 @@ impl Script {
                 self.apply(&Event::Reset(Present::Pods(uids)));
             }
             ["grouping", ..] => self.apply(&Event::GroupingApplied(Box::new(grouping(rest)))),
+            ["namespace", ..] => {
+                self.apply(&Event::NamespaceApplied(Box::new(namespace(rest))));
+            }
+            ["gone", "namespace", name] => self.apply(&Event::NamespaceDeleted(name.into())),
             ["podgroup", ..] => {
                 self.apply(&Event::PodGroupApplied(Box::new(pod_group(rest))));
             }
@@ -180,6 +187,7 @@ impl Script {
                 return self.step(budget.parse().expect("a budget is a number"), text);
             }
             ["judge", ..] => return self.judge(&pod(rest)),
+            ["profile", uid] => return vec![self.profile(uid)],
             ["queue"] => return vec![self.queue()],
             ["load", node] => return vec![self.load(node)],
             ["next"] => return vec![self.next()],
@@ -268,6 +276,19 @@ impl Script {
         let used = places.iter().filter(|(_, count)| *count > 0);
         let words: Vec<_> = used.map(|(place, count)| format!("{count} {place}")).collect();
         if words.is_empty() { "empty".into() } else { words.join(", ") }
+    }
+
+    fn profile(&self, uid: &str) -> String {
+        let pod = self.scheduler.catalog().find_pod(uid).expect("a pod that is asked about");
+        let Some(profile) = self.scheduler.profile(pod) else { return "not classified".into() };
+        let preemptible = if profile.is_preemptible.value { ", preemptible" } else { "" };
+        format!(
+            "{} is {}: {}, {}{preemptible}",
+            profile.tenant.value,
+            profile.tier.value.word(),
+            profile.workload.value.word(),
+            profile.hardware.value.word(),
+        )
     }
 
     fn load(&self, node: &str) -> String {

@@ -33,6 +33,8 @@ pub(crate) enum Workload {
     Low,
     /// In place of three of those.
     High,
+    /// Native gangs of so many, which start whole.
+    Gangs(usize),
 }
 
 impl Workload {
@@ -46,6 +48,7 @@ impl Workload {
             Self::AntiAffinity => "anti_affinity",
             Self::Low => "low",
             Self::High => "high",
+            Self::Gangs(_) => "gangs",
         }
     }
 
@@ -71,8 +74,41 @@ impl Workload {
             Self::High => {
                 pod(at, labels, [24_000, 128], json!({"priorityClassName": HIGH_PRIORITY}))
             }
+            Self::Gangs(size) => {
+                let group = json!({"schedulingGroup": {"podGroupName": gang(at / size)}});
+                pod(at, json!({"app": "bench"}), [100, 128], group)
+            }
         }
     }
+
+    /// The gang at a position, if its pods are in gangs.
+    pub(crate) fn pod_group(self, at: usize) -> Option<Value> {
+        let Self::Gangs(size) = self else { return None };
+        Some(json!({
+            "apiVersion": "scheduling.k8s.io/v1beta1",
+            "kind": "PodGroup",
+            "metadata": {"name": gang(at)},
+            "spec": {"schedulingPolicy": {"gang": {"minCount": size}}},
+        }))
+    }
+
+    /// How many gangs so many pods are in.
+    pub(crate) fn pod_groups(self, pods: usize) -> usize {
+        match self {
+            Self::Gangs(size) => pods.div_ceil(size),
+            Self::Plain
+            | Self::Diverse
+            | Self::Spread
+            | Self::Affinity
+            | Self::AntiAffinity
+            | Self::Low
+            | Self::High => 0,
+        }
+    }
+}
+
+fn gang(at: usize) -> String {
+    format!("gang-{at}")
 }
 
 const ZONE: &str = "topology.kubernetes.io/zone";

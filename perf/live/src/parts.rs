@@ -1,5 +1,6 @@
 //! The parts of the benchmark, one after the other.
 
+mod gangs;
 mod idle;
 mod in_flight;
 mod latency;
@@ -35,6 +36,10 @@ pub(crate) enum Part {
     AntiAffinity,
     /// 500 pods in place of others on 500 full nodes
     Preemption,
+    /// Native gangs of three at 5,000 nodes
+    Gangs,
+    /// Native gangs of 8 and of 50, one at a time, and 100 at once, at 1,000 nodes
+    GangLatency,
     /// Peak memory at 1,000 nodes and 10,000 pods
     Memory,
     /// From the creation of a pod until it is bound, one at a time
@@ -47,13 +52,15 @@ pub(crate) enum Part {
     InFlight,
 }
 
-const DEFAULT: [Part; 10] = [
+const DEFAULT: [Part; 12] = [
     Part::Throughput,
     Part::Arrival,
     Part::Spread,
     Part::Affinity,
     Part::AntiAffinity,
     Part::Preemption,
+    Part::Gangs,
+    Part::GangLatency,
     Part::Latency,
     Part::Idle,
     Part::Memory,
@@ -76,6 +83,10 @@ pub(crate) struct Sizes {
     pub(crate) restart: (usize, usize),
     /// Nodes that are full, and pods that take the place of others on them.
     pub(crate) preemption: (usize, usize),
+    /// Nodes, and gangs of three on them.
+    pub(crate) gangs: (usize, usize),
+    /// Gangs of 8, and of 50, that are created one at a time.
+    pub(crate) single_gangs: [usize; 2],
     /// Seconds of nothing, and of 500 pods per second.
     pub(crate) idle_seconds: u64,
 }
@@ -90,6 +101,8 @@ impl Sizes {
             single_pods: 300,
             restart: (5_000, 20_000),
             preemption: (500, 500),
+            gangs: (5_000, 3_000),
+            single_gangs: [100, 20],
             idle_seconds: 10,
         };
         if !args.quick {
@@ -102,6 +115,8 @@ impl Sizes {
             single_pods: 100,
             restart: (1_000, 5_000),
             preemption: (100, 100),
+            gangs: (1_000, 500),
+            single_gangs: [30, 5],
             idle_seconds: 3,
             ..usual
         }
@@ -162,6 +177,8 @@ pub(crate) async fn run(args: &Args) -> Result<bool> {
                 throughput::measure_rule(&mut bench, Workload::AntiAffinity).await
             }
             Part::Preemption => preemption::measure(&mut bench).await,
+            Part::Gangs => gangs::measure(&mut bench).await,
+            Part::GangLatency => gangs::measure_latency(&mut bench).await,
             Part::Memory => memory::measure(&mut bench).await,
             Part::Latency => latency::measure(&mut bench).await,
             Part::Restart => restart::measure(&mut bench).await,

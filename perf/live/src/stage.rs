@@ -14,6 +14,8 @@ use tokio::time::sleep;
 use crate::client;
 use crate::objects::{self, Workload};
 
+/// The native API for gangs, and kube-scheduler's use of it.
+pub(crate) const GANGS: &str = "--feature-gates=GenericWorkload=true";
 /// How long deleted pods may take to go away.
 const GONE_WITHIN: Duration = Duration::from_secs(120);
 /// Pods that come and go before anything is measured.
@@ -40,6 +42,8 @@ pub(crate) struct Stage {
     pub(crate) plane: ControlPlane,
     /// Over the scheduler's own stack.
     pub(crate) client: Client,
+    /// Whether the native API for gangs is served.
+    pub(crate) has_gangs: bool,
     /// Namespaces made so far: each run has its own, whose events can be counted.
     namespaces: Cell<usize>,
 }
@@ -47,12 +51,26 @@ pub(crate) struct Stage {
 impl Stage {
     /// Starts etcd and kube-apiserver, nothing else, and creates nodes.
     pub(crate) async fn start(programs: &Programs, nodes: usize) -> Result<Self> {
+        Self::start_as(programs, nodes, false).await
+    }
+
+    /// The same, with the native API for gangs.
+    pub(crate) async fn start_with_gangs(programs: &Programs, nodes: usize) -> Result<Self> {
+        Self::start_as(programs, nodes, true).await
+    }
+
+    async fn start_as(programs: &Programs, nodes: usize, has_gangs: bool) -> Result<Self> {
         let began = Instant::now();
+        // Pods are deleted between runs, not during them.
+        let mut apiserver_flags = vec!["--delete-collection-workers=8".to_owned()];
+        if has_gangs {
+            apiserver_flags.push(GANGS.into());
+            apiserver_flags.push("--runtime-config=scheduling.k8s.io/v1beta1=true".into());
+        }
         let options = Options {
             has_controllers: false,
             has_kwok: false,
-            // Pods are deleted between runs, not during them.
-            apiserver_flags: vec!["--delete-collection-workers=8".into()],
+            apiserver_flags,
             // A policy that names nobody would write down every request.
             audited: vec!["nobody".into()],
             keeps_folder: programs.keeps_folder,
@@ -63,7 +81,7 @@ impl Stage {
             plane.create_nodes(count, &node).await?;
         }
         let (programs, namespaces) = (programs.clone(), Cell::new(0));
-        let stage = Self { programs, plane, client, namespaces };
+        let stage = Self { programs, plane, client, has_gangs, namespaces };
         stage.warm_up().await?;
         let seconds = began.elapsed().as_secs_f64();
         eprintln!("  a control plane with {nodes} nodes: {seconds:.1} s");
@@ -101,6 +119,8 @@ impl Stage {
         workload: Workload,
         count: usize,
     ) -> Result<()> {
+        let groups = (0..workload.pod_groups(count)).filter_map(|at| workload.pod_group(at));
+        self.plane.create(&groups_path(namespace), groups).await?;
         let pods = (0..count).map(|at| workload.pod(at));
         self.plane.create(&pods_path(namespace), pods).await
     }
@@ -114,6 +134,17 @@ impl Stage {
     ) -> Result<()> {
         let pod = workload.pod(at).to_string();
         client::post(&self.client, &pods_path(namespace), pod.into()).await
+    }
+
+    /// Creates a gang without its pods.
+    pub(crate) async fn create_group(
+        &self,
+        namespace: &str,
+        workload: Workload,
+        at: usize,
+    ) -> Result<()> {
+        let Some(group) = workload.pod_group(at) else { return Ok(()) };
+        client::post(&self.client, &groups_path(namespace), group.to_string().into()).await
     }
 
     /// Deletes the pods of a namespace, and waits until they are gone.
@@ -130,6 +161,9 @@ impl Stage {
                 deleted?;
                 bail!("pods of {namespace} are still there after {GONE_WITHIN:?}");
             }
+        }
+        if self.has_gangs {
+            client::delete_all(&self.client, &groups_path(namespace)).await?;
         }
         sleep(REST).await;
         Ok(())
@@ -172,6 +206,10 @@ impl Stage {
         let list: List = serde_json::from_slice(&body).with_context(|| format!("list {path}"))?;
         Ok(list.items.len() + list.metadata.remaining_item_count.unwrap_or_default())
     }
+}
+
+fn groups_path(namespace: &str) -> String {
+    format!("/apis/scheduling.k8s.io/v1beta1/namespaces/{namespace}/podgroups")
 }
 
 pub(crate) fn pods_path(namespace: &str) -> String {

@@ -207,6 +207,8 @@ fn numbers(step: &Step) -> Vec<(&'static str, &Number)> {
                 ("createPods.count", &pods.count),
                 ("createPods.shapes", &pods.shapes),
                 ("createPods.namespaces", &pods.namespaces),
+                ("createPods.job", &pods.job),
+                ("createPods.gang", &pods.gang),
                 ("createPods.meanwhile.podsFinish", pods_finish),
                 ("createPods.meanwhile.nodesJoin", nodes_join),
                 ("createPods.meanwhile.nodesLeave", nodes_leave),

@@ -2,6 +2,7 @@
 
 mod binds;
 mod faults;
+mod gangs;
 mod journal;
 mod others;
 mod plain;
@@ -19,6 +20,10 @@ const STANDARD: &[&str] = &[];
 /// Without the optional APIs a scheduler may read.
 const APIS_OFF: &[&str] =
     &["--runtime-config=resource.k8s.io/v1=false,scheduling.k8s.io/v1beta1=false"];
+
+/// With the native API for gangs.
+const GANGS: &[&str] =
+    &["--feature-gates=GenericWorkload=true", "--runtime-config=scheduling.k8s.io/v1beta1=true"];
 
 /// Lists are not streamed.
 const NO_STREAMS: &[&str] = &["--feature-gates=WatchList=false"];
@@ -55,6 +60,14 @@ pub(crate) const ALL: &[Scenario] = &[
     ours("snapshot", journal::snapshot, STANDARD),
     standard("apiserver-restart", faults::apiserver_restart),
     standard("compaction", faults::compaction),
+    ours("gang-waits-whole", gangs::waits_whole, GANGS),
+    ours("gang-one-of-two", gangs::one_of_two, GANGS),
+    ours("gang-killed-between", gangs::killed_between, GANGS),
+    ours("gang-taken-back", gangs::taken_back, GANGS),
+    ours("gang-tier", gangs::tier, GANGS),
+    ours("gang-asked-alike", gangs::asked_alike, GANGS),
+    ours("gang-drivers", gangs::drivers, GANGS),
+    ours("gang-example", gangs::example, GANGS),
     ours("apis-off-deployment", plain::deployment, APIS_OFF),
     ours("apis-off-job", plain::job, APIS_OFF),
     ours("apis-off-waits-for-node", waiting::waits_for_node, APIS_OFF),

@@ -14,4 +14,5 @@ mod queue;
 mod relist;
 mod repeatable;
 mod rescue;
+mod turns;
 mod wake;

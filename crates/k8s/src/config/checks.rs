@@ -1,7 +1,9 @@
 //! What must hold of the plugins of a profile together, and of profiles side by side.
 
-use framework::{Point, ProfileSettings};
+use framework::{Args, CoschedulingArgs, Point, ProfileSettings};
+use model::Millis;
 
+use super::defaults::{OURS, OWN_ORDER};
 use super::merge::{PluginSets, Which};
 use crate::document::{Place, Problems};
 
@@ -55,19 +57,65 @@ pub(super) fn check(sets: &PluginSets, profile: &ProfileSettings, problems: &mut
     }
 }
 
-/// Checks that all profiles order the one queue they share in the same way.
+/// Checks that profiles order the one queue they share in the same way. Ours may order it its own
+/// way beside kube-scheduler's: both put priority first, and differ only inside a priority.
 pub(super) fn check_common_order(
     profiles: &[(PluginSets, ProfileSettings)],
     problems: &mut Problems,
 ) {
-    let Some((first_sets, first)) = profiles.first() else { return };
-    for (sets, profile) in &profiles[1..] {
+    let is_own = |profile: &ProfileSettings| {
+        profile.scheduler == OURS
+            || profile.at(Point::QueueSort).iter().any(|choice| choice.name == OWN_ORDER)
+    };
+    let mut others = profiles.iter().filter(|(_, profile)| !is_own(profile));
+    let Some((first_sets, first)) = others.next() else { return };
+    for (sets, profile) in others {
         let (order, first_order) = (profile.at(Point::QueueSort), first.at(Point::QueueSort));
         if written_order(sets) == written_order(first_sets) && order == first_order {
             continue;
         }
         let message = format!("must be the same as in profile {:?}", first.scheduler);
         problems.report(&sets.place_of(Point::QueueSort), message);
+    }
+}
+
+/// Checks that gangs of all profiles wait for the same time, since the queue is one.
+pub(super) fn check_common_permit(
+    profiles: &[(PluginSets, ProfileSettings)],
+    problems: &mut Problems,
+) {
+    let mut gangs = profiles.iter().filter(|(_, profile)| runs_gangs(profile));
+    let Some((_, first)) = gangs.next() else { return };
+    for (sets, profile) in gangs {
+        let (expected, found) = (permit_timeout(first), permit_timeout(profile));
+        if expected == found {
+            continue;
+        }
+        let profile_path = sets.place.path.trim_end_matches(".plugins");
+        let path = format!("{profile_path}.pluginConfig[Coscheduling].args.{PERMIT}");
+        let message = format!(
+            "must be the same as in profile {:?}: expected {}, found {}",
+            first.scheduler,
+            expected.0 / 1000,
+            found.0 / 1000,
+        );
+        problems.report(&Place { path, line: sets.place.line }, message);
+    }
+}
+
+const PERMIT: &str = "permitWaitingTimeSeconds";
+
+/// Whether a profile says anything of gangs.
+pub(super) fn runs_gangs(profile: &ProfileSettings) -> bool {
+    let mut choices = profile.points.iter().flat_map(|(_, choices)| choices);
+    choices.any(|choice| choice.name == OWN_ORDER)
+}
+
+/// For how long gangs of a profile may be in part on nodes.
+pub(super) fn permit_timeout(profile: &ProfileSettings) -> Millis {
+    match profile.args_of(OWN_ORDER) {
+        Some(Args::Coscheduling(args)) => args.permit_timeout,
+        _ => CoschedulingArgs::default().permit_timeout,
     }
 }
 

@@ -1,6 +1,6 @@
 //! The plugins a profile starts from, before a file changes them.
 
-use framework::{PluginInfo, ProfileSettings};
+use framework::{PluginInfo, Point, ProfileSettings};
 
 use super::merge::{Enabled, PluginSets};
 use super::settings::Settings;
@@ -9,14 +9,15 @@ use crate::document::{Place, Problems};
 /// The profile a file has when it names none: kube-scheduler's own.
 pub(super) const KUBE: &str = "default-scheduler";
 /// Our own profile.
-const OURS: &str = "kubenexus-scheduler";
+pub(super) const OURS: &str = "kubenexus-scheduler";
 
 /// kube-scheduler 1.37's plugins in its order, feature gates at their defaults. Weights matter for
 /// those that score; zero stands for none given.
 ///
-/// Every profile starts from these. `kubenexus-scheduler` will leave ranking by free resources to
-/// WorkloadAware and TopologySpread, which NodeResourcesFit and NodeResourcesBalancedAllocation
-/// would cancel out; until those two are built, the in-tree plugins rank there as well.
+/// Every profile starts from these, and `kubenexus-scheduler` has [`OWN`] besides. It will leave
+/// ranking by free resources to WorkloadAware and TopologySpread, which NodeResourcesFit and
+/// NodeResourcesBalancedAllocation would cancel out; until those two are built, the in-tree plugins
+/// rank there as well.
 const IN_TREE: [(&str, i64); 20] = [
     ("SchedulingGates", 0),
     ("PrioritySort", 0),
@@ -41,6 +42,13 @@ const IN_TREE: [(&str, i64); 20] = [
     ("NodeDeclaredFeatures", 0),
 ];
 
+/// What orders the queue of every other profile.
+const ORDER: &str = "PrioritySort";
+/// What orders the queue of our own profile.
+pub(super) const OWN_ORDER: &str = "Coscheduling";
+/// Our plugins, which come after those of kube-scheduler.
+const OWN: [&str; 2] = ["ProfileClassifier", OWN_ORDER];
+
 /// What the scheduler starts with when there is no file: kube-scheduler's profile and ours.
 ///
 /// # Panics
@@ -53,17 +61,32 @@ pub fn defaults(known: &[PluginInfo]) -> Settings {
 /// The profile of a name when a file says nothing about its plugins.
 pub(super) fn profile(scheduler: &str, known: &[PluginInfo]) -> ProfileSettings {
     let mut problems = Problems::default();
-    let points = PluginSets::none(Place::file()).merged(starting_set(known), &mut problems);
+    let nothing = PluginSets::none(Place::file());
+    let points = nothing.merged(starting_set(scheduler, &nothing, known), &mut problems);
     problems.or_value(()).expect("the default plugins are a valid profile");
     ProfileSettings { scheduler: scheduler.into(), points, args: Vec::new() }
 }
 
-/// The plugins that a profile has at every point they know.
-pub(super) fn starting_set(known: &[PluginInfo]) -> Vec<Enabled> {
-    let enabled = IN_TREE.iter().map(|&(name, weight)| {
+/// The plugins that a profile has at every point they know. In ours, the order yields to another
+/// one that a file asks for, as it would have to ask in a file for kube-scheduler.
+pub(super) fn starting_set(
+    scheduler: &str,
+    written: &PluginSets,
+    known: &[PluginInfo],
+) -> Vec<Enabled> {
+    let find = |name: &str| {
         let info = known.iter().find(|info| info.name == name);
-        let info = *info.expect("every default plugin is registered");
-        Enabled { info, weight, place: None }
-    });
-    enabled.collect()
+        *info.expect("every default plugin is registered")
+    };
+    let in_tree = IN_TREE.iter().map(|&(name, weight)| (find(name), weight));
+    let mut all: Vec<(PluginInfo, i64)> = in_tree.collect();
+    if scheduler == OURS {
+        all.retain(|(info, _)| info.name != ORDER);
+        all.extend(OWN.map(|name| (find(name), 0)));
+        if written.enables(ORDER) && !written.enables(OWN_ORDER) {
+            let own = all.iter_mut().filter(|(info, _)| info.name == OWN_ORDER);
+            own.for_each(|(info, _)| info.points = info.points.without(Point::QueueSort));
+        }
+    }
+    all.into_iter().map(|(info, weight)| Enabled { info, weight, place: None }).collect()
 }

@@ -78,6 +78,12 @@ impl PluginSets {
         self.points.iter().find(|(other, _)| *other == point).map(|(_, set)| set)
     }
 
+    /// Whether a section enables a plugin by name.
+    pub(super) fn enables(&self, name: &str) -> bool {
+        let sections = self.points.iter().map(|(_, set)| set).chain([&self.multi_point]);
+        sections.flat_map(|set| &set.enabled).any(|entry| entry.info.name == name)
+    }
+
     /// Where the section of a point stands or, if it is absent, where it belongs.
     pub(super) fn place_of(&self, point: Point) -> Place {
         let written = self.at(point).and_then(|set| set.place.clone());

@@ -43,6 +43,7 @@ pub(super) fn read(
         profiles.push(profile(&fields, scheduler, known, problems));
     }
     checks::check_common_order(&profiles, problems);
+    checks::check_common_permit(&profiles, problems);
     profiles.into_iter().map(|(_, profile)| profile).collect()
 }
 
@@ -67,7 +68,7 @@ fn profile(
     let problems_before = problems.count();
     let sets = plugin_sets::read(fields, known, problems);
     let is_read = problems.count() == problems_before;
-    let points = sets.merged(defaults::starting_set(known), problems);
+    let points = sets.merged(defaults::starting_set(scheduler, &sets, known), problems);
     let args = plugin_config(fields, known, problems);
     let profile = ProfileSettings { scheduler: scheduler.to_owned(), points, args };
     // A name that could not be read would only be reported again, as missing.
@@ -115,6 +116,8 @@ fn plugin_args(info: &PluginInfo, spot: Spot<'_>, problems: &mut Problems) -> Op
         "PodTopologySpread" => args::spread(spot, problems),
         "NodeResourcesFit" => args::fit(spot, problems),
         "NodeResourcesBalancedAllocation" => args::balanced(spot, problems),
+        "Coscheduling" => args::coscheduling(spot, problems),
+        "ProfileClassifier" => args::classifier(spot, problems),
         name => {
             if !spot.is_empty() {
                 problems.report(&spot.place, format!("plugin {name:?} takes no arguments"));

@@ -1,7 +1,9 @@
 //! Everything a configuration says, after defaults: what the scheduler starts with.
 
-use framework::ProfileSettings;
+use framework::{CoschedulingArgs, ProfileSettings};
 use model::Millis;
+
+use super::checks::{permit_timeout, runs_gangs};
 
 /// A configuration, checked and complete.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -63,6 +65,14 @@ pub struct ClientConnection {
 }
 
 impl Settings {
+    /// For how long a gang may have some of its pods on nodes without the others, unless it says
+    /// so itself.
+    #[must_use]
+    pub fn permit_timeout(&self) -> Millis {
+        let profile = self.profiles.iter().find(|profile| runs_gangs(profile));
+        profile.map_or(CoschedulingArgs::default().permit_timeout, permit_timeout)
+    }
+
     /// kube-scheduler's defaults, around the given profiles.
     pub(super) fn around(profiles: Vec<ProfileSettings>) -> Self {
         Self {

@@ -1,6 +1,7 @@
 //! Whole files: what they mean, and that each bad value is refused by path and line.
 
 mod fuzz;
+mod gangs;
 mod refusals;
 mod written;
 
@@ -17,12 +18,12 @@ const HEAD: &str = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedu
 /// The in-tree plugins and one of ours, of which some are not built.
 fn known() -> Vec<PluginInfo> {
     use Point::{
-        Bind, Filter, PodGroupPostFilter, PostFilter, PreBind, PreEnqueue, PreFilter, PreScore,
-        QueueSort, Reserve, Score,
+        Bind, Filter, Permit, PodGroupPostFilter, PostFilter, PreBind, PreEnqueue, PreFilter,
+        PreScore, QueueSort, Reserve, Score,
     };
     const FILTER: &[Point] = &[PreFilter, Filter];
     const ALL: &[Point] = &[PreFilter, Filter, PreScore, Score];
-    let table: [(&'static str, &'static [&'static str], &[Point], bool); 21] = [
+    let table: [(&'static str, &'static [&'static str], &[Point], bool); 24] = [
         ("SchedulingGates", &[], &[PreEnqueue], true),
         ("PrioritySort", &[], &[QueueSort], true),
         ("NodeName", &[], FILTER, true),
@@ -48,6 +49,14 @@ fn known() -> Vec<PluginInfo> {
             false,
         ),
         ("DefaultPreemption", &[], &[PreEnqueue, PostFilter], false),
+        ("ProfileClassifier", &[], &[PreFilter], true),
+        (
+            "Coscheduling",
+            &[],
+            &[QueueSort, PreEnqueue, PreFilter, Filter, PostFilter, Reserve, Permit],
+            true,
+        ),
+        ("NUMATopology", &["NodeResourceTopology"], ALL, false),
         ("NetworkFabric", &["NetworkFabricScore"], ALL, false),
     ];
     let infos = table.map(|(name, aliases, points, is_built)| PluginInfo {
@@ -81,7 +90,15 @@ fn without_a_file_there_are_two_profiles() {
     let settings = defaults(&known());
     let names: Vec<_> = settings.profiles.iter().map(|profile| &*profile.scheduler).collect();
     assert_eq!(names, ["default-scheduler", "kubenexus-scheduler"]);
-    assert_eq!(settings.profiles[0].points, settings.profiles[1].points);
+    let [kube, ours] = &settings.profiles[..] else { panic!("two profiles") };
+    assert_eq!(at(kube, Point::QueueSort), "PrioritySort");
+    assert_eq!(at(ours, Point::QueueSort), "Coscheduling");
+    assert_eq!(at(kube, Point::Score), at(ours, Point::Score));
+    assert_eq!(
+        at(kube, Point::PreFilter) + " ProfileClassifier Coscheduling",
+        at(ours, Point::PreFilter)
+    );
+    assert!(kube.points.iter().flat_map(|(_, all)| all).all(|each| each.name != "Coscheduling"));
     assert_eq!(settings.leader_election.resource_name, "kubenexus-scheduler");
     assert_eq!((settings.initial_backoff, settings.max_backoff), (Millis(1_000), Millis(10_000)));
 }

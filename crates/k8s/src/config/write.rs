@@ -11,8 +11,10 @@ use model::Millis;
 use serde_json::{Map, Value, json};
 
 use super::defaults::starting_set;
+use super::merge::{Enabled, PluginSets};
 use super::sections::{API_VERSION, KIND};
 use super::settings::{ClientConnection, LeaderElection, Settings};
+use crate::document::Place;
 
 /// Writes settings as a `KubeSchedulerConfiguration`.
 ///
@@ -121,11 +123,16 @@ impl Profile<'_> {
     /// The plugins that run somewhere, in the order in which readers have them.
     fn everywhere(&self) -> Vec<(PluginInfo, i64)> {
         let defaults: Vec<PluginInfo> =
-            starting_set(self.known).into_iter().map(|entry| entry.info).collect();
+            self.starting_set().into_iter().map(|entry| entry.info).collect();
         let is_default = |info: &&PluginInfo| defaults.iter().any(|other| other.name == info.name);
         let others = self.known.iter().filter(|info| !is_default(info));
         let all = defaults.iter().chain(others).filter(|info| self.runs(info.name));
         all.map(|info| (*info, self.weight(info.name))).collect()
+    }
+
+    fn starting_set(&self) -> Vec<Enabled> {
+        let nothing = PluginSets::none(Place::file());
+        starting_set(&self.profile.scheduler, &nothing, self.known)
     }
 
     fn runs(&self, name: &str) -> bool {
@@ -145,7 +152,7 @@ impl Profile<'_> {
             let has_score = info.points.has(Point::Score) || info.points.has(Point::PlacementScore);
             entry(info.name, has_score.then_some(*weight))
         });
-        let defaults = starting_set(self.known).into_iter();
+        let defaults = self.starting_set().into_iter();
         let disabled = defaults.filter(|default| !self.runs(default.info.name));
         let disabled = disabled.map(|default| entry(default.info.name, None));
         section(enabled.collect(), disabled.collect())

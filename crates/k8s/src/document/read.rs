@@ -83,6 +83,18 @@ impl<'a> Spot<'a> {
         Some(fields)
     }
 
+    /// The keys and values of a map that may have any keys. Repeated ones are reported.
+    pub fn entries(self, problems: &mut Problems) -> Vec<(&'a str, Spot<'a>)> {
+        let Value::Map(entries) = &self.node.value else {
+            self.expected("a map", problems);
+            return Vec::new();
+        };
+        let keys: Vec<&str> = entries.iter().map(|entry| &*entry.key).collect();
+        let Some(fields) = self.fields(&keys, problems) else { return Vec::new() };
+        let spot = |entry: &'a Entry| Spot { place: fields.place_of(entry), node: &entry.node };
+        entries.iter().map(|entry| (&*entry.key, spot(entry))).collect()
+    }
+
     /// The items of a list. Items that are null are reported.
     pub fn items(self, problems: &mut Problems) -> Vec<Spot<'a>> {
         let Value::List(items) = &self.node.value else {

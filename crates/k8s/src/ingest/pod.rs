@@ -6,6 +6,7 @@ use model::{
 
 use super::company::{Company, company, labels};
 use super::grouping::owner;
+use super::hints::hints;
 use super::node::effect;
 use super::requests::requests;
 use super::terms::{preference, term};
@@ -81,7 +82,7 @@ fn key(view: &PodView) -> PodKey {
 }
 
 fn spec(view: PodView) -> PodSpec {
-    let requests = requests(&view);
+    let (requests, hints) = (requests(&view), hints(&view));
     let (spec, meta) = (view.spec, view.metadata);
     let Company { spread, near, far, prefers } = company(&meta, &spec);
     PodSpec {
@@ -96,6 +97,7 @@ fn spec(view: PodView) -> PodSpec {
         near,
         far,
         prefers,
+        hints,
         scheduler: spec.scheduler_name,
         node_selector: spec.node_selector.into_iter().collect(),
         required: spec

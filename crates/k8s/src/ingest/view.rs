@@ -131,6 +131,7 @@ views! {
         scheduler_name: String,
         node_name: String,
         priority: Option<i32>,
+        priority_class_name: String,
         preemption_policy: String,
         containers: Vec<Container>,
         init_containers: Vec<Container>,

@@ -6,9 +6,14 @@ use std::fmt;
 use serde::de::{Deserialize, Deserializer, Error, IgnoredAny, MapAccess, Visitor};
 use serde_json::Value;
 
-use super::gang;
 use super::slim::Slim;
 use super::view::EnvView;
+use super::{gang, hints};
+
+/// The keys of annotations that are read.
+fn annotations() -> impl Iterator<Item = &'static str> {
+    gang::ANNOTATIONS.into_iter().chain(hints::ANNOTATIONS)
+}
 
 /// Annotations that are read.
 #[derive(Default)]
@@ -68,14 +73,14 @@ impl Visitor<'_> for KeyVisitor {
     }
 
     fn visit_str<E: Error>(self, key: &str) -> Result<Key, E> {
-        Ok(Key(gang::ANNOTATIONS.into_iter().find(|known| *known == key)))
+        Ok(Key(annotations().find(|known| *known == key)))
     }
 }
 
 impl Slim for Annotations {
     fn slim(value: &mut Value) {
         if let Value::Object(annotations) = value {
-            annotations.retain(|key, _| gang::ANNOTATIONS.contains(&key.as_str()));
+            annotations.retain(|key, _| self::annotations().any(|known| known == key));
         }
     }
 }

@@ -131,8 +131,8 @@ fn cut(text: &str, max: usize) -> &str {
 
 /// The note about a pod that was bound.
 #[must_use]
-pub fn scheduled_note(pod: &PodKey, node: &str) -> String {
-    format!("Successfully assigned {}/{} to {node}", pod.namespace, pod.name)
+pub fn scheduled_note((namespace, name): (&str, &str), node: &str) -> String {
+    format!("Successfully assigned {namespace}/{name} to {node}")
 }
 
 /// The note about a pod that was evicted for another one.
@@ -296,7 +296,7 @@ mod tests {
     #[test]
     fn an_event_reads_as_kube_scheduler_writes_it() {
         let pod = pod("web-1");
-        let note = scheduled_note(&pod, "n1");
+        let note = scheduled_note(("ns", "web-1"), "n1");
         let reporter = ("batch", "batch-host");
         let event = event(
             Record::Scheduled,

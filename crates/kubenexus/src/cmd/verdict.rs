@@ -1,5 +1,7 @@
 //! `kubenexus verdict`: judges pods on clusters that are described in JSON lines.
 
+mod profile;
+
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Write};
@@ -15,8 +17,11 @@ use model::{Catalog, Code, GroupingKind, Reason, Time};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-/// Reads cases from a file or standard input until its end.
-pub(crate) fn run(file: Option<&Path>) -> Result<()> {
+use profile::ProfileAnswer;
+
+/// Reads cases from a file or standard input until its end. What pods are is only shown if it is
+/// asked for: the rest is a format that others write as well.
+pub(crate) fn run(file: Option<&Path>, shows_profile: bool) -> Result<()> {
     let input: Box<dyn BufRead> = match file {
         Some(path) => {
             let file =
@@ -31,7 +36,7 @@ pub(crate) fn run(file: Option<&Path>) -> Result<()> {
         if line.iter().all(u8::is_ascii_whitespace) {
             continue;
         }
-        let answer = answer(&line);
+        let answer = answer(&line, shows_profile);
         serde_json::to_writer(&mut output, &answer).context("cannot write a verdict")?;
         // Whoever writes cases one by one waits for each answer.
         output.write_all(b"\n").and_then(|()| output.flush()).context("cannot write a verdict")?;
@@ -73,6 +78,9 @@ struct Answer {
     nodes: Option<BTreeMap<String, NodeAnswer>>,
     preemption: Option<PreemptionAnswer>,
     allocation: Option<Value>,
+    /// Absent if it is not asked for, null if pods are not classified.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    profile: Option<Option<ProfileAnswer>>,
 }
 
 #[derive(Serialize)]
@@ -110,12 +118,12 @@ enum NodeAnswer {
     },
 }
 
-fn answer(line: &[u8]) -> Answer {
+fn answer(line: &[u8], shows_profile: bool) -> Answer {
     let (id, result) = match serde_json::from_slice(line) {
         // A case that cannot be judged still says which one it is.
         Ok(Value::Object(mut fields)) => {
             let id = fields.remove("id").unwrap_or_default();
-            (id, Case::read(fields).and_then(|case| judge(&case)))
+            (id, Case::read(fields).and_then(|case| judge(&case, shows_profile)))
         }
         Ok(other) => {
             let found = shown(&other);
@@ -129,7 +137,7 @@ fn answer(line: &[u8]) -> Answer {
     }
 }
 
-fn judge(case: &Case) -> Result<Answer> {
+fn judge(case: &Case, shows_profile: bool) -> Result<Answer> {
     let kind = word(&case.pod, "kind").context("pod")?;
     if !matches!(kind, "" | "Pod") {
         bail!("pod: kind: expected \"Pod\", found {}", shown(&Value::String(kind.into())));
@@ -147,7 +155,11 @@ fn judge(case: &Case) -> Result<Answer> {
     // It is not in the cluster, whatever its uid says.
     pod.key.uid = format!("{}/", pod.key.uid).into();
     let judgement = scheduler.judge(&pod).expect("the profile was made for this pod");
-    render(&judgement, scheduler.catalog())
+    let mut answer = render(&judgement, scheduler.catalog())?;
+    if shows_profile {
+        answer.profile = Some(scheduler.classify(&pod).as_deref().map(ProfileAnswer::of));
+    }
+    Ok(answer)
 }
 
 /// The profile that would schedule the pod.

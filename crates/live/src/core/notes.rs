@@ -161,7 +161,7 @@ mod tests {
             gang: None,
         };
         let event = Event::PodApplied(Box::new(facts.clone()));
-        (facts, Seen { event, standing: Some(standing), read_at: Instant::now() })
+        (facts, Seen { event, standing: Some(standing), group: None, read_at: Instant::now() })
     }
 
     fn notes(standing: Standing) -> Notes {

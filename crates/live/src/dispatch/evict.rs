@@ -1,4 +1,4 @@
-//! Evicts pods for others: the reason goes into the status first, then the pod is deleted, by its
+//! Evicts pods for others, or because their gang cannot be completed: the reason goes into the status first, then the pod is deleted, by its
 //! uid. Nothing is sent for a plan that does not stand any more, or once we do not lead.
 
 use std::sync::Arc;
@@ -7,15 +7,15 @@ use std::time::{Duration, Instant};
 
 use http::{Method, StatusCode};
 use jiff::Timestamp;
-use k8s::render;
+use k8s::render::{self, Disruption};
 use model::PodKey;
 use tracing::{info, warn};
 
 use super::{BACKOFF_MAX, BACKOFF_MIN, Dispatch, PATIENCE, name, pod_path};
 use crate::client::{ask_counted, request, status_message};
 use crate::feed::Input;
-use crate::order::Preempt;
-use crate::writes::{STRATEGIC, Write};
+use crate::order::{Disband, Preempt, Subject};
+use crate::writes::{STRATEGIC, Text, Write};
 
 /// Attempts of a request that is not answered, or that the server cannot carry out.
 const TRIES_MAX: u32 = 6;
@@ -31,10 +31,35 @@ pub(super) fn carry_out(dispatch: &Arc<Dispatch>, preempt: Preempt) {
         let (dispatch, stands, scheduler) = (dispatch.clone(), stands.clone(), scheduler.clone());
         let (pod, node) = (pod.clone(), node.clone());
         tokio::spawn(async move {
-            let is_done = dispatch.evict((&victim, generation), &scheduler, &stands).await;
+            let why = render::preemption(&scheduler);
+            let is_done = dispatch.evict((&victim, generation), &why, &stands).await;
             let uid = victim.uid.clone();
             if is_done {
                 dispatch.writes.push(Write::preempted(victim, pod, node, scheduler));
+            }
+            let _ = dispatch.feed.send(Input::Eviction { uid, is_done }).await;
+        });
+    }
+}
+
+/// Starts to evict the pods of a gang that could not be completed.
+pub(super) fn take_back(dispatch: &Arc<Dispatch>, disband: Disband) {
+    let Disband { scheduler, note, evicted, bare } = disband;
+    info!(%note, evicted = evicted.len(), bare = bare.len(), "a gang is taken back");
+    for pod in bare {
+        let text = Text::GangIncomplete(note.clone());
+        dispatch.writes.push(Write::event(Subject::Pod(pod), scheduler.clone(), text));
+    }
+    for (pod, generation) in evicted {
+        let (dispatch, scheduler, note) = (dispatch.clone(), scheduler.clone(), note.clone());
+        tokio::spawn(async move {
+            let why = render::taken_back(&scheduler, &note);
+            let stands = AtomicBool::new(true);
+            let is_done = dispatch.evict((&pod, generation), &why, &stands).await;
+            let uid = pod.uid.clone();
+            if is_done {
+                let text = Text::GangTakenBack(note);
+                dispatch.writes.push(Write::event(Subject::Pod(pod), scheduler, text));
             }
             let _ = dispatch.feed.send(Input::Eviction { uid, is_done }).await;
         });
@@ -46,14 +71,13 @@ impl Dispatch {
     pub(super) async fn evict(
         &self,
         (victim, generation): (&PodKey, i64),
-        scheduler: &str,
+        why: &Disruption,
         stands: &AtomicBool,
     ) -> bool {
         let permit = self.evictions.acquire().await;
         let _permit = permit.expect("nobody closes the door for evictions");
         let at = Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
-        let message = render::disruption_message(scheduler);
-        let patch = render::disruption_patch(victim, generation, &message, &at);
+        let patch = render::disruption_patch(victim, generation, why, &at);
         let patch = serde_json::to_vec(&patch).expect("a patch is plain text");
         let delete = render::deletion(victim);
         let delete = serde_json::to_vec(&delete).expect("options are plain text");

@@ -98,6 +98,18 @@ words! {
 }
 
 words! {
+    /// What became of a gang.
+    GangResult {
+        /// Enough of it is on nodes, for the first time.
+        Scheduled = "scheduled",
+        /// It lost pods that it needs.
+        Degraded = "degraded",
+        /// It could not be completed.
+        TakenBack = "taken_back",
+    }
+}
+
+words! {
     /// What became of a binding.
     BindOutcome {
         /// The pod has the node we chose.

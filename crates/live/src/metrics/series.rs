@@ -86,6 +86,8 @@ pub(super) fn all<'a>(
             "optional_api",
             "Whether an API that not every cluster has is served, 1 if it is",
         ),
+        gangs: ours(registry, "gangs", "Gangs that were scheduled, degraded or taken back"),
+        gang_wait: gang_wait(registry),
         journal_bytes: ours(registry, "journal_bytes", "Bytes written to the journal"),
         journal_records: ours(registry, "journal_records", "Records written to the journal"),
         journal_gaps: ours(
@@ -157,6 +159,15 @@ fn profile_series<'a>(
         }
     });
     profiles.collect()
+}
+
+fn gang_wait(registry: &mut Registry) -> Histogram {
+    put(
+        registry,
+        "kubenexus_gang_wait_seconds",
+        "From the first pod of a gang in the queue to enough of them on nodes, in seconds",
+        Histogram::new(exponential_buckets(0.01, 2.0, 20)),
+    )
 }
 
 fn algorithm(registry: &mut Registry) -> Histogram {

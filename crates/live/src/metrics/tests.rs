@@ -37,7 +37,7 @@ const KUBE: [(&str, &str, &str, &str); 18] = [
 ];
 
 /// The same of those that kube-scheduler does not have.
-const OURS: [(&str, &str, &str, &str); 17] = [
+const OURS: [(&str, &str, &str, &str); 19] = [
     ("kubenexus_build_info", "gauge", "version", ""),
     ("kubenexus_binds_in_flight", "gauge", "", ""),
     ("kubenexus_bind_outcomes_total", "counter", "outcome", ""),
@@ -51,6 +51,8 @@ const OURS: [(&str, &str, &str, &str); 17] = [
     ("kubenexus_ingest_errors_total", "counter", "kind", ""),
     ("kubenexus_rejected_by_kubelet_total", "counter", "", ""),
     ("kubenexus_optional_api", "gauge", "group version", ""),
+    ("kubenexus_gangs_total", "counter", "namespace result", ""),
+    ("kubenexus_gang_wait_seconds", "histogram", "", SLI),
     ("kubenexus_journal_bytes_total", "counter", "", ""),
     ("kubenexus_journal_records_total", "counter", "", ""),
     ("kubenexus_journal_gaps_total", "counter", "", ""),
@@ -82,6 +84,8 @@ fn used() -> Metrics {
     metrics.not_read("nodes");
     metrics.rejected_by_kubelet();
     metrics.optional_apis([("scheduling.k8s.io", "v1beta1", true), ("a.b", "v1", false)]);
+    metrics.gang("team", GangResult::TakenBack);
+    metrics.gang_wait(0.5);
     metrics.journal(journal::Totals { bytes: 300, records: 2, gaps: 0 });
     metrics.journal(journal::Totals { bytes: 700, records: 5, gaps: 1 });
     metrics

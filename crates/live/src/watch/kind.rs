@@ -1,10 +1,13 @@
 //! The kinds that are watched, and how their objects are read.
 
-use k8s::ingest::{self, Standing};
-use model::{Event, GroupingKey, GroupingKind, Present};
+use std::borrow::Cow;
+
+use k8s::ingest::{self, GroupStanding, IngestError, Standing};
+use model::{Event, GroupingKey, GroupingKind, PodGroupKey, PodGroupKind, Present};
 use serde::Deserialize;
 use tracing::error;
 
+use super::pod_groups::GroupApi;
 use super::{Broken, Watcher};
 
 /// A kind of object.
@@ -15,6 +18,9 @@ pub(crate) enum Kind {
     Namespaces,
     Budgets,
     Groupings(GroupingKind),
+    PodGroups(GroupApi),
+    /// Pods that ran to a good end, of which nothing matters but that they did.
+    Succeeded,
 }
 
 /// Words of a kubelet that turned a pod away after it was bound.
@@ -27,8 +33,22 @@ const REJECTIONS: [&str; 6] = [
     "PodFeatureUnsupported",
 ];
 
-/// An object that was read: its version, what happened to it, and what its status says.
-pub(super) type Read = (String, Event, Option<Standing>);
+/// An object that was read.
+pub(super) struct Read {
+    pub(super) version: String,
+    /// What happened to it.
+    pub(super) event: Event,
+    /// What the status of a pod says.
+    pub(super) standing: Option<Standing>,
+    /// What is known beside of an object about a gang.
+    pub(super) group: Option<(GroupApi, GroupStanding)>,
+}
+
+impl Read {
+    fn plain((version, event): (String, Event)) -> Self {
+        Self { version, event, standing: None, group: None }
+    }
+}
 
 impl Kind {
     /// In metrics and logs.
@@ -42,12 +62,16 @@ impl Kind {
             Self::Groupings(GroupingKind::ReplicationController) => "replicationcontrollers",
             Self::Groupings(GroupingKind::ReplicaSet) => "replicasets",
             Self::Groupings(GroupingKind::StatefulSet) => "statefulsets",
+            Self::PodGroups(api) => api.word(),
+            Self::Succeeded => "succeededpods",
         }
     }
 
     /// Path and the start of the query. Pods that ran to their end take nothing and are left out.
-    pub(crate) fn path(self) -> &'static str {
-        match self {
+    pub(crate) fn path(self) -> Cow<'static, str> {
+        let path = match self {
+            Self::PodGroups(api) => return api.path().into(),
+            Self::Succeeded => "/api/v1/pods?fieldSelector=status.phase%3DSucceeded",
             Self::Nodes => "/api/v1/nodes?",
             Self::Namespaces => "/api/v1/namespaces?",
             Self::Budgets => "/apis/policy/v1/poddisruptionbudgets?",
@@ -60,7 +84,8 @@ impl Kind {
             Self::Pods => {
                 "/api/v1/pods?fieldSelector=status.phase%21%3DSucceeded%2Cstatus.phase%21%3DFailed"
             }
-        }
+        };
+        path.into()
     }
 
     /// A list with nothing in it.
@@ -71,6 +96,8 @@ impl Kind {
             Self::Namespaces => Present::Namespaces(Default::default()),
             Self::Budgets => Present::Budgets(Default::default()),
             Self::Groupings(kind) => Present::Groupings(kind, Default::default()),
+            Self::PodGroups(api) => Present::PodGroups(api.kind, Default::default()),
+            Self::Succeeded => Present::Succeeded(Default::default()),
         }
     }
 }
@@ -100,6 +127,10 @@ impl Meta {
     fn grouping(self, kind: GroupingKind) -> GroupingKey {
         GroupingKey { kind, namespace: self.namespace.into(), name: self.name.into() }
     }
+
+    fn group(self, kind: PodGroupKind) -> PodGroupKey {
+        PodGroupKey { kind, namespace: self.namespace.into(), name: self.name.into() }
+    }
 }
 
 #[derive(Default, Deserialize)]
@@ -124,24 +155,10 @@ impl Watcher {
     /// Reads an object, and adds it to the list that is being made. One that cannot be read is
     /// reported, and what was known of it stays.
     pub(super) fn read(&self, object: &[u8], listing: Option<&mut Present>) -> Option<Read> {
-        let read = match self.kind {
-            Kind::Nodes => ingest::read_node(object).map(|node| (node.version, node.event, None)),
-            Kind::Pods => {
-                ingest::read_pod(object).map(|pod| (pod.version, pod.event, pod.standing))
-            }
-            Kind::Namespaces => {
-                ingest::read_namespace(object).map(|(version, event)| (version, event, None))
-            }
-            Kind::Budgets => {
-                ingest::read_budget(object).map(|(version, event)| (version, event, None))
-            }
-            Kind::Groupings(kind) => {
-                ingest::read_grouping(kind, object).map(|(version, event)| (version, event, None))
-            }
-        };
-        let (read, name) = match read {
-            Ok(read) => {
-                let name = read.1.listed_by();
+        let (read, name) = match self.read_well(object) {
+            Ok(None) => return None,
+            Ok(Some(read)) => {
+                let name = read.event.listed_by();
                 (Some(read), name)
             }
             Err(fault) => {
@@ -150,9 +167,10 @@ impl Watcher {
                 self.metrics.not_read(self.kind.word());
                 let name = match self.kind {
                     Kind::Nodes | Kind::Namespaces => meta.name.into(),
-                    Kind::Pods => meta.uid.into(),
+                    Kind::Pods | Kind::Succeeded => meta.uid.into(),
                     Kind::Budgets => meta.key().into(),
                     Kind::Groupings(kind) => meta.grouping(kind).listed_by(),
+                    Kind::PodGroups(api) => meta.group(api.kind).listed_by(),
                 };
                 (None, Some(name))
             }
@@ -171,6 +189,39 @@ impl Watcher {
         read
     }
 
+    /// Reads an object; nothing of one that does not matter.
+    fn read_well(&self, object: &[u8]) -> Result<Option<Read>, IngestError> {
+        let plain = |read: Result<(String, Event), IngestError>| read.map(Read::plain);
+        let read = match self.kind {
+            Kind::Nodes => {
+                ingest::read_node(object).map(|node| Read::plain((node.version, node.event)))
+            }
+            Kind::Pods => {
+                let pod = ingest::read_pod(object)?;
+                if let Event::PodApplied(facts) = &pod.event
+                    && facts.gang.as_ref().is_some_and(|claim| !claim.after.is_empty())
+                    && let Some(ends) = &self.ends
+                {
+                    ends.notify_one();
+                }
+                let standing = pod.standing;
+                Ok(Read { standing, ..Read::plain((pod.version, pod.event)) })
+            }
+            Kind::Namespaces => plain(ingest::read_namespace(object)),
+            Kind::Budgets => plain(ingest::read_budget(object)),
+            Kind::Groupings(kind) => plain(ingest::read_grouping(kind, object)),
+            Kind::PodGroups(api) => ingest::read_pod_group(api.kind, object).map(|seen| {
+                let group = Some((api, seen.standing));
+                Read { group, ..Read::plain((seen.version, seen.event)) }
+            }),
+            Kind::Succeeded => {
+                let (version, event) = ingest::read_succeeded(object)?;
+                return Ok(event.map(|event| Read::plain((version, event))));
+            }
+        };
+        read.map(Some)
+    }
+
     /// Reads the last state of an object that is gone.
     pub(super) fn read_gone(&self, object: &[u8]) -> Result<Read, Broken> {
         let view: View = serde_json::from_slice(object)
@@ -185,7 +236,9 @@ impl Watcher {
             Kind::Namespaces => Event::NamespaceDeleted(view.metadata.name),
             Kind::Budgets => Event::BudgetDeleted(view.metadata.key()),
             Kind::Groupings(kind) => Event::GroupingDeleted(view.metadata.grouping(kind)),
+            Kind::PodGroups(api) => Event::PodGroupDeleted(view.metadata.group(api.kind)),
+            Kind::Succeeded => Event::SucceededDeleted(view.metadata.uid),
         };
-        Ok((version, event, None))
+        Ok(Read::plain((version, event)))
     }
 }

@@ -82,6 +82,12 @@ impl Catalog {
         self.crowds.namespace_facts()
     }
 
+    /// The labels of a namespace, if it is known.
+    #[must_use]
+    pub fn namespace_labels(&self, name: &str) -> Option<&Labels> {
+        self.crowds.namespace_labels(name)
+    }
+
     /// Namespaces that are there.
     pub fn namespaces(&self) -> impl Iterator<Item = &str> {
         self.crowds.namespaces()

@@ -334,6 +334,10 @@ impl Crowds {
         all.map(|(name, labels)| NamespaceFacts { name: name.clone(), labels: labels.clone() })
     }
 
+    pub(super) fn namespace_labels(&self, name: &str) -> Option<&Labels> {
+        self.namespaces.get(name)
+    }
+
     pub(super) fn namespaces(&self) -> impl Iterator<Item = &str> {
         self.namespaces.keys().map(|name| &**name)
     }

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use crate::catalog::pods::PodState;
 use crate::gang::{GANG_MAX, GangClaim, PodGroupFacts, PodGroupKey, PodGroupKind};
 use crate::ids::{GangId, PodId};
+use crate::map::{Table, hash_of};
 use crate::reason::Reason;
 
 /// Pods that start together, or groups of such pods.
@@ -77,6 +78,10 @@ impl Gang {
         self.is_composite
     }
 
+    fn hash(&self) -> u64 {
+        hash_of(&(&*self.namespace, &*self.name, self.is_composite))
+    }
+
     fn count(&mut self, state: PodState, is_more: bool) {
         let (placed, bound) = match state {
             PodState::Waiting => (0, 0),
@@ -91,15 +96,12 @@ impl Gang {
     }
 }
 
-/// Namespace and name, and whether its parts are gangs.
-type Key = (Box<str>, Box<str>, bool);
-
 /// All gangs.
 #[derive(Default)]
 pub(super) struct Gangs {
     rows: Vec<Option<Gang>>,
     free: Vec<GangId>,
-    by_key: BTreeMap<Key, GangId>,
+    by_key: Table<GangId>,
     objects: BTreeMap<PodGroupKey, PodGroupFacts>,
     /// Gangs that an object is about.
     by_object: BTreeMap<PodGroupKey, BTreeSet<GangId>>,
@@ -120,11 +122,16 @@ impl Gangs {
     }
 
     pub(super) fn all(&self) -> impl Iterator<Item = GangId> {
-        self.by_key.values().copied()
+        let is_there = |at: &usize| self.rows[*at].is_some();
+        (0..self.rows.len()).filter(is_there).map(GangId::at)
     }
 
     pub(super) fn find(&self, namespace: &str, name: &str, is_composite: bool) -> Option<GangId> {
-        self.by_key.get(&(namespace.into(), name.into(), is_composite)).copied()
+        let is_it = |id: &GangId| {
+            let gang = self.get(*id);
+            (&*gang.namespace, &*gang.name, gang.is_composite) == (namespace, name, is_composite)
+        };
+        self.by_key.find(hash_of(&(namespace, name, is_composite)), is_it).copied()
     }
 
     /// The gang of a pod that lives and makes such a claim, which it joins.
@@ -132,24 +139,24 @@ impl Gangs {
         &mut self,
         pod: PodId,
         namespace: &str,
-        claim: &Arc<GangClaim>,
+        claim: &GangClaim,
         state: PodState,
-    ) -> GangId {
-        let id = self.enter((namespace.into(), claim.name.clone(), false));
+    ) -> (GangId, Arc<GangClaim>) {
+        let id = self.enter(namespace, &claim.name, false);
         let gang = self.row(id);
         gang.members.insert(pod);
         gang.count(state, true);
-        match gang.claims.iter_mut().find(|(known, _)| known == claim) {
-            Some((_, count)) => *count += 1,
-            None => {
-                gang.claims.push((claim.clone(), 1));
-                for key in objects_of(namespace, claim) {
-                    self.by_object.entry(key).or_default().insert(id);
-                }
-                self.resolve(id);
-            }
+        if let Some((known, count)) = gang.claims.iter_mut().find(|(known, _)| **known == *claim) {
+            *count += 1;
+            return (id, known.clone());
         }
-        id
+        let own = Arc::new(claim.clone());
+        gang.claims.push((own.clone(), 1));
+        for key in objects_of(namespace, claim) {
+            self.by_object.entry(key).or_default().insert(id);
+        }
+        self.resolve(id);
+        (id, own)
     }
 
     pub(super) fn leave(&mut self, id: GangId, pod: PodId, claim: &GangClaim, state: PodState) {
@@ -204,8 +211,7 @@ impl Gangs {
         let about = self.by_object.get(key).into_iter().flatten().copied();
         let mut about: Vec<GangId> = about.collect();
         if key.kind == PodGroupKind::Composite {
-            let own = (key.namespace.clone(), key.name.clone(), true);
-            about.extend(self.by_key.get(&own));
+            about.extend(self.find(&key.namespace, &key.name, true));
         }
         // A gang that is resolved may give up a parent, which is removed then.
         about.retain(|gang| {
@@ -270,17 +276,17 @@ impl Gangs {
         self.rows[id.index()].as_mut().expect("a gang that is named is there")
     }
 
-    fn enter(&mut self, key: Key) -> GangId {
-        if let Some(id) = self.by_key.get(&key) {
-            return *id;
+    fn enter(&mut self, namespace: &str, name: &str, is_composite: bool) -> GangId {
+        if let Some(id) = self.find(namespace, name, is_composite) {
+            return id;
         }
         let id = self.free.pop().unwrap_or_else(|| {
             self.rows.push(None);
             GangId::at(self.rows.len() - 1)
         });
         self.rows[id.index()] = Some(Gang {
-            namespace: key.0.clone(),
-            name: key.1.clone(),
+            namespace: namespace.into(),
+            name: name.into(),
             members: BTreeSet::new(),
             placed: 0,
             bound: 0,
@@ -288,10 +294,12 @@ impl Gangs {
             is_started: false,
             parent: None,
             parts: BTreeSet::new(),
-            is_composite: key.2,
+            is_composite,
             claims: Vec::new(),
         });
-        self.by_key.insert(key, id);
+        let rows = &self.rows;
+        let rehash = |id: &GangId| rows[id.index()].as_ref().map_or(0, Gang::hash);
+        self.by_key.insert_unique(hash_of(&(namespace, name, is_composite)), id, rehash);
         id
     }
 
@@ -308,9 +316,10 @@ impl Gangs {
         if !gang.members.is_empty() || !gang.parts.is_empty() {
             return;
         }
-        let key = (gang.namespace.clone(), gang.name.clone(), gang.is_composite);
+        let hash = gang.hash();
         self.set_parent(id, None);
-        self.by_key.remove(&key);
+        let entry = self.by_key.find_entry(hash, |other| *other == id);
+        entry.expect("a gang that is there is listed").remove();
         self.rows[id.index()] = None;
         self.free.push(id);
     }
@@ -400,9 +409,7 @@ impl Gangs {
 
     /// Makes a gang a part of another one, or of none.
     fn set_parent(&mut self, id: GangId, parent: Option<(Box<str>, Box<str>)>) {
-        let known = parent.as_ref().map(|(namespace, name)| {
-            self.by_key.get(&(namespace.clone(), name.clone(), true)).copied()
-        });
+        let known = parent.as_ref().map(|(namespace, name)| self.find(namespace, name, true));
         let before = self.get(id).parent;
         if known.flatten() == before && (before.is_some() || parent.is_none()) {
             return;
@@ -413,9 +420,8 @@ impl Gangs {
             self.remove_if_empty(before);
         }
         let Some((namespace, name)) = parent else { return };
-        let key = (namespace, name, true);
-        let is_new = !self.by_key.contains_key(&key);
-        let parent = self.enter(key);
+        let is_new = self.find(&namespace, &name, true).is_none();
+        let parent = self.enter(&namespace, &name, true);
         // A chain that ends in itself has no root.
         let mut above = Some(parent);
         while let Some(at) = above {

@@ -80,9 +80,12 @@ impl Tenants {
         parts.chain([part(taken.pods, self.offered.pods)]).max().unwrap_or(0)
     }
 
-    /// The namespaces whose share may have changed since this was last asked; all if none is named.
-    pub(super) fn take_moved(&mut self) -> Option<BTreeSet<Symbol>> {
-        let moved = std::mem::take(&mut self.moved);
-        (!std::mem::take(&mut self.are_all_moved)).then_some(moved)
+    /// The namespaces whose share may have changed since this was last asked.
+    pub(super) fn take_moved(&mut self) -> BTreeSet<Symbol> {
+        let mut moved = std::mem::take(&mut self.moved);
+        if std::mem::take(&mut self.are_all_moved) {
+            moved.extend(self.taken.keys());
+        }
+        moved
     }
 }

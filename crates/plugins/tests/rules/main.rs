@@ -1,6 +1,7 @@
 //! Every plugin's rule by table, each asked by itself, and what all of them promise.
 
 mod agreement;
+mod classifier;
 mod default_spread;
 mod filters;
 mod guards;

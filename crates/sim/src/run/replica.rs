@@ -78,5 +78,7 @@ fn scheduler(settings: &Settings, seed: u64) -> Scheduler {
         max: settings.max_backoff,
         ..Backoff::default()
     };
-    Scheduler::new(catalog, profiles, engine::Options { backoff, seed, ..Default::default() })
+    let permit_timeout = settings.permit_timeout();
+    let options = engine::Options { backoff, seed, permit_timeout, ..Default::default() };
+    Scheduler::new(catalog, profiles, options)
 }

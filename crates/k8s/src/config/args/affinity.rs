@@ -55,9 +55,17 @@ fn term(item: Spot<'_>, problems: &mut Problems) -> Option<NodeTerm> {
     Some(NodeTerm { expressions, fields })
 }
 
-/// A requirement on a label.
 fn expression(item: Spot<'_>, problems: &mut Problems) -> Option<RequirementSpec<LabelOperator>> {
-    let (place, found) = requirement(item, &LabelOperator::WORDS, label_faults, problems)?;
+    label_requirement(item, &LabelOperator::WORDS, problems)
+}
+
+/// A requirement on a label, with one of the operators.
+pub(super) fn label_requirement(
+    item: Spot<'_>,
+    operators: &[(&str, LabelOperator)],
+    problems: &mut Problems,
+) -> Option<RequirementSpec<LabelOperator>> {
+    let (place, found) = requirement(item, operators, label_faults, problems)?;
     let values = &found.values;
     let wanted = match found.operator {
         LabelOperator::In | LabelOperator::NotIn => {

@@ -5,10 +5,11 @@ use proptest::prelude::*;
 use super::known;
 use crate::config::load;
 
-const FILES: [&str; 3] = [
+const FILES: [&str; 4] = [
     include_str!("../../../../../config/config.yaml"),
     include_str!("../../../../../examples/config/binpack.yaml"),
     include_str!("../../../../../examples/config/two-profiles.yaml"),
+    include_str!("../../../../../examples/config/gangs.yaml"),
 ];
 
 /// Scalars and fragments that tend to break readers.

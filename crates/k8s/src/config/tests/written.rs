@@ -9,10 +9,11 @@ use serde_json::{Value, json};
 use super::{good, known};
 use crate::config::{Settings, defaults, from_json, load, write};
 
-const FILES: [&str; 3] = [
+const FILES: [&str; 4] = [
     include_str!("../../../../../config/config.yaml"),
     include_str!("../../../../../examples/config/binpack.yaml"),
     include_str!("../../../../../examples/config/two-profiles.yaml"),
+    include_str!("../../../../../examples/config/gangs.yaml"),
 ];
 
 fn check(settings: &Settings) {

@@ -1,8 +1,10 @@
 //! Arguments of plugins, as they are written.
 
+mod gangs;
+
 use framework::{
-    Args, BalancedArgs, FitArgs, NodeAffinityArgs, PodAffinityArgs, ResourceWeight, SpreadArgs,
-    Strategy,
+    Args, BalancedArgs, ClassifierArgs, CoschedulingArgs, FitArgs, NodeAffinityArgs,
+    PodAffinityArgs, ResourceWeight, SpreadArgs, Strategy,
 };
 use model::{FieldOperator, LabelOperator, NodeTerm, RequirementSpec, SpreadSpec};
 use serde_json::{Map, Value, json};
@@ -10,13 +12,15 @@ use serde_json::{Map, Value, json};
 use crate::config::sections::API_VERSION;
 
 /// The arguments of every plugin that takes any, where nothing is given.
-pub(super) fn defaults() -> [(&'static str, Args); 5] {
+pub(super) fn defaults() -> [(&'static str, Args); 7] {
     [
         ("NodeResourcesFit", Args::Fit(FitArgs::default())),
         ("NodeResourcesBalancedAllocation", Args::Balanced(BalancedArgs::default())),
         ("NodeAffinity", Args::NodeAffinity(NodeAffinityArgs::default())),
         ("InterPodAffinity", Args::PodAffinity(PodAffinityArgs::default())),
         ("PodTopologySpread", Args::Spread(SpreadArgs::default())),
+        ("Coscheduling", Args::Coscheduling(CoschedulingArgs::default())),
+        ("ProfileClassifier", Args::Classifier(ClassifierArgs::default())),
     ]
 }
 
@@ -37,6 +41,8 @@ pub(super) fn write(args: &Args) -> Value {
             "ignorePreferredTermsOfExistingPods": args.ignores_preferences_of_others,
         }),
         Args::Spread(args) => spread(args),
+        Args::Coscheduling(args) => gangs::coscheduling(args),
+        Args::Classifier(args) => gangs::classifier(args),
     }
 }
 
@@ -128,7 +134,7 @@ fn term(term: &NodeTerm) -> Value {
     value.into()
 }
 
-fn requirement<O: PartialEq>(one: &RequirementSpec<O>, words: &[(&str, O)]) -> Value {
+pub(super) fn requirement<O: PartialEq>(one: &RequirementSpec<O>, words: &[(&str, O)]) -> Value {
     let word = words.iter().find(|(_, operator)| *operator == one.operator);
     let (word, _) = word.expect("a configuration has no unknown operators");
     let mut value = json!({"key": one.key, "operator": word});

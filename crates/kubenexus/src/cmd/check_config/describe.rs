@@ -1,5 +1,7 @@
 //! Settings in words: what runs at each extension point, and what is accepted without effect.
 
+mod gangs;
+
 use std::fmt::Write as _;
 
 use framework::{
@@ -45,6 +47,7 @@ fn profile(profile: &ProfileSettings, known: &[PluginInfo], text: &mut String) {
         }
     }
     text.push('\n');
+    gangs::meaning(profile, text);
     if profile.args.is_empty() {
         return;
     }
@@ -66,6 +69,16 @@ fn profile(profile: &ProfileSettings, known: &[PluginInfo], text: &mut String) {
             Args::Spread(SpreadArgs::List(list)) => {
                 for spread in list {
                     row(plugin, &constraint(spread), text);
+                }
+            }
+            Args::Coscheduling(args) => {
+                for line in gangs::coscheduling(args) {
+                    row(plugin, &line, text);
+                }
+            }
+            Args::Classifier(args) => {
+                for line in gangs::classifier(args) {
+                    row(plugin, &line, text);
                 }
             }
         }
@@ -186,10 +199,17 @@ fn notes(settings: &Settings, known: &[PluginInfo], text: &mut String) {
     if missing.contains(&"DefaultPreemption") {
         row("", "no pod is evicted to make room for another one", text);
     }
+    let mut idle = Vec::new();
     if settings.percentage_of_nodes_to_score.is_some() {
-        text.push_str("\naccepted without effect\n");
-        row("percentageOfNodesToScore", "every node is scored", text);
+        idle.push(("percentageOfNodesToScore", "every node is scored"));
     }
+    if settings.profiles.iter().any(gangs::has_backoff) {
+        idle.push(("podGroupBackoffSeconds", "gangs wait after a failure as other pods do"));
+    }
+    if !idle.is_empty() {
+        text.push_str("\naccepted without effect\n");
+    }
+    idle.into_iter().for_each(|(name, meaning)| row(name, meaning, text));
 }
 
 fn is_built(name: &str, known: &[PluginInfo]) -> bool {

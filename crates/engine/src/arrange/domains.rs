@@ -1,0 +1,56 @@
+//! Where a gang may be whose pods must be close to each other.
+
+use std::collections::BTreeMap;
+
+use model::{Catalog, GangId, NodeId};
+
+use super::Arranger;
+use crate::cycle::Within;
+
+impl Arranger<'_> {
+    /// The sets of nodes that a gang may be on, the smallest first. Pods that are on nodes decide.
+    pub(super) fn domains(&self, gang: GangId, within: &Within) -> Vec<Within> {
+        let catalog = self.txn.catalog();
+        let row = catalog.gang(gang);
+        let labels = row.terms.as_ref().map_or(&[][..], |terms| &terms.topology);
+        if labels.is_empty() {
+            return vec![within.clone()];
+        }
+        let mut domains: BTreeMap<Vec<&str>, Vec<NodeId>> = BTreeMap::new();
+        let all = within.nodes.as_deref().unwrap_or(catalog.nodes());
+        for node in all {
+            if let Some(values) = values(catalog, labels, *node) {
+                domains.entry(values).or_default().push(*node);
+            }
+        }
+        if let Some(node) = placed_node(catalog, gang) {
+            let own = values(catalog, labels, node);
+            domains.retain(|values, _| own.as_ref() == Some(values));
+        }
+        let mut domains: Vec<Vec<NodeId>> = domains.into_values().collect();
+        domains.sort_by_key(Vec::len);
+        if domains.is_empty() {
+            domains.push(Vec::new());
+        }
+        let avoided = &within.avoided;
+        let domain =
+            |nodes: Vec<NodeId>| Within { nodes: Some(nodes.into()), avoided: avoided.clone() };
+        domains.into_iter().map(domain).collect()
+    }
+}
+
+/// A node that pods of a gang are on.
+fn placed_node(catalog: &Catalog, gang: GangId) -> Option<NodeId> {
+    let row = catalog.gang(gang);
+    let mut nodes = row.members.iter().filter_map(|pod| catalog.pod(*pod).state.node());
+    let own = nodes.find(|node| catalog.has_node(*node));
+    own.or_else(|| row.parts.iter().find_map(|part| placed_node(catalog, *part)))
+}
+
+/// The values of labels that a node has; none if it lacks one.
+fn values<'a>(catalog: &'a Catalog, labels: &[Box<str>], node: NodeId) -> Option<Vec<&'a str>> {
+    let symbols = catalog.symbols();
+    let facts = catalog.has_node(node).then(|| catalog.node(node))?;
+    let value = |label: &Box<str>| Some(symbols.text(facts.label(symbols.find(label)?)?));
+    labels.iter().map(value).collect()
+}

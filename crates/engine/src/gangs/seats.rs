@@ -1,0 +1,100 @@
+//! Room that is kept for pods which another pod of their gang makes when it runs.
+
+use std::collections::BTreeSet;
+
+use model::{
+    Change, ClassId, GangId, GangReport, GangState, Millis, NodeId, Occupant, PodId, PodSpec, Time,
+    Txn,
+};
+
+use super::Kept;
+use crate::Scheduler;
+use crate::arrange::{Arranger, Seat};
+
+/// How long room is kept for pods that another one is to make.
+pub(super) const SEATS_KEPT: Millis = Millis::seconds(300);
+
+impl Scheduler {
+    /// Pods of a gang that do not exist yet, and classes that are held for them.
+    pub(super) fn expected(&mut self, gang: GangId) -> (Vec<(PodId, Occupant)>, Vec<ClassId>) {
+        let (mut expected, mut classes) = (Vec::new(), Vec::new());
+        let missing = self.missing(gang);
+        let row = self.catalog.gang(gang);
+        let maker = row.members.iter().find(|pod| self.is_maker(**pod)).copied();
+        let Some(maker) = maker.filter(|_| missing > 0) else { return (expected, classes) };
+        let pod = self.catalog.pod(maker);
+        let (claim, tags) = (pod.claim.clone(), pod.tags);
+        let spec = self.catalog.class(pod.class).spec.clone();
+        for shape in claim.iter().flat_map(|claim| &claim.workers) {
+            // Of the one that makes them they have what says where to go, not whom to be with.
+            let class = self.catalog.class_of(&PodSpec {
+                requests: shape.requests.clone(),
+                scheduler: spec.scheduler.clone(),
+                namespace: spec.namespace.clone(),
+                node_selector: spec.node_selector.clone(),
+                required: spec.required.clone(),
+                tolerations: spec.tolerations.clone(),
+                ..PodSpec::default()
+            });
+            classes.push(class);
+            let occupant = Occupant { class, tags, is_leaving: false };
+            expected.extend((0..shape.count).map(|_| (maker, occupant)));
+        }
+        self.usage.count_crowds(&mut self.catalog);
+        expected.truncate(missing);
+        (expected, classes)
+    }
+
+    /// Whether a pod makes others of its gang when it runs.
+    pub(crate) fn is_maker(&self, pod: PodId) -> bool {
+        let claim = self.catalog.pod(pod).claim.as_ref();
+        claim.is_some_and(|claim| !claim.workers.is_empty())
+    }
+
+    /// Keeps room for pods of a gang that do not exist yet, as far as there is any.
+    pub(super) fn keep_room(&mut self, gang: GangId, now: Time) {
+        if !self.catalog.has_gang(gang) || self.gangs.kept.contains_key(&gang) {
+            return;
+        }
+        let (expected, classes) = self.expected(gang);
+        let txn = Txn::begin(&self.catalog, &mut self.usage);
+        let mut arranger =
+            Arranger::new(&self.profiles, &mut self.boards, self.seed, txn, &self.gangs);
+        arranger.expected = expected;
+        let seats = arranger.keep_what_fits();
+        let state = GangState::Room(seats.len());
+        self.gangs.reports.push(GangReport { gang, state });
+        self.gangs.kept.insert(gang, Kept { until: now + SEATS_KEPT, seats, classes });
+    }
+
+    /// Gives up the room that is kept for a pod which is there now, or all room of a gang that is
+    /// placed anew.
+    pub(super) fn give_up_seats(&mut self, gang: GangId, pod: PodId, is_all: bool) -> Vec<Seat> {
+        let Some(kept) = self.gangs.kept.get_mut(&gang) else { return Vec::new() };
+        if is_all || kept.seats.is_empty() {
+            return std::mem::take(&mut kept.seats);
+        }
+        let class = self.catalog.pod(pod).class;
+        let at = kept.seats.iter().position(|seat| seat.occupant.class == class).unwrap_or(0);
+        vec![kept.seats.remove(at)]
+    }
+
+    /// Gives up all room that is kept for pods of a gang.
+    pub(crate) fn release_seats(&mut self, gang: GangId, now: Time) {
+        let Some(Kept { seats, .. }) = self.gangs.kept.get(&gang) else { return };
+        let mut txn = Txn::begin(&self.catalog, &mut self.usage);
+        seats.iter().for_each(|seat| txn.evict(seat.occupant, seat.node));
+        txn.commit();
+        let nodes: BTreeSet<NodeId> = seats.iter().map(|seat| seat.node).collect();
+        self.release_classes(gang);
+        nodes.into_iter().for_each(|node| self.wake(Change::Freed, node, now));
+    }
+
+    /// Forgets what is kept for a gang, whose seats are given up already.
+    pub(super) fn release_classes(&mut self, gang: GangId) {
+        let kept = self.gangs.kept.remove(&gang);
+        for class in kept.into_iter().flat_map(|kept| kept.classes) {
+            self.catalog.release_class(class);
+        }
+    }
+}

@@ -1,0 +1,176 @@
+//! A gang has its turn.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use model::{
+    ClassId, Decision, Diagnosis, GangReport, GangState, NodeId, PodId, Reason, Shortfall, Time,
+    Txn, UnitId, Waiting,
+};
+
+use super::Kept;
+use super::seats::SEATS_KEPT;
+use crate::Scheduler;
+use crate::arrange::Arranger;
+
+impl Scheduler {
+    /// Why a unit is not looked at, if it is not.
+    pub(crate) fn refusal(&self, unit: UnitId, pods: &[PodId]) -> Option<Reason> {
+        if let Some(reason) = self.queue.refusal(unit) {
+            return Some(reason.clone());
+        }
+        let pod = self.catalog.pod(pods[0]);
+        let claim = pod.claim.as_ref()?;
+        if let Some(fault) = &claim.fault {
+            return Some(Reason::GangFault(fault.clone()));
+        }
+        let is_started = pod.gang.is_some_and(|gang| self.catalog.gang(gang).placed > 0);
+        if is_started {
+            return None;
+        }
+        let is_open = |name: &&Box<str>| !self.catalog.is_gang_over(&pod.key.namespace, name);
+        let awaited = claim.after.iter().find(is_open)?;
+        let cycle = self.cycle(&pod.key.namespace, &claim.name, awaited);
+        Some(cycle.unwrap_or_else(|| Reason::After(awaited.clone())))
+    }
+
+    /// The way from a gang back to itself, by what its pods wait for.
+    fn cycle(&self, namespace: &str, from: &str, to: &str) -> Option<Reason> {
+        let mut path: Vec<Box<str>> = vec![from.into()];
+        let mut seen = BTreeSet::new();
+        self.follow(namespace, from, to, &mut path, &mut seen)
+            .then(|| Reason::AfterCycle(path.into()))
+    }
+
+    fn follow(
+        &self,
+        namespace: &str,
+        from: &str,
+        at: &str,
+        path: &mut Vec<Box<str>>,
+        seen: &mut BTreeSet<Box<str>>,
+    ) -> bool {
+        path.push(at.into());
+        if at == from {
+            return true;
+        }
+        let gang = self.catalog.find_gang(namespace, at).filter(|_| seen.insert(at.into()));
+        let terms = gang.and_then(|gang| self.catalog.gang(gang).terms.as_ref().ok());
+        let next = terms.map_or(&[][..], |terms| &terms.after);
+        if next.iter().any(|next| self.follow(namespace, from, next, path, seen)) {
+            return true;
+        }
+        path.pop();
+        false
+    }
+
+    /// Tries to place a gang, or a pod of a gang that has enough already.
+    pub(crate) fn attempt_gang(
+        &mut self,
+        unit: UnitId,
+        pods: &[PodId],
+        now: Time,
+        decisions: &mut Vec<Decision>,
+    ) {
+        let own = self.catalog.pod(pods[0]).gang.expect("a pod of a gang");
+        let whole = self.queue.gang(unit);
+        let gang = whole.unwrap_or(own);
+        let (expected, classes) =
+            if whole.is_some() { self.expected(gang) } else { Default::default() };
+        let kept = self.give_up_seats(own, pods[0], whole.is_some());
+        let priority = pods.iter().map(|pod| self.catalog.pod(*pod).priority).min().unwrap_or(0);
+        let (failures, outlook) = self.queue.outlook(unit);
+        let txn = Txn::begin(&self.catalog, &mut self.usage);
+        let mut arranger =
+            Arranger::new(&self.profiles, &mut self.boards, self.seed, txn, &self.gangs);
+        arranger.expected = expected;
+        kept.iter().for_each(|seat| arranger.txn.evict(seat.occupant, seat.node));
+        let result = match whole {
+            Some(gang) => arranger.arrange(gang),
+            None => arranger.add(gang, pods[0]),
+        };
+        let short = match result {
+            Ok(()) => None,
+            Err(short) => Some(short),
+        };
+        let Some(short) = short else {
+            let (places, seats) = arranger.commit();
+            if whole.is_some() {
+                self.release_classes(own);
+                if !seats.is_empty() {
+                    let state = GangState::Room(seats.len());
+                    self.gangs.reports.push(GangReport { gang: own, state });
+                    self.gangs.kept.insert(own, Kept { until: now + SEATS_KEPT, seats, classes });
+                }
+            }
+            return self.seat(unit, &places, now, decisions);
+        };
+        let (diagnosis, fitting) = arranger.explain(gang, &short);
+        let mut known = outlook;
+        if whole.is_some() && (failures + 1).is_power_of_two() {
+            known = arranger.outlook(gang, priority);
+        }
+        drop(arranger);
+        if let Some(own) = self.gangs.kept.get_mut(&own) {
+            own.seats.extend(kept);
+        }
+        classes.into_iter().for_each(|class| self.catalog.release_class(class));
+        let row = self.catalog.gang(short.gang);
+        let shortfall = whole.is_some().then(|| Shortfall {
+            gang: row.name.clone(),
+            min: row.min(),
+            fitting: fitting + row.placed,
+            member: match short.expected {
+                Some(_) => format!("a pod of {}", self.catalog.pod(short.pod).key.name).into(),
+                None => self.catalog.pod(short.pod).key.name.clone(),
+            },
+            outlook: known,
+        });
+        let diagnosis = Arc::new(Diagnosis { shortfall, ..(*diagnosis).clone() });
+        let classes: BTreeSet<ClassId> =
+            pods.iter().map(|pod| self.catalog.pod(*pod).class).collect();
+        self.queue.set_outlook(unit, known);
+        self.queue.park_gang(unit, now, classes.into_iter().collect(), diagnosis.clone());
+        self.tell_gang(unit, pods, &diagnosis, decisions);
+    }
+
+    /// Tells the pods of a unit why they wait, and their gang.
+    pub(crate) fn tell_gang(
+        &mut self,
+        unit: UnitId,
+        pods: &[PodId],
+        diagnosis: &Arc<Diagnosis>,
+        decisions: &mut Vec<Decision>,
+    ) {
+        for pod in pods {
+            // Gates are told by whoever set them.
+            if !self.standing(*pod).1 {
+                let diagnosis = diagnosis.clone();
+                decisions.push(Decision::Wait(Waiting { pod: *pod, diagnosis }));
+            }
+        }
+        if let Some(gang) = self.queue.gang(unit) {
+            let state = GangState::Waiting(diagnosis.clone());
+            decisions.push(Decision::Report(GangReport { gang, state }));
+        }
+    }
+
+    /// Takes in the places that were found for a unit.
+    fn seat(
+        &mut self,
+        unit: UnitId,
+        places: &[(PodId, NodeId)],
+        now: Time,
+        decisions: &mut Vec<Decision>,
+    ) {
+        for (pod, _) in places {
+            self.gangs.refused.remove(pod);
+        }
+        self.assume(unit, places, now, decisions);
+        self.gangs.sent.extend(self.queue.gang(unit));
+        // Those that were not placed are units of their own from now on.
+        if let Some(gang) = self.catalog.pod(places[0].0).gang {
+            self.regroup(gang, now);
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! Units that wait for a change, by what they wait for.
+
+use std::collections::BTreeSet;
+
+use model::{ClassId, Diagnosis, Reason, Time, UnitId};
+
+use super::{ByClass, Queue};
+
+impl Queue {
+    /// Wakes the parked units that wait for a reason which may be cured, and of whose class it is
+    /// said that it is. It may be asked of any reason whether all units of the class wait for it,
+    /// and what the first rank among them is.
+    pub(crate) fn wake(
+        &mut self,
+        now: Time,
+        may_be_cured: impl Fn(&Reason) -> bool,
+        mut is_cured: impl FnMut(ClassId, &Reason, &Parked<'_>) -> bool,
+    ) {
+        let mut woken = BTreeSet::new();
+        for (reason, by_class) in &self.parked_by_reason {
+            if !may_be_cured(reason) {
+                continue;
+            }
+            for (class, units) in by_class {
+                if is_cured(*class, reason, &Parked { queue: self, class: *class }) {
+                    woken.extend(units);
+                }
+            }
+        }
+        woken.into_iter().for_each(|id| self.unpark(id, now));
+    }
+
+    pub(super) fn uncount(&mut self, class: ClassId, rank: i64) {
+        let ranks = self.parked_by_class.get_mut(&class);
+        let ranks = ranks.expect("a parked unit is counted under its class");
+        let parked = ranks.get_mut(&rank).expect("a parked unit is counted under its rank");
+        *parked -= 1;
+        if *parked == 0 {
+            ranks.remove(&rank);
+        }
+        if ranks.is_empty() {
+            self.parked_by_class.remove(&class);
+        }
+    }
+
+    /// Lists a parked unit under its class, its rank and its reasons.
+    pub(super) fn list(&mut self, id: UnitId, rank: i64, class: ClassId, diagnosis: &Diagnosis) {
+        *self.parked_by_class.entry(class).or_default().entry(rank).or_default() += 1;
+        for reason in diagnosis.curable() {
+            // The map is small; most units that wait wait for the same few reasons.
+            if !self.parked_by_reason.contains_key(reason) {
+                self.parked_by_reason.insert(reason.clone(), ByClass::new());
+            }
+            let by_class = self.parked_by_reason.get_mut(reason).expect("it was just made");
+            by_class.entry(class).or_default().insert(id);
+        }
+    }
+
+    pub(super) fn unlist(&mut self, reason: &Reason, class: ClassId, id: UnitId) {
+        let by_class = self.parked_by_reason.get_mut(reason);
+        let by_class = by_class.expect("a parked unit is listed under its reasons");
+        let units = by_class.get_mut(&class).expect("a parked unit is listed under its class");
+        units.remove(&id);
+        if units.is_empty() {
+            by_class.remove(&class);
+        }
+        if by_class.is_empty() {
+            self.parked_by_reason.remove(reason);
+        }
+    }
+}
+
+/// The parked units of a class.
+pub(crate) struct Parked<'a> {
+    queue: &'a Queue,
+    class: ClassId,
+}
+
+impl Parked<'_> {
+    /// Whether all of them wait for a reason.
+    pub(crate) fn all_wait_for(&self, reason: &Reason) -> bool {
+        let listed = self.queue.parked_by_reason.get(reason);
+        let listed = listed.and_then(|by_class| by_class.get(&self.class)).map_or(0, BTreeSet::len);
+        listed == self.ranks().map(|(_, count)| count).sum()
+    }
+
+    /// The rank of the first.
+    pub(crate) fn first_rank(&self) -> Option<i64> {
+        self.ranks().next().map(|(rank, _)| rank)
+    }
+
+    fn ranks(&self) -> impl Iterator<Item = (i64, usize)> {
+        let ranks = self.queue.parked_by_class.get(&self.class);
+        ranks.into_iter().flatten().map(|(rank, count)| (*rank, *count))
+    }
+}

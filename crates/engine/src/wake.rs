@@ -1,0 +1,101 @@
+//! Whom a change could help.
+
+use std::cell::LazyCell;
+
+use framework::{cures, is_about_others};
+use model::{Change, NodeId, Occupant, Reason, Time};
+
+use crate::{Scheduler, profile_of};
+
+impl Scheduler {
+    /// Wakes the units that a change of one node could help: those that wait for a reason which
+    /// the node does not give any more. It may still give others, and they are noted then. If all
+    /// it gives is noted already, a try would find what is known: what ends that wakes them. That
+    /// is not so where somebody could be evicted, who may have been too little before.
+    pub(crate) fn wake(&mut self, change: Change, node: NodeId, now: Time) {
+        self.wake_proposed(node, now);
+        let is_there = self.catalog.has_node(node);
+        // Only looked up if somebody waits whom it could help.
+        let lowest = LazyCell::new(|| {
+            let pods = self.catalog.pods_on(node).iter();
+            pods.map(|pod| self.catalog.pod(*pod).priority).min()
+        });
+        let may_be_cured = |reason: &Reason| cures(reason, change);
+        self.queue.wake(now, may_be_cured, |class, reason, parked| {
+            if reaches_around(reason) {
+                return true;
+            }
+            // A pod that leaves a node which is gone makes no room.
+            if !is_there {
+                return false;
+            }
+            let profile = profile_of(&self.profiles, &self.catalog, class);
+            let board = self.boards.of(class, profile, &self.catalog);
+            let has_lesser =
+                || lowest.map(|lowest| profile.order.rank(lowest)) > parked.first_rank();
+            if board.rescues.preemption && has_lesser() {
+                return true;
+            }
+            let answer = board.answer(&self.catalog, &self.usage, node);
+            let is_known = answer
+                .is_some_and(|reasons| reasons.iter().all(|reason| parked.all_wait_for(reason)));
+            !is_known && !board.gives(&self.catalog, &self.usage, node, reason)
+        });
+        // A gang is helped by any node that could take one of its pods.
+        self.queue.wake_gangs(now, |class| {
+            let profile = profile_of(&self.profiles, &self.catalog, class);
+            let board = self.boards.of(class, profile, &self.catalog);
+            is_there && board.answer(&self.catalog, &self.usage, node).is_none()
+        });
+    }
+
+    /// Wakes the units for which a node is proposed: it may be of no use to them any more, and is
+    /// kept from others as long as they do not know.
+    pub(crate) fn wake_proposed(&mut self, node: NodeId, now: Time) {
+        for pod in self.catalog.nominated_to(node).to_vec() {
+            if let Some(unit) = self.queue.unit_of(pod) {
+                self.queue.wake_unit(unit, now);
+            }
+        }
+    }
+
+    /// Wakes the units that a pod which came to a node, or left it, could help wherever they go.
+    pub(crate) fn wake_around(&mut self, occupant: Occupant, now: Time) {
+        self.wake_about(occupant, is_about_others, now);
+    }
+
+    /// The same for some reasons.
+    pub(crate) fn wake_about(
+        &mut self,
+        occupant: Occupant,
+        is_about: fn(&Reason) -> bool,
+        now: Time,
+    ) {
+        self.queue.wake(now, is_about, |class, _, _| {
+            let profile = profile_of(&self.profiles, &self.catalog, class);
+            self.boards.of(class, profile, &self.catalog).is_moved_by(&self.catalog, occupant)
+        });
+        self.queue.wake_gangs(now, |class| {
+            let profile = profile_of(&self.profiles, &self.catalog, class);
+            self.boards.of(class, profile, &self.catalog).is_moved_by(&self.catalog, occupant)
+        });
+    }
+
+    /// Wakes the units that wait for gangs to end.
+    pub(crate) fn wake_after(&mut self, now: Time) {
+        let is_awaited =
+            |reason: &Reason| matches!(reason, Reason::After(_) | Reason::AfterCycle(_));
+        self.queue.wake(now, is_awaited, |_, _, _| true);
+    }
+}
+
+/// Whether a reason is that pods are not spread evenly.
+pub(crate) fn is_spread(reason: &Reason) -> bool {
+    *reason == Reason::SpreadSkew
+}
+
+/// Whether a reason speaks of a node's surroundings, so that the node alone cannot tell whether it
+/// still stands.
+fn reaches_around(reason: &Reason) -> bool {
+    is_about_others(reason) || *reason == Reason::SpreadLabel
+}

@@ -1,0 +1,188 @@
+//! The plugins for gangs: which profiles have them, and what their arguments mean.
+
+use framework::{
+    Args, ClassifierArgs, CoschedulingArgs, NamespaceOffset, Namespaces, Point, ProfileSettings,
+    Tenant, TierBoosts,
+};
+use model::{LabelOperator, LabelSelector, Millis, RequirementSpec, Tier};
+
+use super::{at, good, read};
+use crate::config::{defaults, from_json, write};
+
+/// What other tools write for a scheduler with gangs.
+const WRITTEN: &str = "
+profiles:
+- schedulerName: NAME
+  plugins:
+    queueSort: {enabled: [{name: Coscheduling}], disabled: [{name: \"*\"}]}
+    preFilter: {enabled: [{name: Coscheduling}]}
+    permit: {enabled: [{name: Coscheduling}]}
+";
+
+fn only(body: &str) -> ProfileSettings {
+    let mut profiles = good(body).profiles;
+    assert_eq!(profiles.len(), 1);
+    profiles.remove(0)
+}
+
+#[test]
+fn a_file_with_gangs_at_three_points_loads_for_any_name() {
+    for name in ["kubenexus-scheduler", "default-scheduler", "mine"] {
+        let profile = only(&WRITTEN.replace("NAME", name));
+        assert_eq!(at(&profile, Point::QueueSort), "Coscheduling", "{name}");
+        assert_eq!(at(&profile, Point::Permit), "Coscheduling", "{name}");
+        let before = at(&profile, Point::PreFilter);
+        assert!(before.contains("Coscheduling") && before.contains("NodeResourcesFit"), "{before}");
+        let is_ours = name == "kubenexus-scheduler";
+        assert_eq!(before.contains("ProfileClassifier"), is_ours, "{name}: {before}");
+    }
+}
+
+#[test]
+fn defaults_may_be_disabled_in_part() {
+    let parts = [
+        "queueSort: {enabled: [{name: Coscheduling}], disabled: [{name: PrioritySort}]}",
+        "multiPoint: {disabled: [{name: PrioritySort}, {name: ImageLocality}], \
+         enabled: [{name: Coscheduling}]}",
+    ];
+    for name in ["kubenexus-scheduler", "default-scheduler"] {
+        for part in parts {
+            let body = format!("profiles: [{{schedulerName: {name}, plugins: {{{part}}}}}]\n");
+            assert_eq!(at(&only(&body), Point::QueueSort), "Coscheduling", "{body}");
+        }
+    }
+    // With kube-scheduler's defaults the other order must go, as it must there.
+    let body = "profiles: [{plugins: {queueSort: {enabled: [{name: Coscheduling}]}}}]\n";
+    let expected = "line 3: profiles[0].plugins.queueSort: expected exactly one plugin, found \
+                    PrioritySort, Coscheduling";
+    assert_eq!(read(body).expect_err("two").to_string(), expected);
+}
+
+#[test]
+fn what_is_not_built_is_refused_beside_it() {
+    let body = WRITTEN.replace("NAME", "kubenexus-scheduler")
+        + "    score: {enabled: [{name: NUMATopology, weight: 10}]}\n";
+    let expected = "line 10: profiles[0].plugins.score.enabled[0].name: plugin \"NUMATopology\" is \
+                    not built yet";
+    assert_eq!(read(&body).expect_err("not built").to_string(), expected);
+}
+
+#[test]
+fn our_order_yields_to_one_that_is_asked_for() {
+    for part in ["queueSort", "multiPoint"] {
+        let body = format!(
+            "profiles: [{{schedulerName: kubenexus-scheduler, plugins: {{{part}: {{enabled: \
+             [{{name: PrioritySort}}]}}}}}}, {{schedulerName: default-scheduler}}]\n"
+        );
+        let settings = good(&body);
+        assert_eq!(at(&settings.profiles[0], Point::QueueSort), "PrioritySort", "{part}");
+        assert!(at(&settings.profiles[0], Point::Permit).contains("Coscheduling"), "{part}");
+        check_written(&settings);
+    }
+}
+
+#[test]
+fn profiles_of_both_orders_share_a_queue() {
+    let body = "profiles: [{schedulerName: kubenexus-scheduler}, {schedulerName: \
+                default-scheduler}]\n";
+    let settings = good(body);
+    let [ours, kube] = &settings.profiles[..] else { panic!("two profiles") };
+    assert_eq!(at(ours, Point::QueueSort), "Coscheduling");
+    let (known, other) = (super::known(), &defaults(&super::known()).profiles);
+    assert_eq!((kube, ours), (&other[0], &other[1]));
+    assert_eq!(from_json(&write(&settings, &known), &known).expect("valid"), settings);
+}
+
+const ARGS: &str = "
+profiles:
+- schedulerName: kubenexus-scheduler
+  pluginConfig:
+  - name: Coscheduling
+    args:
+      apiVersion: kubescheduler.config.k8s.io/v1
+      kind: CoschedulingArgs
+      permitWaitingTimeSeconds: 20
+      podGroupBackoffSeconds: 5
+      starvation: {orderAfterSeconds: 90}
+      tierOrderBoost: {gold: 5}
+      namespacePriority:
+      - {namespaces: [a, b], offset: 7}
+      - {namespaceSelector: {matchLabels: {team: x}}, offset: -3}
+  - name: ProfileClassifier
+    args:
+      tenants:
+      - name: research
+        namespaces: [lab]
+        namespaceSelector: {matchExpressions: [{key: team, operator: Exists}]}
+        tier: gold
+        mayRefusePreemption: true
+      - {name: guests, namespaceSelector: {}}
+      priorityClasses: [{name: urgent, tier: silver}]
+      preemptiblePriorityClasses: [spot]
+";
+
+fn requirement(key: &str, operator: LabelOperator, values: &[&str]) -> LabelSelector {
+    let values = values.iter().map(|&value| value.to_owned()).collect();
+    LabelSelector { requirements: vec![RequirementSpec { key: key.into(), operator, values }] }
+}
+
+#[test]
+fn arguments_are_read_and_written() {
+    let settings = good(ARGS);
+    let profile = &settings.profiles[0];
+    let by_team = requirement("team", LabelOperator::In, &["x"]);
+    let offset = |names: &[&str], selector, offset| NamespaceOffset {
+        namespaces: Namespaces { names: names.iter().map(|&n| n.to_owned()).collect(), selector },
+        offset,
+    };
+    let args = CoschedulingArgs {
+        permit_timeout: Millis::seconds(20),
+        group_backoff: Millis::seconds(5),
+        starving_after: Millis::seconds(90),
+        tier_boosts: TierBoosts { gold: 5, silver: 10, bronze: 0 },
+        offsets: vec![offset(&["a", "b"], None, 7), offset(&[], Some(by_team), -3)],
+    };
+    assert_eq!(profile.args_of("Coscheduling"), Some(&Args::Coscheduling(args)));
+    assert_eq!(settings.permit_timeout(), Millis::seconds(20));
+    let tenant = |name: &str, names: &[&str], selector, tier, may_refuse_preemption| Tenant {
+        name: name.into(),
+        namespaces: Namespaces {
+            names: names.iter().map(|&n| n.to_owned()).collect(),
+            selector: Some(selector),
+        },
+        tier,
+        may_refuse_preemption,
+    };
+    let by_team = requirement("team", LabelOperator::Exists, &[]);
+    let args = ClassifierArgs {
+        tenants: vec![
+            tenant("research", &["lab"], by_team, Some(Tier::Gold), true),
+            tenant("guests", &[], LabelSelector::default(), None, false),
+        ],
+        tiers_by_class: vec![("urgent".into(), Tier::Silver)],
+        preemptible_classes: vec!["spot".into()],
+    };
+    assert_eq!(profile.args_of("ProfileClassifier"), Some(&Args::Classifier(args)));
+    check_written(&settings);
+}
+
+#[test]
+fn the_time_for_parts_of_gangs_is_ten_seconds_and_one_for_all() {
+    assert_eq!(good("").permit_timeout(), Millis::seconds(10));
+    assert_eq!(defaults(&super::known()).permit_timeout(), Millis::seconds(10));
+    // A profile without gangs has nothing to say.
+    let both = format!("{ARGS}- schedulerName: default-scheduler\n");
+    assert_eq!(good(&both).permit_timeout(), Millis::seconds(20));
+    let other =
+        "- schedulerName: mine\n  plugins:\n    permit: {enabled: [{name: Coscheduling}]}\n";
+    let expected = "line 30: profiles[1].pluginConfig[Coscheduling].args.permitWaitingTimeSeconds: \
+                    must be the same as in profile \"kubenexus-scheduler\": expected 20, found 10";
+    assert_eq!(read(&format!("{ARGS}{other}")).expect_err("two times").to_string(), expected);
+}
+
+fn check_written(settings: &crate::config::Settings) {
+    let known = super::known();
+    let written = write(settings, &known);
+    let read = from_json(&written, &known);
+    assert_eq!(read.unwrap_or_else(|error| panic!("{error}\n{written:#}")), *settings);
+}

@@ -1,0 +1,98 @@
+//! What a pod says of itself, by which it is classified: its controller, a few labels and
+//! annotations, and its priority class. Keys, kinds and values are compared whole, never in part.
+
+use std::collections::BTreeMap;
+
+use model::{Hints, Said, Tier, Workload};
+
+use super::view::{OwnerView, PodView};
+
+/// The workload a pod declares, as a label or an annotation.
+const TYPE: &str = "workload.kubenexus.io/type";
+/// The tier a pod asks for, as a label or an annotation.
+const TIER: &str = "tenant.kubenexus.io/tier";
+/// Whether a pod may be evicted for others, as a label.
+const PREEMPTIBLE: &str = "scheduling.kubenexus.io/preemptible";
+/// What a pod is part of, as a label.
+const COMPONENT: &str = "app.kubernetes.io/component";
+
+/// Annotations that are read.
+pub(super) const ANNOTATIONS: [&str; 2] = [TYPE, TIER];
+
+/// What controllers are known for.
+const OWNERS: [(&str, Workload); 18] = [
+    ("PyTorchJob", Workload::Batch),
+    ("TFJob", Workload::Batch),
+    ("MPIJob", Workload::Batch),
+    ("XGBoostJob", Workload::Batch),
+    ("TrainJob", Workload::Batch),
+    ("JobSet", Workload::Batch),
+    ("RayJob", Workload::Batch),
+    ("RayCluster", Workload::Batch),
+    ("SparkApplication", Workload::Batch),
+    ("Job", Workload::Batch),
+    ("CronJob", Workload::Batch),
+    ("LeaderWorkerSet", Workload::Inference),
+    ("InferenceService", Workload::Inference),
+    ("Notebook", Workload::Interactive),
+    ("Deployment", Workload::Service),
+    // What a Deployment has its pods made by.
+    ("ReplicaSet", Workload::Service),
+    ("StatefulSet", Workload::Service),
+    ("DaemonSet", Workload::Service),
+];
+
+/// Labels that operators put on pods that run to their end.
+const LABELS: [&str; 4] =
+    ["spark-role", "tf-replica-type", "pytorch-job-name", "pytorch-replica-type"];
+
+/// Domains in which every label means the same.
+const DOMAINS: [&str; 2] = ["training.kubeflow.org", "jobset.sigs.k8s.io"];
+
+/// What a pod says of itself, if it says anything.
+pub(super) fn hints(view: &PodView) -> Option<Box<Hints>> {
+    let meta = &view.metadata;
+    let label = |key: &str| meta.labels.get(key).map(String::as_str);
+    let declared = label(TYPE).or_else(|| meta.annotations.get(TYPE));
+    let class = &*view.spec.priority_class_name;
+    const TRUTHS: [(&str, bool); 2] = [("true", true), ("false", false)];
+    let hints = Hints {
+        declared: declared.map(|word| Said::read(word, &Workload::WORDS)),
+        made_by: made_by(&meta.owner_references),
+        labelled: labelled(&meta.labels),
+        tier: lowest([label(TIER), meta.annotations.get(TIER)]),
+        preemptible: label(PREEMPTIBLE).map(|word| Said::read(word, &TRUTHS)),
+        priority_class: (!class.is_empty()).then(|| class.into()),
+    };
+    hints.if_any()
+}
+
+/// The lower of the tiers that a pod asks for; what means nothing is lower than any.
+fn lowest(words: [Option<&str>; 2]) -> Option<Said<Tier>> {
+    let said = words.into_iter().flatten().map(|word| Said::read(word, &Tier::WORDS));
+    said.min_by_key(|said| match said {
+        Said::Unknown(_) => None,
+        Said::Known(tier) => Some(*tier),
+    })
+}
+
+fn made_by(owners: &[OwnerView]) -> Option<(Workload, Box<str>)> {
+    let owner = owners.iter().find(|owner| owner.controller)?;
+    let (kind, workload) = OWNERS.iter().find(|(kind, _)| *kind == owner.kind)?;
+    Some((*workload, (*kind).into()))
+}
+
+fn labelled(labels: &BTreeMap<String, String>) -> Option<(Workload, Box<str>)> {
+    let is_told = |key: &&str| {
+        let domain = key.split_once('/').map(|(domain, _)| domain);
+        LABELS.contains(key) || domain.is_some_and(|domain| DOMAINS.contains(&domain))
+    };
+    if let Some(key) = labels.keys().map(String::as_str).find(is_told) {
+        return Some((Workload::Batch, key.into()));
+    }
+    let component = labels.get(COMPONENT).map(|word| Said::read(word, &Workload::WORDS));
+    match component {
+        Some(Said::Known(workload)) => Some((workload, COMPONENT.into())),
+        Some(Said::Unknown(_)) | None => None,
+    }
+}

@@ -1,0 +1,186 @@
+//! What owners of gangs are told: in the status of the objects about them, and by events.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Instant;
+
+use k8s::ingest::GroupStanding;
+use k8s::render::{self, GroupCondition};
+use model::{Catalog, GangId, GangReport, GangState, PodGroupKey, PodGroupKind, PodId, hash_of};
+use tracing::debug;
+
+use super::{Core, State};
+use crate::metrics::GangResult;
+use crate::order::{GroupRef, Happened, Order, Report, Subject};
+use crate::watch::GroupApi;
+
+/// Objects about gangs, and what stands in their status.
+#[derive(Default)]
+pub(super) struct Groups(BTreeMap<PodGroupKey, Group>);
+
+struct Group {
+    api: GroupApi,
+    uid: Box<str>,
+    generation: i64,
+    /// Whether the condition says that the gang was on nodes, and all it says as a hash; nothing if
+    /// there is no such condition.
+    told: Option<(bool, u64)>,
+}
+
+impl Groups {
+    pub(super) fn applied(&mut self, key: &PodGroupKey, api: GroupApi, standing: &GroupStanding) {
+        let GroupStanding { uid, generation, condition } = standing;
+        let told = condition.as_ref().map(|(status, reason, message)| {
+            let is_true = status == "True";
+            (is_true, words(is_true, reason, message))
+        });
+        let group = Group { api, uid: uid.clone(), generation: *generation, told };
+        self.0.insert(key.clone(), group);
+    }
+
+    pub(super) fn deleted(&mut self, key: &PodGroupKey) {
+        self.0.remove(key);
+    }
+
+    /// Forgets the objects of a kind that are not among `present`.
+    pub(super) fn reset(&mut self, kind: PodGroupKind, present: &BTreeSet<Box<str>>) {
+        self.0.retain(|key, _| key.kind != kind || present.contains(&key.listed_by()));
+    }
+
+    /// The status could not be written.
+    pub(super) fn forget_told(&mut self, uid: &str) {
+        let found = self.0.values_mut().find(|group| &*group.uid == uid);
+        found.into_iter().for_each(|group| group.told = None);
+    }
+
+    fn reference(&self, key: &PodGroupKey) -> Option<GroupRef> {
+        let group = self.0.get(key)?;
+        Some(GroupRef { api: group.api, key: key.clone(), uid: group.uid.clone() })
+    }
+
+    /// What has to be written so that the status says so; nothing if it does, or is not ours.
+    fn tell(
+        &mut self,
+        key: &PodGroupKey,
+        is_scheduled: bool,
+        (reason, message): (&'static str, &str),
+    ) -> Option<(GroupRef, GroupCondition)> {
+        let group = self.0.get_mut(key)?;
+        let r#type = group.api.condition()?;
+        let said = (is_scheduled, words(is_scheduled, reason, message));
+        // Once a gang was on nodes its condition stays as it is.
+        if group.told.is_some_and(|told| told.0 || told == said) {
+            return None;
+        }
+        let is_transition =
+            group.told.is_none_or(|(was_scheduled, _)| was_scheduled != is_scheduled);
+        group.told = Some(said);
+        let (message, generation) = (message.into(), group.generation);
+        let condition =
+            GroupCondition { r#type, is_scheduled, reason, message, generation, is_transition };
+        Some((self.reference(key)?, condition))
+    }
+}
+
+fn words(is_scheduled: bool, reason: &str, message: &str) -> u64 {
+    hash_of(&(is_scheduled, reason, message))
+}
+
+impl State {
+    /// Notes when the first pod of a gang that we place came into the queue.
+    pub(super) fn arrived(&mut self, catalog: &Catalog, pod: PodId, at: Instant) {
+        let mut next = catalog.pod(pod).gang;
+        while let Some(gang) = next {
+            let first = self.arrivals.entry(gang).or_insert(at);
+            *first = at.min(*first);
+            next = catalog.gang(gang).parent;
+        }
+    }
+}
+
+impl Core {
+    /// Tells the owner of a gang how it is.
+    pub(super) fn report(&mut self, report: &GangReport) {
+        let gang = report.gang;
+        let scheduler = self.scheduler_of_gang(gang);
+        let row = self.scheduler.catalog().gang(gang);
+        let note = note(self.scheduler.catalog(), gang);
+        let object = row.terms.as_ref().ok().and_then(|terms| terms.object.clone());
+        let namespace = row.namespace.clone();
+        let (mut condition, mut event) = (None, None);
+        match &report.state {
+            GangState::Started => {
+                if let Some(key) = &object {
+                    condition = self.state.groups.tell(key, true, ("Scheduled", &note));
+                }
+                // If we placed none of it, it ran before us, and whoever led then said so.
+                if let Some(arrived) = self.state.arrivals.remove(&gang) {
+                    self.metrics.gang(&namespace, GangResult::Scheduled);
+                    self.metrics.gang_wait(arrived.elapsed().as_secs_f64());
+                    event = Some(Happened::Scheduled);
+                }
+            }
+            GangState::Degraded => {
+                self.metrics.gang(&namespace, GangResult::Degraded);
+                event = Some(Happened::Degraded);
+            }
+            GangState::Waiting(diagnosis) => {
+                let said = render::condition(diagnosis, self.scheduler.catalog());
+                if let Some(key) = &object {
+                    let told = (said.reason, said.message.as_str());
+                    condition = self.state.groups.tell(key, false, told);
+                }
+            }
+            GangState::Room(pods) => debug!(%note, pods, "room is kept for pods of a gang"),
+        }
+        let event =
+            event.and_then(|happened| Some((self.subject(gang, object.as_ref())?, happened, note)));
+        if condition.is_some() || event.is_some() {
+            self.send(Order::Report(Report { scheduler, condition, event }));
+        }
+    }
+
+    /// Whom events about a gang are about: its object, or its first pod.
+    fn subject(&self, gang: GangId, object: Option<&PodGroupKey>) -> Option<Subject> {
+        let group = object.and_then(|key| self.state.groups.reference(key));
+        let catalog = self.scheduler.catalog();
+        let first = || members(catalog, gang).first().map(|pod| catalog.pod(*pod).key.clone());
+        group.map(Subject::Group).or_else(|| first().map(Subject::Pod))
+    }
+
+    /// Who speaks for a gang: the profile of its first pod that has one of ours.
+    pub(super) fn scheduler_of_gang(&self, gang: GangId) -> Arc<str> {
+        let catalog = self.scheduler.catalog();
+        let profile = |pod: &PodId| {
+            let name = &*catalog.class(catalog.pod(*pod).class).spec.scheduler;
+            self.profiles.iter().find(|profile| &***profile == name)
+        };
+        let found = members(catalog, gang).iter().find_map(profile);
+        found.or(self.profiles.first()).expect("there is a profile").clone()
+    }
+}
+
+/// How many of a gang are on nodes, as its owner is told.
+pub(super) fn note(catalog: &Catalog, gang: GangId) -> Arc<str> {
+    let row = catalog.gang(gang);
+    let up = if row.is_composite() { up(catalog, gang) } else { row.bound };
+    render::gang_note(&row.name, up, row.min(), row.is_composite()).into()
+}
+
+/// How many parts of a gang have enough pods on nodes.
+fn up(catalog: &Catalog, gang: GangId) -> u32 {
+    let is_up = |part: &&GangId| {
+        let row = catalog.gang(**part);
+        let up = if row.is_composite() { up(catalog, **part) } else { row.bound };
+        up >= row.min().max(1)
+    };
+    let count = catalog.gang(gang).parts.iter().filter(is_up).count();
+    u32::try_from(count).unwrap_or(u32::MAX)
+}
+
+/// The pods of a gang and of all its parts.
+fn members(catalog: &Catalog, gang: GangId) -> Vec<PodId> {
+    let row = catalog.gang(gang);
+    let parts = row.parts.iter().flat_map(|part| members(catalog, *part));
+    row.members.iter().copied().chain(parts).collect()
+}

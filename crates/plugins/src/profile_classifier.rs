@@ -1,0 +1,187 @@
+//! Says what a pod is: its tenant and tier, what it does, and what hardware it wants.
+//!
+//! The tier comes from what an administrator owns: tenants of the configuration, then a label of
+//! the namespace, then priority classes that the configuration names. What a pod says can only
+//! lower it. Whatever is not known or not understood makes it the lowest one, so that neither a
+//! user nor an API server that does not answer raises anything.
+//!
+//! What a pod does is what it declares; then what its controller is known for; then batch if it is
+//! one of a gang; then what a controller of services is known for; then what its labels tell; else
+//! a service. Batch that asks for GPUs is training. Names are compared whole, never in part.
+//!
+//! Arguments: [`ClassifierArgs`]. Cost: once per class, and again when a namespace changes.
+
+use framework::{ClassifierArgs, Classify, Plugin, Tenant};
+use model::{
+    Bond, Catalog, Class, Hardware, Hints, Ignored, Known, Labels, Said, Source, Tier, Workload,
+    WorkloadProfile,
+};
+
+/// The label of a namespace that says how its pods are served.
+const TIER: &str = "tenant.kubenexus.io/tier";
+
+pub(crate) struct ProfileClassifier {
+    args: ClassifierArgs,
+}
+
+impl ProfileClassifier {
+    pub(crate) fn new(args: ClassifierArgs) -> Self {
+        Self { args }
+    }
+}
+
+impl Plugin for ProfileClassifier {
+    fn name(&self) -> &'static str {
+        "ProfileClassifier"
+    }
+}
+
+impl Classify for ProfileClassifier {
+    fn classify(&self, catalog: &Catalog, class: &Class, bond: Bond) -> WorkloadProfile {
+        let silent = Hints::default();
+        let hints = class.spec.hints.as_deref().unwrap_or(&silent);
+        let name = &*class.spec.namespace;
+        let labels = catalog.namespace_labels(name);
+        // Even a tenant that lists namespaces by name has none that is not known.
+        let tenant = labels.and_then(|labels| {
+            self.args.tenants.iter().find(|each| each.namespaces.contains(name, Some(labels)))
+        });
+        let gpus = gpus(class);
+        let mut ignored = Vec::new();
+        WorkloadProfile {
+            tenant: match tenant {
+                Some(tenant) => {
+                    let name = &*tenant.name;
+                    Known { value: name.into(), source: Source::Tenant(name.into()) }
+                }
+                None => Known { value: name.into(), source: Source::NamespaceName },
+            },
+            tier: lowered(self.granted(tenant, labels, hints), hints, &mut ignored),
+            workload: workload(hints, bond, gpus, &mut ignored),
+            hardware: hardware(bond, gpus),
+            is_preemptible: self.is_preemptible(tenant, hints, &mut ignored),
+            ignored: ignored.into(),
+        }
+    }
+}
+
+impl ProfileClassifier {
+    /// The tier that an administrator gives.
+    fn granted(
+        &self,
+        tenant: Option<&Tenant>,
+        labels: Option<&Labels>,
+        hints: &Hints,
+    ) -> Known<Tier> {
+        let lowest = |source| Known { value: Tier::default(), source };
+        let Some(labels) = labels else { return lowest(Source::NamespaceUnknown) };
+        if let Some((tenant, value)) = tenant.and_then(|each| Some((each, each.tier?))) {
+            return Known { value, source: Source::Tenant((*tenant.name).into()) };
+        }
+        if let Some((_, word)) = labels.iter().find(|(key, _)| **key == *TIER) {
+            return match Said::read(word, &Tier::WORDS) {
+                Said::Known(value) => Known { value, source: Source::NamespaceLabel },
+                Said::Unknown(word) => lowest(Source::NamespaceUnreadable(word)),
+            };
+        }
+        let class = hints.priority_class.as_deref();
+        let found = self.args.tiers_by_class.iter().find(|(name, _)| Some(&**name) == class);
+        match found {
+            Some((name, value)) => {
+                Known { value: *value, source: Source::PriorityClass((**name).into()) }
+            }
+            None => lowest(Source::Nothing),
+        }
+    }
+
+    fn is_preemptible(
+        &self,
+        tenant: Option<&Tenant>,
+        hints: &Hints,
+        ignored: &mut Vec<Ignored>,
+    ) -> Known<bool> {
+        let may_refuse = tenant.is_some_and(|tenant| tenant.may_refuse_preemption);
+        match &hints.preemptible {
+            Some(Said::Known(true)) => return Known { value: true, source: Source::Pod },
+            Some(Said::Known(false)) if may_refuse => {
+                return Known { value: false, source: Source::Pod };
+            }
+            Some(Said::Known(false)) => ignored.push(Ignored::NotPreemptible),
+            Some(Said::Unknown(word)) => ignored.push(Ignored::Preemptible(word.clone())),
+            None => {}
+        }
+        let class = hints.priority_class.as_ref();
+        match class.filter(|name| self.args.preemptible_classes.iter().any(|n| **n == ***name)) {
+            Some(name) => Known { value: true, source: Source::PriorityClass(name.clone()) },
+            None => Known { value: false, source: Source::Nothing },
+        }
+    }
+}
+
+/// A tier, or the lower one that the pod asks for.
+fn lowered(granted: Known<Tier>, hints: &Hints, ignored: &mut Vec<Ignored>) -> Known<Tier> {
+    let (asked, source) = match &hints.tier {
+        None => return granted,
+        Some(Said::Known(tier)) => (*tier, Source::Pod),
+        Some(Said::Unknown(word)) => (Tier::default(), Source::PodUnreadable(word.clone())),
+    };
+    if asked > granted.value {
+        ignored.push(Ignored::Tier(asked));
+    }
+    if asked < granted.value { Known { value: asked, source } } else { granted }
+}
+
+fn workload(hints: &Hints, bond: Bond, gpus: i64, ignored: &mut Vec<Ignored>) -> Known<Workload> {
+    match &hints.declared {
+        Some(Said::Known(value)) => return Known { value: *value, source: Source::Pod },
+        Some(Said::Unknown(word)) => ignored.push(Ignored::Workload(word.clone())),
+        None => {}
+    }
+    let owner = hints.made_by.as_ref().map(|(value, kind)| (*value, Source::Owner(kind.clone())));
+    let is_service = |(value, _): &(Workload, Source)| *value == Workload::Service;
+    let gang = match bond {
+        Bond::Alone => None,
+        Bond::Loose | Bond::Gang => Some((Workload::Batch, Source::Gang)),
+    };
+    let label = hints.labelled.as_ref().map(|(value, key)| (*value, Source::Label(key.clone())));
+    let (value, source) = match owner {
+        Some(owner) if !is_service(&owner) => owner,
+        // A controller of services may well run gangs.
+        owner => gang.or(owner).or(label).unwrap_or((Workload::Service, Source::Nothing)),
+    };
+    if value == Workload::Batch && gpus > 0 {
+        return Known { value: Workload::Training, source: Source::BatchWithGpus };
+    }
+    Known { value, source }
+}
+
+fn hardware(bond: Bond, gpus: i64) -> Known<Hardware> {
+    let requested = |value| Known { value, source: Source::Requests };
+    match (gpus, bond) {
+        (i64::MIN..=0, Bond::Alone | Bond::Loose | Bond::Gang) => requested(Hardware::None),
+        (1.., Bond::Gang) => Known { value: Hardware::MultiNode, source: Source::RequestsAndGang },
+        (1, Bond::Alone | Bond::Loose) => requested(Hardware::SingleGpu),
+        (2.., Bond::Alone | Bond::Loose) => requested(Hardware::MultiGpu),
+    }
+}
+
+/// How many GPUs pods of a class ask for.
+fn gpus(class: &Class) -> i64 {
+    let amounts = class.spec.requests.fit.scalars.iter();
+    let amounts = amounts.filter(|(name, _)| is_gpu(name)).map(|(_, amount)| *amount);
+    amounts.fold(0, i64::saturating_add)
+}
+
+/// Whether a resource is GPUs, parts of them, or accelerators that are used like them.
+fn is_gpu(resource: &str) -> bool {
+    const OTHERS: [&str; 6] = [
+        "nvidia.com/gpu.shared",
+        "gpu.intel.com/i915",
+        "gpu.intel.com/xe",
+        "habana.ai/gaudi",
+        "google.com/tpu",
+        "aws.amazon.com/neuron",
+    ];
+    let is_named_gpu = resource.split_once('/').is_some_and(|(_, name)| name == "gpu");
+    is_named_gpu || resource.starts_with("nvidia.com/mig-") || OTHERS.contains(&resource)
+}

@@ -1,0 +1,222 @@
+//! `ProfileClassifier` by table: what a pod is, and how that is known.
+
+use framework::{Args, ClassifierArgs, Namespaces, ProfileSettings, Tenant};
+use model::{
+    Hints, Ignored, Known, LabelOperator, LabelSelector, PodFacts, RequirementSpec, Said, Source,
+    Tier, Workload, WorkloadProfile,
+};
+use testkit::{Script, own_profile, pod, with_args};
+
+/// What a pod is in a run, by words and hints.
+fn classify(run: &mut Script, words: &str, hints: Hints) -> WorkloadProfile {
+    let mut facts: PodFacts = pod(words);
+    facts.spec.hints = hints.if_any();
+    let profile = run.scheduler.classify(&facts).expect("our profile classifies pods");
+    (*profile).clone()
+}
+
+fn run(args: ClassifierArgs, namespaces: &[&str]) -> Script {
+    let settings: ProfileSettings =
+        with_args(own_profile(), "ProfileClassifier", Args::Classifier(args));
+    let mut run = Script::new(&[settings], Default::default());
+    for namespace in namespaces {
+        run.command(&format!("namespace {namespace}"));
+    }
+    run
+}
+
+fn owner(workload: Workload, kind: &str) -> Hints {
+    Hints { made_by: Some((workload, kind.into())), ..Hints::default() }
+}
+
+fn label(workload: Workload, key: &str) -> Hints {
+    Hints { labelled: Some((workload, key.into())), ..Hints::default() }
+}
+
+fn declared(word: &str) -> Hints {
+    Hints { declared: Some(Said::read(word, &Workload::WORDS)), ..Hints::default() }
+}
+
+/// Hints of several sources.
+fn both(first: Hints, second: Hints) -> Hints {
+    Hints {
+        declared: first.declared.or(second.declared),
+        made_by: first.made_by.or(second.made_by),
+        labelled: first.labelled.or(second.labelled),
+        ..Hints::default()
+    }
+}
+
+#[test]
+fn what_a_pod_does_and_wants_by_table() {
+    use Workload::{Batch, Inference, Interactive, Service};
+    let job = || owner(Batch, "Job");
+    let web = || owner(Service, "ReplicaSet");
+    let spark = || label(Batch, "spark-role");
+    let owned = |kind: &str| Source::Owner(kind.into());
+    let labelled = |key: &str| Source::Label(key.into());
+    // (words, hints, what it does, how that is known, hardware)
+    let table = [
+        ("", Hints::default(), "service", Source::Nothing, "none"),
+        ("gang=g/3", Hints::default(), "batch", Source::Gang, "none"),
+        ("gang=g", Hints::default(), "batch", Source::Gang, "none"),
+        ("", spark(), "batch", labelled("spark-role"), "none"),
+        ("", label(Batch, "tf-replica-type"), "batch", labelled("tf-replica-type"), "none"),
+        ("", label(Batch, "pytorch-job-name"), "batch", labelled("pytorch-job-name"), "none"),
+        ("", job(), "batch", owned("Job"), "none"),
+        ("gpu=1", job(), "training", Source::BatchWithGpus, "single-gpu"),
+        ("gpu=8", spark(), "training", Source::BatchWithGpus, "multi-gpu"),
+        ("gpu=8 gang=g/2", Hints::default(), "training", Source::BatchWithGpus, "multi-node"),
+        ("gpu=1 gang=g/1", Hints::default(), "training", Source::BatchWithGpus, "single-gpu"),
+        ("gpu=1", Hints::default(), "service", Source::Nothing, "single-gpu"),
+        ("gpu=1", declared("batch"), "batch", Source::Pod, "single-gpu"),
+        ("gang=g/3", declared("inference"), "inference", Source::Pod, "none"),
+        ("", both(declared("interactive"), job()), "interactive", Source::Pod, "none"),
+        ("", both(declared("sport"), job()), "batch", owned("Job"), "none"),
+        ("", owner(Inference, "InferenceService"), "inference", owned("InferenceService"), "none"),
+        ("gpu=2", owner(Interactive, "Notebook"), "interactive", owned("Notebook"), "multi-gpu"),
+        ("", web(), "service", owned("ReplicaSet"), "none"),
+        ("", both(web(), spark()), "service", owned("ReplicaSet"), "none"),
+        ("gang=g/3", web(), "batch", Source::Gang, "none"),
+        ("amd.com/gpu=1", job(), "training", Source::BatchWithGpus, "single-gpu"),
+        ("nvidia.com/mig-1g.5gb=1", job(), "training", Source::BatchWithGpus, "single-gpu"),
+        ("gpu.intel.com/i915=2", job(), "training", Source::BatchWithGpus, "multi-gpu"),
+        ("example.com/gpus=1", job(), "batch", owned("Job"), "none"),
+        ("example.com/gpu-mem=1", job(), "batch", owned("Job"), "none"),
+    ];
+    for (words, hints, workload, source, hardware) in table {
+        let mut run = run(ClassifierArgs::default(), &["default"]);
+        let found = classify(&mut run, &format!("p {words}"), hints.clone());
+        assert_eq!(found.workload.value.word(), workload, "{words} {hints:?}");
+        assert_eq!(found.workload.source, source, "{words} {hints:?}");
+        assert_eq!(found.hardware.value.word(), hardware, "{words} {hints:?}");
+    }
+}
+
+#[test]
+fn a_workload_that_there_is_not_is_told() {
+    let mut run = run(ClassifierArgs::default(), &["default"]);
+    let found = classify(&mut run, "p", declared("sport"));
+    assert_eq!(*found.ignored, [Ignored::Workload("sport".into())]);
+}
+
+fn administered() -> ClassifierArgs {
+    let by_label = |key: &str, value: &str| {
+        let requirement = RequirementSpec {
+            key: key.into(),
+            operator: LabelOperator::In,
+            values: vec![value.into()],
+        };
+        Namespaces {
+            names: vec!["unseen".into()],
+            selector: Some(LabelSelector { requirements: vec![requirement] }),
+        }
+    };
+    let tenant = |name: &str, namespaces, tier, may_refuse_preemption| Tenant {
+        name: name.into(),
+        namespaces,
+        tier,
+        may_refuse_preemption,
+    };
+    ClassifierArgs {
+        tenants: vec![
+            tenant("research", by_label("team", "research"), Some(Tier::Gold), true),
+            tenant("sales", by_label("team", "sales"), None, false),
+        ],
+        tiers_by_class: vec![("urgent".into(), Tier::Gold)],
+        preemptible_classes: vec!["spot".into()],
+    }
+}
+
+#[test]
+fn tiers_come_from_administrators_and_whatever_is_doubtful_is_bronze() {
+    let namespaces = [
+        "default",
+        "lab team:research tenant.kubenexus.io/tier:bronze",
+        "shop team:sales tenant.kubenexus.io/tier:silver",
+        "golden tenant.kubenexus.io/tier:gold",
+        "shouting tenant.kubenexus.io/tier:GOLD",
+        "spaced tenant.kubenexus.io/tier:",
+    ];
+    let asks = |word: &str| Some(Said::read(word, &Tier::WORDS));
+    let tenant = |name: &str| Source::Tenant(name.into());
+    let odd = |word: &str| Source::NamespaceUnreadable(word.into());
+    let class = || Source::PriorityClass("urgent".into());
+    // (namespace, priority class, tier asked for, tier, how it is known, tenant)
+    let table = [
+        ("default", "", None, "bronze", Source::Nothing, "default"),
+        ("default", "urgent", None, "gold", class(), "default"),
+        ("default", "urgent-not", None, "bronze", Source::Nothing, "default"),
+        ("default", "", asks("gold"), "bronze", Source::Nothing, "default"),
+        ("default", "urgent", asks("silver"), "silver", Source::Pod, "default"),
+        ("lab", "", None, "gold", tenant("research"), "research"),
+        ("lab", "", asks("bronze"), "bronze", Source::Pod, "research"),
+        ("lab", "", asks("Gold"), "bronze", Source::PodUnreadable("Gold".into()), "research"),
+        ("shop", "urgent", None, "silver", Source::NamespaceLabel, "sales"),
+        ("shop", "", asks("gold"), "silver", Source::NamespaceLabel, "sales"),
+        ("golden", "", None, "gold", Source::NamespaceLabel, "golden"),
+        ("shouting", "urgent", None, "bronze", odd("GOLD"), "shouting"),
+        ("spaced", "urgent", None, "bronze", odd(""), "spaced"),
+        // As after a list that failed: nothing is known, whatever else is said.
+        ("unseen", "urgent", asks("gold"), "bronze", Source::NamespaceUnknown, "unseen"),
+    ];
+    for (namespace, class, asked, tier, source, tenant) in table {
+        let mut run = run(administered(), &namespaces);
+        let priority_class = (!class.is_empty()).then(|| class.into());
+        let hints = Hints { priority_class, tier: asked, ..Hints::default() };
+        let words = format!("p namespace={namespace}");
+        let found = classify(&mut run, &words, hints.clone());
+        let known = (found.tier.value.word(), found.tier.source, &*found.tenant.value);
+        assert_eq!(known, (tier, source, tenant), "{namespace} {hints:?}");
+    }
+}
+
+#[test]
+fn a_tier_that_is_asked_for_in_vain_is_told() {
+    let mut run = run(administered(), &["shop team:sales tenant.kubenexus.io/tier:silver"]);
+    let hints = Hints { tier: Some(Said::Known(Tier::Gold)), ..Hints::default() };
+    let found = classify(&mut run, "p namespace=shop", hints);
+    assert_eq!(*found.ignored, [Ignored::Tier(Tier::Gold)]);
+}
+
+#[test]
+fn a_namespace_that_goes_takes_its_tier_along() {
+    let mut run = run(ClassifierArgs::default(), &["a tenant.kubenexus.io/tier:gold"]);
+    assert_eq!(classify(&mut run, "p namespace=a", Hints::default()).tier.value, Tier::Gold);
+    run.command("gone namespace a");
+    let found = classify(&mut run, "p namespace=a", Hints::default());
+    assert_eq!(found.tier, Known { value: Tier::Bronze, source: Source::NamespaceUnknown });
+}
+
+#[test]
+fn preemptible_pods_by_table() {
+    let says = |word: &str| Some(Said::read(word, &[("true", true), ("false", false)]));
+    let spot = || Source::PriorityClass("spot".into());
+    // (namespace, priority class, label, preemptible, how that is known, in vain)
+    let table = [
+        ("default", "", None, false, Source::Nothing, None),
+        ("default", "spot", None, true, spot(), None),
+        ("default", "spots", None, false, Source::Nothing, None),
+        ("default", "", says("true"), true, Source::Pod, None),
+        ("default", "spot", says("false"), true, spot(), Some(Ignored::NotPreemptible)),
+        ("lab", "spot", says("false"), false, Source::Pod, None),
+        (
+            "default",
+            "",
+            says("yes"),
+            false,
+            Source::Nothing,
+            Some(Ignored::Preemptible("yes".into())),
+        ),
+    ];
+    for (namespace, class, preemptible, expected, source, ignored) in table {
+        let mut run = run(administered(), &["default", "lab team:research"]);
+        let priority_class = (!class.is_empty()).then(|| class.into());
+        let hints = Hints { priority_class, preemptible, ..Hints::default() };
+        // Of the lowest priority there is, which alone means nothing.
+        let words = format!("p namespace={namespace} priority=0");
+        let found = classify(&mut run, &words, hints.clone());
+        assert_eq!(found.is_preemptible, Known { value: expected, source }, "{hints:?}");
+        assert_eq!(found.ignored.first(), ignored.as_ref(), "{hints:?}");
+    }
+}
