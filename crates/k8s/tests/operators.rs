@@ -54,7 +54,7 @@ fn shown(claim: Option<&GangClaim>) -> String {
         return fault.to_string();
     }
     let mut text = format!("gang {}", claim.name);
-    for min in &claim.min {
+    if let Some(min) = claim.min {
         let _ = write!(text, ", min {min}");
     }
     for (kind, name, part) in &claim.objects {
@@ -74,10 +74,10 @@ fn shown_group(facts: &PodGroupFacts) -> String {
         let space = if part.is_empty() { "" } else { " " };
         let _ = write!(text, "{space}{part} min {min}");
     }
-    for timeout in facts.timeout {
+    if let Some(timeout) = facts.timeout {
         let _ = write!(text, ", {timeout} s");
     }
-    for priority in facts.priority {
+    if let Some(priority) = facts.priority {
         let _ = write!(text, ", priority {priority}");
     }
     for label in &facts.topology {
@@ -86,7 +86,7 @@ fn shown_group(facts: &PodGroupFacts) -> String {
     if facts.is_evicted_whole {
         text.push_str(", evicted whole");
     }
-    for parent in &facts.parent {
+    if let Some(parent) = &facts.parent {
         let _ = write!(text, ", part of {parent}");
     }
     text
@@ -153,44 +153,41 @@ fn check_with_example(file: &str, example: &str, expected: &str) {
 fn templates(example: &str) -> Vec<(u32, Value)> {
     let found = objects(&in_repository(&format!("examples/{example}")));
     let [object] = &found[..] else { panic!("{example} has {} objects", found.len()) };
-    let kind = word(object, "/kind");
-    let at = |path: &str| object.pointer(path).cloned().unwrap_or_default();
-    let map = |value: Value| value.as_object().cloned().unwrap_or_default().into_iter();
-    let found: Vec<(u32, Value)> = match kind {
-        "Job" => vec![(number(object, "/spec/parallelism"), at("/spec/template"))],
-        "PyTorchJob" | "TFJob" | "MPIJob" => {
-            let specs = ["pytorchReplicaSpecs", "tfReplicaSpecs", "mpiReplicaSpecs"];
-            let specs = specs.iter().flat_map(|name| map(at(&format!("/spec/{name}"))));
-            specs.map(|(_, it)| (number(&it, "/replicas"), it["template"].clone())).collect()
-        }
+    let spec = &object["spec"];
+    let found: Vec<(u32, Value)> = match word(object, "/kind") {
+        "Job" => vec![(number(spec, "/parallelism"), spec["template"].clone())],
+        "PyTorchJob" => replicas(&spec["pytorchReplicaSpecs"]),
+        "TFJob" => replicas(&spec["tfReplicaSpecs"]),
+        "MPIJob" => replicas(&spec["mpiReplicaSpecs"]),
         "RayCluster" => {
-            let head = (1, at("/spec/headGroupSpec/template"));
-            let groups = at("/spec/workerGroupSpecs").as_array().cloned().unwrap_or_default();
-            let groups = groups.into_iter();
-            let groups = groups.map(|it| (number(&it, "/minReplicas"), it["template"].clone()));
+            let head = (1, spec["headGroupSpec"]["template"].clone());
+            let groups = spec["workerGroupSpecs"].as_array().expect("groups of workers").iter();
+            let groups = groups.map(|it| (number(it, "/minReplicas"), it["template"].clone()));
             [head].into_iter().chain(groups).collect()
         }
         "JobSet" => {
-            let jobs = at("/spec/replicatedJobs").as_array().cloned().unwrap_or_default();
-            let pods =
-                |job: &Value| number(job, "/replicas") * number(job, "/template/spec/parallelism");
-            jobs.iter()
-                .map(|job| (pods(job), job["template"]["spec"]["template"].clone()))
-                .collect()
+            let jobs = spec["replicatedJobs"].as_array().expect("jobs").iter();
+            let pods = |job| number(job, "/replicas") * number(job, "/template/spec/parallelism");
+            let template = |job: &Value| job["template"]["spec"]["template"].clone();
+            jobs.map(|job| (pods(job), template(job))).collect()
         }
-        "SparkApplication" => vec![
-            (1, spark_template(&at("/spec/driver"), "driver")),
-            (
-                number(object, "/spec/executor/instances"),
-                spark_template(&at("/spec/executor"), "executor"),
-            ),
-        ],
+        "SparkApplication" => {
+            let (driver, executor) = (&spec["driver"], &spec["executor"]);
+            let executors = (number(executor, "/instances"), spark_template(executor, "executor"));
+            vec![(1, spark_template(driver, "driver")), executors]
+        }
         other => panic!("{example}: a {other}"),
     };
     for (_, template) in &found {
         assert_eq!(word(template, "/spec/schedulerName"), SCHEDULER, "{example}: {template}");
     }
     found
+}
+
+/// The templates of a job of Kubeflow.
+fn replicas(specs: &Value) -> Vec<(u32, Value)> {
+    let specs = specs.as_object().expect("kinds of replicas").values();
+    specs.map(|spec| (number(spec, "/replicas"), spec["template"].clone())).collect()
 }
 
 /// What Spark makes of the part of a SparkApplication that is about a role.
@@ -429,8 +426,37 @@ fn the_gang_of_the_readme() {
     let expected = json!({"requests": {"cpu": "4", "memory": "16Gi"},
         "limits": {"nvidia.com/gpu": "1"}});
     assert_eq!(*resources, expected);
-    let text = std::fs::read_to_string(in_repository("README.md")).expect("a README");
-    assert!(text.contains("examples/gang-job.yaml"));
+    let example = objects(&in_repository("examples/gang-job.yaml"));
+    assert!(blocks("README.md").contains(&example));
+}
+
+/// The objects of every block of YAML in a page; of those that hold no objects, nothing.
+fn blocks(page: &str) -> Vec<Vec<Value>> {
+    let text = std::fs::read_to_string(in_repository(page)).expect("a page");
+    let blocks = text.split("```yaml\n").skip(1).filter_map(|rest| rest.split("```").next());
+    let objects = blocks.map(|block| match manifest::split(block) {
+        Ok(found) => found.iter().map(|object| object.json().into_owned()).collect(),
+        Err(problem) => panic!("{page}: {problem:?} in\n{block}"),
+    });
+    objects.collect()
+}
+
+/// The pods that users are shown are in gangs, and their objects can be read.
+#[test]
+fn pods_in_the_guide_are_in_gangs() {
+    let mut count = 0;
+    for object in blocks("docs/gangs.md").into_iter().flatten() {
+        match word(&object, "/kind") {
+            "Pod" => {
+                let claim = pod(&object).gang.expect("a pod of a gang");
+                assert_eq!((claim.fault.as_deref(), claim.objects.len()), (None, 1), "{object}");
+                count += 1;
+            }
+            "" => {}
+            _ => assert!(pod_group(&object).mins.iter().any(|(_, min)| *min == 8), "{object}"),
+        }
+    }
+    assert_eq!(count, 3);
 }
 
 /// Every file in the folder of examples can be read, and those with a gang are tested here.
