@@ -236,11 +236,11 @@ fn mpi() {
         "mpi.yaml",
         "mpi-job.yaml",
         "
-        pi-launcher-x7k2p: gang pi, min 5, remade
-        pi-worker-0: gang pi, min 5, remade
-        pi-worker-1: gang pi, min 5, remade
-        pi-worker-2: gang pi, min 5, remade
-        pi-worker-3: gang pi, min 5, remade
+        benchmarks-launcher-x7k2p: gang benchmarks, min 5, remade
+        benchmarks-worker-0: gang benchmarks, min 5, remade
+        benchmarks-worker-1: gang benchmarks, min 5, remade
+        benchmarks-worker-2: gang benchmarks, min 5, remade
+        benchmarks-worker-3: gang benchmarks, min 5, remade
         ",
     );
 }
