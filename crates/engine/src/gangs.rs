@@ -188,7 +188,7 @@ impl Scheduler {
     }
 
     /// The waiting pods of a gang and of its parts, by name.
-    fn waiting_in(&self, gang: GangId) -> Vec<PodId> {
+    pub(super) fn waiting_in(&self, gang: GangId) -> Vec<PodId> {
         let mut pods = Vec::new();
         self.collect(gang, &mut |pod| {
             if self.catalog.pod(pod).state == PodState::Waiting {

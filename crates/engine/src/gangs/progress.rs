@@ -35,7 +35,9 @@ impl Scheduler {
         if is_started {
             self.gangs.partial.remove(&gang);
             self.catalog.set_gang_started(gang);
-            if !self.is_satisfied(gang) && self.gangs.degraded.insert(gang) {
+            // Pods that ran to their end are not missed: nobody takes their place.
+            let is_mended = !self.waiting_in(gang).is_empty();
+            if is_mended && !self.is_satisfied(gang) && self.gangs.degraded.insert(gang) {
                 self.gangs.reports.push(GangReport { gang, state: GangState::Degraded });
             }
             return;
