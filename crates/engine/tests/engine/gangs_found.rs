@@ -189,9 +189,12 @@ fn room_that_was_kept_and_is_not_taken_wakes_others() {
         node b cpu=1 label=disk:hdd
         after 1s
         step
+        > thief waits: 0/2 nodes are available: 1 Insufficient cpu, 1 node(s) didn't match Pod's node affinity/selector.
         pod e cpu=1 gang=s/2 select=disk:hdd
         step
         > e -> b
+        after 2s
+        step
         > thief -> a
         ",
     );
