@@ -98,6 +98,7 @@ pub(crate) fn killed_between(world: &mut World) -> Run<'_> {
         proxy.inject(Fault::Hold.after(3));
         world.create_pods(gang("train", 8, "1")).await?;
         held(&proxy).await?;
+        world.wait_bound(3, 30).await?;
         world.kill(first)?;
         let early = bound_through(&proxy);
         ensure!(early.len() == 3, "{} pods were bound before, not 3", early.len());
@@ -121,9 +122,9 @@ pub(crate) fn taken_back(world: &mut World) -> Run<'_> {
         let path = format!("/apis/batch/v1/namespaces/{}/jobs", world.namespace);
         world.plane.create(&path, [job].into_iter()).await?;
         held(&proxy).await?;
+        let early = world.wait_bound(2, 30).await?;
         world.kill(first)?;
         proxy.refuse(true);
-        let early = world.wait_bound(2, 30).await?;
         let free = world.nodes().await?;
         let taken: Vec<_> = early.iter().filter_map(node_of).collect();
         let free = free.iter().filter_map(|node| node.metadata.name.clone());
