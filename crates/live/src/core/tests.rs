@@ -261,6 +261,8 @@ fn a_gang_without_object_speaks_through_its_first_pod_unless_it_ran_before_us() 
     bench.see(labelled("a", 2, "n"));
     bench.see(labelled("b", 2, "n"));
     bench.listed();
+    let gang = bench.core.scheduler.catalog().gangs().next().expect("there is a gang");
+    bench.core.report(&model::GangReport { gang, state: model::GangState::Started });
     assert_eq!(bench.decided(), Vec::<String>::new());
 }
 
