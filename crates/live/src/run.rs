@@ -359,3 +359,27 @@ fn lost(loss: Option<Loss>) -> anyhow::Error {
         None => anyhow!("nobody renews the lease any more"),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_of_the_configuration_reach_the_engine() {
+        let text = "{apiVersion: kubescheduler.config.k8s.io/v1, kind: KubeSchedulerConfiguration, \
+                    podMaxBackoffSeconds: 7, profiles: [{schedulerName: kubenexus-scheduler, \
+                    pluginConfig: [{name: Coscheduling, args: {permitWaitingTimeSeconds: 30}}]}]}";
+        let settings = k8s::config::load(text, plugins::known()).expect("valid");
+        let options = engine_options(&Options {
+            settings,
+            kubeconfig: None,
+            master: None,
+            serving: None,
+            flush: Millis::seconds(9),
+            journal: None,
+        });
+        assert_eq!(options.permit_timeout, Millis::seconds(30));
+        assert_eq!(options.backoff.max, Millis::seconds(7));
+        assert_eq!(options.backoff.flush, Millis::seconds(9));
+    }
+}

@@ -150,20 +150,9 @@ impl Script {
                 self.apply(&Event::Reset(Present::Pods(uids)));
             }
             ["grouping", ..] => self.apply(&Event::GroupingApplied(Box::new(grouping(rest)))),
-            ["namespace", ..] => {
-                self.apply(&Event::NamespaceApplied(Box::new(namespace(rest))));
-            }
-            ["gone", "namespace", name] => self.apply(&Event::NamespaceDeleted(name.into())),
-            ["podgroup", ..] => {
-                self.apply(&Event::PodGroupApplied(Box::new(pod_group(rest))));
-            }
-            ["gone", "podgroup", key] => self.apply(&Event::PodGroupDeleted(group_key(key))),
-            ["succeeded", uid, gang] => {
-                let (uid, gang) = ((*uid).into(), (*gang).into());
-                let namespace = "default".into();
-                let facts = SucceededFacts { uid, namespace, gang };
-                self.apply(&Event::SucceededApplied(Box::new(facts)));
-            }
+            ["namespace" | "podgroup", ..]
+            | ["gone", "namespace" | "podgroup", _]
+            | ["succeeded", _, _] => self.apply(&around(&words, rest)),
             ["gone", "grouping", key] => self.apply(&Event::GroupingDeleted(grouping_key(key))),
             ["relist", kind, ref names @ ..] => {
                 let names = names.iter().map(|name| (*name).into()).collect();
@@ -300,6 +289,22 @@ impl Script {
 
     fn next(&self) -> String {
         self.scheduler.next_wakeup().map_or("never".into(), |time| format!("{}ms", time.0))
+    }
+}
+
+/// What happened to a namespace or a gang.
+fn around(words: &[&str], rest: &str) -> Event {
+    match *words {
+        ["namespace", ..] => Event::NamespaceApplied(Box::new(namespace(rest))),
+        ["gone", "namespace", name] => Event::NamespaceDeleted(name.into()),
+        ["podgroup", ..] => Event::PodGroupApplied(Box::new(pod_group(rest))),
+        ["gone", "podgroup", key] => Event::PodGroupDeleted(group_key(key)),
+        ["succeeded", uid, gang] => {
+            let (uid, gang) = (uid.into(), gang.into());
+            let facts = SucceededFacts { uid, namespace: "default".into(), gang };
+            Event::SucceededApplied(Box::new(facts))
+        }
+        _ => panic!("nothing happened by {words:?}"),
     }
 }
 

@@ -40,6 +40,12 @@ fn turn(nodes: usize) -> impl Strategy<Value = Turn> {
         if line.starts_with("pod ") && more.is_multiple_of(4) {
             line.push_str(&format!(" nominated=n{}", usize::from(more) % nodes));
         }
+        match more {
+            1..9 => line = "namespace shy tenant.kubenexus.io/tier:gold".into(),
+            9..17 => line = "gone namespace shy".into(),
+            17..25 => line = "namespace default tenant.kubenexus.io/tier:silver".into(),
+            _ => {}
+        }
         Turn { line, pause: u64::from(more) * 10, step: steps[step] }
     })
 }
@@ -78,7 +84,7 @@ proptest! {
 
     #[test]
     fn a_resumed_scheduler_goes_on_as_the_first_does(
-        profile in 0usize..5,
+        profile in 0usize..6,
         (nodes, turns) in (1usize..24).prop_flat_map(|count| {
             (vec(any::<u64>(), count), vec(turn(count), 60..90))
         }),

@@ -10,7 +10,7 @@ use model::{
 };
 use proptest::prelude::ProptestConfig;
 use proptest::test_runner::RngSeed;
-use testkit::{Script, default_profile, with_args};
+use testkit::{Script, default_profile, own_profile, with_args};
 
 /// The same cases in every run, unless the environment asks for others. `PROPTEST_CASES` says how
 /// many where 256 stands for the usual number.
@@ -25,7 +25,7 @@ pub(super) fn config(cases: u32) -> ProptestConfig {
     ProptestConfig { cases, rng_seed, max_shrink_iters, failure_persistence: None, ..asked }
 }
 
-/// The default profile, and others that rank differently.
+/// The default profile, others that rank differently, and one with another order.
 pub(super) fn profiles() -> Vec<ProfileSettings> {
     let ranked = |strategy| {
         let resources = [("cpu", 1), ("memory", 3), ("nvidia.com/gpu", 2)];
@@ -46,6 +46,7 @@ pub(super) fn profiles() -> Vec<ProfileSettings> {
         ranked(Strategy::RequestedToCapacityRatio(shape.into())),
         heavy,
         strict(),
+        own_profile(),
     ]
 }
 

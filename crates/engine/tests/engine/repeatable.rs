@@ -44,7 +44,7 @@ proptest! {
 
     #[test]
     fn the_same_events_lead_to_the_same_decisions(
-        profile in 0usize..5,
+        profile in 0usize..6,
         nodes in vec(any::<u64>(), 1..12),
         events in vec(any::<u64>(), 60..80),
     ) {

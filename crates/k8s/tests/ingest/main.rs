@@ -2,6 +2,7 @@
 
 mod gang;
 mod grouping;
+mod hints;
 mod mistakes;
 mod node;
 mod pod;

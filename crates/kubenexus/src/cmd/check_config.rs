@@ -104,6 +104,49 @@ mod tests {
         assert!(answer.contains("RequestedToCapacityRatio 0%:0 80%:10 100%:5"), "{answer}");
     }
 
+    const GANGS: &str = include_str!("../../../../examples/config/gangs.yaml");
+
+    #[test]
+    fn gangs_order_and_tenants_are_described() {
+        let answer = checked(GANGS).expect("valid");
+        let expected = [
+            "  queueSort           Coscheduling",
+            "  permit              Coscheduling",
+            "  order               priority; then, inside it, those that have waited for too",
+            "  Coscheduling        a gang may be on nodes in part for 30s",
+            "  Coscheduling        pods starve after 120s",
+            "  Coscheduling        namespaces ci go sooner by -5",
+            "  ProfileClassifier   tenant research has namespaces with",
+            "  ProfileClassifier   priority class spot is preemptible",
+        ];
+        for line in expected {
+            assert!(answer.lines().any(|found| found.starts_with(line)), "{line}\nin\n{answer}");
+        }
+        assert!(!answer.contains("all bronze"), "{answer}");
+        let other = checked(&GANGS.replace("          - name: ProfileClassifier\n", ""));
+        assert!(!other.expect("valid").contains("all bronze"), "our profile has it anyway");
+        let kube = GANGS.replace("kubenexus-scheduler", "mine");
+        let kube = kube.replace("          - name: ProfileClassifier\n", "");
+        assert!(checked(&kube).expect("valid").contains("all bronze"));
+    }
+
+    #[test]
+    fn a_file_with_gangs_takes_effect_and_what_is_not_built_is_refused() {
+        let settings = load(GANGS, plugins::known()).expect("valid");
+        let profile = plugins::build(&settings.profiles[0], &mut model::Catalog::default());
+        let profile = profile.expect("a profile");
+        assert_eq!(profile.order.name(), "Coscheduling");
+        let sharing = profile.order.sharing().expect("namespaces take turns");
+        assert_eq!(sharing.starving_after, model::Millis::seconds(120));
+        assert!(profile.classifier.is_some());
+        assert_eq!(settings.permit_timeout(), model::Millis::seconds(30));
+        let numa = "      score:\n        enabled:\n          - name: NUMATopology\n            \
+                    weight: 10\n    pluginConfig:\n";
+        let error = checked(&GANGS.replace("    pluginConfig:\n", numa)).expect_err("not built");
+        let expected = "score.enabled[0].name: plugin \"NUMATopology\" is not built yet";
+        assert!(error.to_string().ends_with(expected), "{error}");
+    }
+
     #[test]
     fn what_is_accepted_without_effect_is_noted() {
         let head = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n";
@@ -111,6 +154,9 @@ mod tests {
         assert!(!checked(head).expect("valid").contains(note));
         let answer = checked(&format!("{head}percentageOfNodesToScore: 50\n")).expect("valid");
         assert!(answer.contains(note), "{answer}");
+        let backoff = GANGS.replace("permitWaitingTimeSeconds: 30", "podGroupBackoffSeconds: 5");
+        let answer = checked(&backoff).expect("valid");
+        assert!(answer.contains("podGroupBackoffSeconds gangs wait"), "{answer}");
     }
 
     #[test]

@@ -175,3 +175,45 @@ fn a_node_full_of_absurd_pods_is_full() {
     let found: Value = serde_json::from_str(&ran.out).expect("JSON");
     assert_eq!(found, verdict("full", nodes));
 }
+
+/// What the pod of a case is.
+fn profile(objects: &Value, pod: &Value) -> Value {
+    let case = json!({"id": 1, "objects": objects, "pod": pod}).to_string();
+    let mut child = kubenexus(&["verdict", "--profile"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("it starts");
+    child.stdin.take().expect("piped").write_all(case.as_bytes()).expect("it reads");
+    let output = child.wait_with_output().expect("it ends");
+    let mut answer: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert_eq!(answer["error"], Value::Null);
+    answer["profile"].take()
+}
+
+#[test]
+fn what_a_pod_is_comes_with_its_source_and_nothing_it_says_raises_its_tier() {
+    let namespace = json!([{"apiVersion": "v1", "kind": "Namespace", "metadata": {
+        "name": "lab", "labels": {"tenant.kubenexus.io/tier": "silver"}}}]);
+    let pod = json!({"kind": "Pod",
+        "metadata": {"name": "p", "namespace": "lab",
+            "annotations": {"tenant.kubenexus.io/tier": "gold"},
+            "ownerReferences": [{"kind": "Job", "name": "j", "controller": true}]},
+        "spec": {"schedulerName": "kubenexus-scheduler", "containers": [{"name": "c",
+            "resources": {"requests": {"nvidia.com/gpu": "2"}}}]}});
+    let expected = json!({
+        "tenant": {"value": "lab", "source": "name of the namespace"},
+        "tier": {"value": "silver", "source": "label tenant.kubenexus.io/tier of the namespace"},
+        "workload": {"value": "training", "source": "batch that asks for GPUs"},
+        "hardware": {"value": "multi-gpu", "source": "what the pod asks for"},
+        "preemptible": {"value": false, "source": "nothing says otherwise"},
+        "ignored": ["the pod asks for tier gold; a pod can only ask for a lower tier than its own"],
+    });
+    assert_eq!(profile(&namespace, &pod), expected);
+    let unknown = profile(&json!([]), &pod);
+    let lowest = json!({"value": "bronze", "source": "the namespace is not known, so the lowest"});
+    assert_eq!(unknown["tier"], lowest);
+    let mut other = pod;
+    other["spec"]["schedulerName"] = "default-scheduler".into();
+    assert_eq!(profile(&namespace, &other), Value::Null, "kube-scheduler's profile knows nothing");
+}

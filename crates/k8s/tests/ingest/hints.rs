@@ -1,0 +1,131 @@
+//! What pods say of themselves, by which they are classified.
+
+use model::{Hints, Said, Tier, Workload};
+use serde_json::{Value, json};
+
+use crate::pod_facts;
+
+/// The hints of a pod with this metadata.
+fn hints(metadata: Value) -> Hints {
+    let mut pod = json!({"metadata": metadata, "spec": {"containers": []}});
+    pod["metadata"]["name"] = "p".into();
+    pod_facts(&pod).spec.hints.map(|hints| *hints).unwrap_or_default()
+}
+
+fn owned_by(kind: &str, is_controller: bool) -> Hints {
+    let owner = json!({"kind": kind, "name": "o", "controller": is_controller});
+    hints(json!({"ownerReferences": [owner]}))
+}
+
+#[test]
+fn a_pod_that_says_nothing_has_no_hints() {
+    let pod = json!({"metadata": {"name": "p", "labels": {"app": "web"},
+        "annotations": {"kubectl.kubernetes.io/last-applied-configuration": "{}"}}});
+    assert_eq!(pod_facts(&pod).spec.hints, None);
+}
+
+#[test]
+fn controllers_are_known_by_their_kind() {
+    let table = [
+        ("PyTorchJob", Workload::Batch),
+        ("TFJob", Workload::Batch),
+        ("MPIJob", Workload::Batch),
+        ("XGBoostJob", Workload::Batch),
+        ("TrainJob", Workload::Batch),
+        ("JobSet", Workload::Batch),
+        ("RayJob", Workload::Batch),
+        ("RayCluster", Workload::Batch),
+        ("SparkApplication", Workload::Batch),
+        ("Job", Workload::Batch),
+        ("CronJob", Workload::Batch),
+        ("LeaderWorkerSet", Workload::Inference),
+        ("InferenceService", Workload::Inference),
+        ("Notebook", Workload::Interactive),
+        ("Deployment", Workload::Service),
+        ("ReplicaSet", Workload::Service),
+        ("StatefulSet", Workload::Service),
+        ("DaemonSet", Workload::Service),
+    ];
+    for (kind, workload) in table {
+        let made_by = Some((workload, kind.into()));
+        assert_eq!(owned_by(kind, true), Hints { made_by, ..Hints::default() });
+        assert_eq!(owned_by(kind, false), Hints::default(), "{kind} does not control it");
+    }
+    for kind in ["Pod", "job", "MyJob", "Jobs"] {
+        assert_eq!(owned_by(kind, true), Hints::default(), "{kind}");
+    }
+}
+
+#[test]
+fn labels_are_known_whole() {
+    let table = [
+        ("spark-role", "executor", Workload::Batch),
+        ("tf-replica-type", "worker", Workload::Batch),
+        ("pytorch-job-name", "x", Workload::Batch),
+        ("pytorch-replica-type", "master", Workload::Batch),
+        ("training.kubeflow.org/job-name", "x", Workload::Batch),
+        ("jobset.sigs.k8s.io/jobset-name", "x", Workload::Batch),
+        ("app.kubernetes.io/component", "inference", Workload::Inference),
+        ("app.kubernetes.io/component", "training", Workload::Training),
+    ];
+    for (key, value, workload) in table {
+        let labelled = Some((workload, key.into()));
+        let found = hints(json!({"labels": {key: value}}));
+        assert_eq!(found, Hints { labelled, ..Hints::default() }, "{key}={value}");
+    }
+    let others = [
+        ("my-spark-role", "driver"),
+        ("example.com/spark-role", "driver"),
+        ("xtraining.kubeflow.org/job-name", "x"),
+        ("training.kubeflow.org", "x"),
+        ("app.kubernetes.io/component", "training-data"),
+        ("app", "training"),
+    ];
+    for (key, value) in others {
+        assert_eq!(hints(json!({"labels": {key: value}})), Hints::default(), "{key}={value}");
+    }
+}
+
+#[test]
+fn words_are_read_from_labels_before_annotations() {
+    const TYPE: &str = "workload.kubenexus.io/type";
+    let found = hints(json!({"labels": {TYPE: "batch"}, "annotations": {TYPE: "service"}}));
+    assert_eq!(found.declared, Some(Said::Known(Workload::Batch)));
+    let found = hints(json!({"annotations": {TYPE: "interactive"}}));
+    assert_eq!(found.declared, Some(Said::Known(Workload::Interactive)));
+    let long = "x".repeat(1000);
+    let found = hints(json!({"annotations": {TYPE: long}}));
+    assert_eq!(found.declared, Some(Said::Unknown("x".repeat(64).into())), "cut");
+}
+
+#[test]
+fn of_two_tiers_the_lower_one_is_asked_for() {
+    const TIER: &str = "tenant.kubenexus.io/tier";
+    let unknown = || Some(Said::Unknown("Gold".into()));
+    let table = [
+        (json!({"labels": {TIER: "gold"}}), Some(Said::Known(Tier::Gold))),
+        (json!({"annotations": {TIER: "silver"}}), Some(Said::Known(Tier::Silver))),
+        (
+            json!({"labels": {TIER: "gold"}, "annotations": {TIER: "bronze"}}),
+            Some(Said::Known(Tier::Bronze)),
+        ),
+        (json!({"labels": {TIER: "Gold"}, "annotations": {TIER: "gold"}}), unknown()),
+        (json!({"labels": {TIER: "bronze"}, "annotations": {TIER: "Gold"}}), unknown()),
+    ];
+    for (metadata, tier) in table {
+        assert_eq!(hints(metadata.clone()).tier, tier, "{metadata}");
+    }
+}
+
+#[test]
+fn the_rest_is_the_priority_class_and_one_label() {
+    const KEY: &str = "scheduling.kubenexus.io/preemptible";
+    let said = |word: &str| hints(json!({"labels": {KEY: word}})).preemptible;
+    assert_eq!(said("true"), Some(Said::Known(true)));
+    assert_eq!(said("false"), Some(Said::Known(false)));
+    assert_eq!(said("True"), Some(Said::Unknown("True".into())));
+    assert_eq!(hints(json!({"annotations": {KEY: "true"}})), Hints::default(), "a label only");
+    let pod = json!({"metadata": {"name": "p"}, "spec": {"priorityClassName": "spot"}});
+    let found = pod_facts(&pod).spec.hints.expect("hints").priority_class;
+    assert_eq!(found.as_deref(), Some("spot"));
+}
