@@ -80,8 +80,9 @@ impl Scheduler {
     fn set_namespace(&mut self, name: &str, labels: Option<&Labels>, now: Time) {
         if self.catalog.set_namespace(name, labels) {
             self.reclassify(name);
-            self.usage.count_crowds(&mut self.catalog);
+            self.count_crowds();
             self.queue.wake(now, is_about_others, |_, _, _| true);
+            self.queue.wake_gangs(now, |_| true);
         }
     }
 
@@ -89,10 +90,11 @@ impl Scheduler {
     /// with nobody, so that nothing is asked of their nodes.
     fn set_grouping(&mut self, key: &GroupingKey, selector: Option<&LabelSelector>, now: Time) {
         if self.catalog.set_grouping(key, selector) {
-            self.usage.count_crowds(&mut self.catalog);
+            self.count_crowds();
             let is_about_spread =
                 |reason: &Reason| matches!(reason, Reason::SpreadSkew | Reason::SpreadLabel);
             self.queue.wake(now, is_about_spread, |_, _, _| true);
+            self.queue.wake_gangs(now, |_| true);
         }
     }
 
@@ -159,12 +161,15 @@ impl Scheduler {
     fn add_pod(&mut self, facts: &PodFacts, now: Time) {
         if let Some(name) = &facts.node {
             let pod = self.catalog.add_pod(facts);
-            self.usage.count_crowds(&mut self.catalog);
+            self.count_crowds();
             self.bind(pod, name, now);
+            if let Some(gang) = self.catalog.pod(pod).gang {
+                self.gangs.found.insert(self.catalog.root_of(gang));
+            }
             self.regroup_of(pod, None, now);
         } else if self.schedules(&facts.spec.scheduler) && !facts.is_terminating {
             let pod = self.catalog.add_pod(facts);
-            self.usage.count_crowds(&mut self.catalog);
+            self.count_crowds();
             self.enqueue(pod, now);
         }
     }
@@ -291,7 +296,7 @@ impl Scheduler {
         // Held until the old charge is given back.
         let class = self.catalog.class_of(&facts.spec);
         let tags = self.catalog.tags_of(facts);
-        self.usage.count_crowds(&mut self.catalog);
+        self.count_crowds();
         let after = Occupant { class, tags, is_leaving: facts.is_terminating };
         // A pod that begins to leave takes as much as before, and is counted no more by those who
         // are spread.
@@ -318,7 +323,7 @@ impl Scheduler {
 
     fn update(&mut self, pod: PodId, facts: &PodFacts) {
         self.catalog.update_pod(pod, facts);
-        self.usage.count_crowds(&mut self.catalog);
+        self.count_crowds();
     }
 
     /// A binding of ours was refused: the pod is on no node and is tried again.

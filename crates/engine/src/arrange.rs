@@ -103,7 +103,7 @@ impl<'a> Arranger<'a> {
         self.work = 0;
         let start = self.moment();
         let result = self.part(gang, &Within::default(), WORK_MAX);
-        let result = result.and_then(|()| self.expect_all());
+        let result = result.and_then(|()| self.expect(gang));
         if result.is_err() {
             self.back_to(start);
         }
@@ -130,7 +130,7 @@ impl<'a> Arranger<'a> {
         let start = self.moment();
         // The first attempt is the one that people can follow.
         let _ = self.part(root, &Within::default(), 0);
-        let _ = short.expected.is_some() && self.expect_all().is_ok();
+        let _ = short.expected.is_some() && self.expect(root).is_ok();
         let catalog = self.txn.catalog();
         let fitting =
             self.places.iter().filter(|(pod, _)| catalog.pod(*pod).gang == Some(short.gang));
@@ -234,7 +234,9 @@ impl<'a> Arranger<'a> {
             self.expected.iter().filter(|(maker, _)| row.members.contains(maker)).count();
         let there = row.placed as usize + expected;
         let min = if row.min() <= 1 { 0 } else { row.min() as usize };
-        let needed = min.saturating_sub(there).min(pods.len());
+        // Without the pod that makes others there are none.
+        let makers = pods.iter().filter(|pod| catalog.pod(**pod).makes_others()).count();
+        let needed = min.saturating_sub(there).max(makers).min(pods.len());
         let spare = pods.len() - needed;
         let short = |pod: PodId| Short { gang, pod, within: within.clone(), expected: None };
         let mut failed = match self.in_order(&pods, spare, within, Choice::Best, limit == 0) {
@@ -285,7 +287,7 @@ impl<'a> Arranger<'a> {
                 if hopeless.contains(&class) { None } else { self.seek(*pod, within, choice) };
             match found {
                 Some(node) => self.take(*pod, node),
-                None if spare > 0 => {
+                None if spare > 0 && !self.txn.catalog().pod(*pod).makes_others() => {
                     spare -= 1;
                     if !self.is_around(*pod) && !self.gangs.refused.contains_key(pod) {
                         hopeless.insert(class);
@@ -302,9 +304,12 @@ impl<'a> Arranger<'a> {
         Ok(())
     }
 
-    /// Finds room for all pods that do not exist yet.
-    fn expect_all(&mut self) -> Result<(), Short> {
-        for (maker, occupant) in self.expected.clone() {
+    /// Finds room for pods that do not exist yet: for as many as are needed, and for others as far
+    /// as there is any.
+    fn expect(&mut self, gang: GangId) -> Result<(), Short> {
+        let row = self.txn.catalog().gang(gang);
+        let needed = (row.min() as usize).saturating_sub(row.placed as usize + self.places.len());
+        for (number, (maker, occupant)) in self.expected.clone().into_iter().enumerate() {
             let catalog = self.txn.catalog();
             let pod = stand_in(catalog.pod(maker), occupant);
             let profile = profile_of(self.profiles, catalog, pod.class);
@@ -313,6 +318,9 @@ impl<'a> Arranger<'a> {
             let mut trial = Trial { id: maker, pod: &pod, board, txn: &mut self.txn };
             self.work += 1;
             let Ok(node) = seek(&mut trial, &Within::default(), seed) else {
+                if number >= needed {
+                    return Ok(());
+                }
                 let gang = catalog.pod(maker).gang.expect("only pods of gangs make others");
                 let (within, expected) = (Within::default(), Some(occupant));
                 return Err(Short { gang, pod: maker, within, expected });
@@ -324,8 +332,8 @@ impl<'a> Arranger<'a> {
     }
 
     /// Finds room for as many pods that do not exist yet as there is, and takes it.
-    pub(crate) fn keep_what_fits(mut self) -> Vec<Seat> {
-        let _ = self.expect_all();
+    pub(crate) fn keep_what_fits(mut self, gang: GangId) -> Vec<Seat> {
+        let _ = self.expect(gang);
         self.commit().1
     }
 

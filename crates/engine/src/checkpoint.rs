@@ -63,6 +63,9 @@ pub struct GangEntry {
     pub name: GangName,
     /// Whether enough of its pods were once on nodes.
     pub is_started: bool,
+    /// Whether some of its pods were on nodes when they were first heard of.
+    #[serde(default)]
+    pub is_found: bool,
     /// Whether it is known that it has too few.
     pub is_degraded: bool,
     /// When it is taken back if it is not whole by then.

@@ -51,7 +51,7 @@ impl Scheduler {
             return None;
         }
         let pod = self.catalog.add_pod(facts);
-        self.usage.count_crowds(&mut self.catalog);
+        self.count_crowds();
         let judgement = self.judge_waiting(pod);
         self.catalog.remove_pod(pod);
         Some(judgement)

@@ -23,6 +23,9 @@ const GATHERS: Millis = Millis::seconds(1);
 pub(crate) struct Gangs {
     /// Gangs that have some pods on nodes and never had enough, and when that has to end.
     pub(crate) partial: BTreeMap<GangId, Time>,
+    /// Gangs some of whose pods were on nodes when they were first heard of, so that it is not
+    /// known whether they ever had enough.
+    pub(crate) found: BTreeSet<GangId>,
     /// Gangs that had enough pods on nodes once, and have not now.
     pub(crate) degraded: BTreeSet<GangId>,
     /// Gangs of which pods were sent to nodes, before it is known that they are up.
@@ -65,6 +68,7 @@ impl Scheduler {
         if !self.catalog.has_gang(gang) {
             self.release_seats(gang, now);
             self.gangs.partial.remove(&gang);
+            self.gangs.found.remove(&gang);
             self.gangs.degraded.remove(&gang);
             self.gangs.sent.remove(&gang);
             return;
@@ -152,6 +156,7 @@ impl Scheduler {
             && self.queue.pods(unit) == pods
             && self.queue.refusal(unit) == refusal.as_ref()
             && self.queue.standing(unit) == standing
+            && (self.queue.place(unit) == Place::Gated) == (is_gated && refusal.is_some())
         {
             return;
         }
@@ -183,7 +188,7 @@ impl Scheduler {
     }
 
     /// The waiting pods of a gang and of its parts, by name.
-    fn waiting_in(&self, gang: GangId) -> Vec<PodId> {
+    pub(super) fn waiting_in(&self, gang: GangId) -> Vec<PodId> {
         let mut pods = Vec::new();
         self.collect(gang, &mut |pod| {
             if self.catalog.pod(pod).state == PodState::Waiting {
@@ -219,6 +224,9 @@ impl Scheduler {
             return true;
         }
         let Some(kept) = self.gangs.kept.get(&gang) else { return false };
+        if !self.has_placed_maker(gang) {
+            return false;
+        }
         let waiting = row.members.len() - row.placed as usize;
         let kept = kept.seats.len().min(self.missing(gang) + waiting);
         row.placed as usize + kept >= row.min() as usize
@@ -269,6 +277,10 @@ impl Scheduler {
             row.members.len() + self.missing(gang)
         };
         let there = u32::try_from(count).unwrap_or(u32::MAX);
+        // What takes the place of a pod that is gone does not wait for others.
+        if row.is_started {
+            return true;
+        }
         if there < terms.min {
             refusal.get_or_insert(Reason::GangIncomplete { there, min: terms.min });
         }

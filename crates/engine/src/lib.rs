@@ -31,7 +31,9 @@ pub use queue::{Backoff, Place, QueueCounts};
 use std::cell::RefCell;
 
 use framework::Profile;
-use model::{Attempt, Catalog, ClassId, Decision, Millis, PodId, PodState, Time, Usage};
+use model::{
+    Attempt, Catalog, ClassId, Decision, GangId, Millis, NodeId, PodId, PodState, Time, Usage,
+};
 use serde::{Deserialize, Serialize};
 
 use board::Boards;
@@ -152,6 +154,14 @@ impl Scheduler {
         let pod = pod.filter(|pod| catalog.pod(*pod).state == PodState::Waiting);
         let proposed = pod.and_then(|pod| catalog.nominated_node(pod));
         proposed.is_some_and(|proposed| catalog.node_name(proposed) == node)
+    }
+
+    /// Room that is kept for pods which do not exist yet: for which gang, for what, and where.
+    pub fn seats(&self) -> impl Iterator<Item = (GangId, ClassId, NodeId)> {
+        let kept = self.gangs.kept.iter();
+        kept.flat_map(|(gang, kept)| {
+            kept.seats.iter().map(|seat| (*gang, seat.occupant.class, seat.node))
+        })
     }
 
     /// Whether a profile has this name.

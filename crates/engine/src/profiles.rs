@@ -49,7 +49,7 @@ impl Scheduler {
             return None;
         }
         let pod = self.catalog.add_pod(facts);
-        self.usage.count_crowds(&mut self.catalog);
+        self.count_crowds();
         let profile = self.profile(pod);
         self.catalog.remove_pod(pod);
         profile

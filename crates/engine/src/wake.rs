@@ -41,8 +41,13 @@ impl Scheduler {
                 .is_some_and(|reasons| reasons.iter().all(|reason| parked.all_wait_for(reason)));
             !is_known && !board.gives(&self.catalog, &self.usage, node, reason)
         });
-        // A gang is helped by any node that could take one of its pods.
+        // A gang is helped by any node that could take one of its pods, and where nodes are, by
+        // what its pods must be near to, far from or spread over.
+        let is_around = !matches!(change, Change::Freed);
         self.queue.wake_gangs(now, |class| {
+            if is_around {
+                return true;
+            }
             let profile = profile_of(&self.profiles, &self.catalog, class);
             let board = self.boards.of(class, profile, &self.catalog);
             is_there && board.answer(&self.catalog, &self.usage, node).is_none()

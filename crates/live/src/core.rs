@@ -7,6 +7,8 @@
 mod evictions;
 mod gangs;
 mod notes;
+#[cfg(test)]
+mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -23,7 +25,7 @@ use model::{
 };
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::oneshot;
-use tracing::{debug, info};
+use tracing::{debug, info, warn};
 
 use crate::feed::{Input, Outcome, Seen};
 use crate::metrics::{Attempt, Cached, Handled, Metrics, Queue};
@@ -301,6 +303,9 @@ impl Core {
     /// Takes in which objects about gangs there are to be listed.
     fn wait_for_groups(&mut self, kinds: Vec<PodGroupKind>) {
         let was_synced = self.state.is_synced();
+        if self.state.awaited_groups.as_ref().is_some_and(|awaited| !awaited.is_empty()) {
+            warn!(missing = ?self.state.awaited_groups, "objects about gangs cannot be listed");
+        }
         self.state.awaited_groups = Some(kinds);
         if !was_synced && self.state.is_synced() {
             self.health.set_synced();

@@ -1,6 +1,7 @@
 //! Which optional APIs the server has. They can come and go while we run: an operator is installed,
 //! the cluster is upgraded. None of them is needed.
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
@@ -86,11 +87,14 @@ async fn look(
             continue;
         }
         // A version can be served without all of its resources.
-        if !resources.contains_key(&version) {
-            let body = get(client, &format!("/apis/{}/{}", api.group, api.version)).await?;
-            resources.insert(version, resources_of(&body)?);
-        }
-        if resources[&version].contains(api.resource) {
+        let resources = match resources.entry(version) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(unknown) => {
+                let body = get(client, &format!("/apis/{}", api.api_version())).await?;
+                unknown.insert(resources_of(&body)?)
+            }
+        };
+        if resources.contains(api.resource) {
             groups.insert(api.kind, api);
         }
     }

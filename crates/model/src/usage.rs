@@ -157,9 +157,9 @@ impl Usage {
 
     /// Counts the crowds that were made, or whose members are others, since the last time. To be
     /// called after whatever brings a class, or changes a namespace.
-    pub fn count_crowds(&mut self, catalog: &mut Catalog) {
+    pub fn count_crowds(&mut self, catalog: &mut Catalog, seats: &[(Occupant, NodeId)]) {
         for (crowd, members_max) in catalog.take_uncounted_crowds() {
-            for node in self.gatherings.count(catalog, crowd, members_max) {
+            for node in self.gatherings.count(catalog, crowd, members_max, seats) {
                 self.touch(Touch { node, is_facts: false });
             }
         }

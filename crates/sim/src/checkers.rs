@@ -9,8 +9,10 @@ pub(crate) mod rules;
 
 pub(crate) mod company;
 mod evictions;
+mod gangs;
 mod inspector;
 mod ledger;
+mod roster;
 mod told;
 
 use std::fmt;
@@ -19,8 +21,10 @@ use model::PodFacts;
 
 use company::Scene;
 pub(crate) use evictions::{Eviction, check_eviction, check_preemption, helps};
-pub(crate) use inspector::Inspector;
+pub(crate) use gangs::{Patience, check_disband, check_whole, is_partial, is_ready, witness};
+pub(crate) use inspector::{Inspector, takes_one};
 pub(crate) use ledger::{Ledger, Spot};
+pub(crate) use roster::{Gang, SeatFacts, gang_of};
 use rules::Objection;
 pub(crate) use told::check_told;
 
@@ -116,6 +120,13 @@ pub enum Violation {
         /// How often.
         plans: usize,
     },
+    /// A gang is not treated as one.
+    Gang {
+        /// The gang, with its namespace.
+        gang: String,
+        /// What is wrong.
+        why: String,
+    },
     /// What a waiting pod was told is not so.
     Untrue {
         /// The pod.
@@ -160,6 +171,7 @@ impl fmt::Display for Violation {
             Self::Restless { pod, plans } => {
                 write!(out, "{plans} times pods were to be evicted for {pod}, without any change")
             }
+            Self::Gang { gang, why } => write!(out, "gang {gang}: {why}"),
             Self::Untrue { pod, text } => write!(out, "pod {pod} was told {text}"),
         }
     }

@@ -27,6 +27,15 @@ impl Demo {
         let settings = k8s::config::defaults(plugins::known());
         let faults = Faults { refused_percent: 1, ..Faults::NONE };
         let budgets = Vec::new();
-        Plan { seed: self.seed, span, nodes, jobs, budgets, settings, faults }
+        Plan {
+            seed: self.seed,
+            span,
+            nodes,
+            jobs,
+            budgets,
+            pod_groups: Vec::new(),
+            settings,
+            faults,
+        }
     }
 }

@@ -15,6 +15,10 @@ pub struct Happened {
     pub deleted: u64,
     /// Pods that were evicted for more important ones.
     pub preempted: u64,
+    /// Pods that were evicted because their gang could not be completed.
+    pub taken_back: u64,
+    /// Gangs that had enough pods on nodes.
+    pub gangs: u64,
     /// Pods whose requests changed in place.
     pub resized: u64,
     /// Nodes that left or died.
@@ -36,7 +40,7 @@ pub struct Happened {
 impl Happened {
     /// Every count with its name, in a fixed order.
     #[must_use]
-    pub fn rows(&self) -> [(&'static str, u64); 14] {
+    pub fn rows(&self) -> [(&'static str, u64); 16] {
         [
             ("pods", self.pods),
             ("bound", self.bound),
@@ -44,6 +48,8 @@ impl Happened {
             ("rejected by full nodes", self.rejected),
             ("deleted by their owners", self.deleted),
             ("evicted for others", self.preempted),
+            ("evicted from incomplete gangs", self.taken_back),
+            ("gangs started", self.gangs),
             ("resized in place", self.resized),
             ("nodes lost", self.nodes_lost),
             ("nodes changed", self.nodes_changed),
@@ -66,8 +72,19 @@ impl Happened {
         self.preempted += preempted;
         self.resized += resized;
         let Self {
-            nodes_lost, nodes_changed, refused, lost, unanswered, cuts, leaders_lost, ..
+            taken_back,
+            gangs,
+            nodes_lost,
+            nodes_changed,
+            refused,
+            lost,
+            unanswered,
+            cuts,
+            leaders_lost,
+            ..
         } = other;
+        self.taken_back += taken_back;
+        self.gangs += gangs;
         self.nodes_lost += nodes_lost;
         self.nodes_changed += nodes_changed;
         self.refused += refused;

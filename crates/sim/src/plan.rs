@@ -3,7 +3,10 @@
 //! run's.
 
 use k8s::config::Settings;
-use model::{Amounts, LabelSelector, Labels, Millis, NodeFacts, PodSpec, Taint, Time};
+use model::{
+    Amounts, LabelSelector, Labels, Millis, NodeFacts, PodGroupFacts, PodGroupKind, PodSpec, Taint,
+    Time,
+};
 
 /// All of it.
 #[derive(Clone, Debug)]
@@ -18,6 +21,8 @@ pub struct Plan {
     pub jobs: Vec<Job>,
     /// How many of which pods must stay when others need their room.
     pub budgets: Vec<Budget>,
+    /// Objects about gangs.
+    pub pod_groups: Vec<PodGroupPlan>,
     /// How the scheduler is configured.
     pub settings: Settings,
     /// What goes wrong between the scheduler and the API server.
@@ -148,6 +153,40 @@ pub struct Job {
     pub gates: Option<Gates>,
     /// What else becomes of its pods.
     pub life: Life,
+    /// The gang its pods are in, if they are in one.
+    pub gang: Option<Membership>,
+}
+
+/// What pods of a job say of their gang. Several jobs may name the same one: its members are not
+/// alike then.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Membership {
+    /// The gang's name.
+    pub gang: Box<str>,
+    /// How many have to start together, if the pods say so themselves.
+    pub min: Option<u32>,
+    /// The kind of the object that says so, if one does. It has the gang's name.
+    pub object: Option<PodGroupKind>,
+    /// How much later than the one before each pod of the job is made.
+    pub every: Millis,
+    /// Whether nobody makes another pod in the place of one that is gone.
+    pub is_bare: bool,
+    /// Gangs that have to run to a good end before.
+    pub after: Box<[Box<str>]>,
+    /// The job whose pod makes those of this one, and how long after it started, at least and at
+    /// most. They are gone when that pod is.
+    pub made_by: Option<(String, (Millis, Millis))>,
+}
+
+/// An object about a gang.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PodGroupPlan {
+    /// What it says.
+    pub facts: PodGroupFacts,
+    /// When it is made.
+    pub at: Time,
+    /// When it is deleted, if it is.
+    pub deleted: Option<Time>,
 }
 
 /// What becomes of the pods of a job beside running for their time. The default is nothing.

@@ -8,6 +8,7 @@
 //! The engine is the real one, and is not changed for this in any way.
 
 mod evict;
+mod gangs;
 mod lease;
 mod replica;
 mod shell;
@@ -121,6 +122,8 @@ pub(crate) struct Tally {
     pub(crate) bindings: u64,
     pub(crate) waits: u64,
     pub(crate) preemptions: u64,
+    pub(crate) disbands: u64,
+    pub(crate) reports: u64,
     pub(crate) fingerprint: Fingerprint,
 }
 
@@ -129,19 +132,19 @@ impl Run {
     /// checked before it is carried out.
     #[must_use]
     pub fn new(plan: Plan) -> Self {
-        let Plan { seed, span, nodes, jobs, budgets, settings, faults } = plan;
+        let Plan { seed, span, nodes, jobs, budgets, pod_groups, settings, faults } = plan;
         let recorder = Recorder::new(&jobs, span);
         let mut run = Self {
             seed,
             recorder,
             ends_when_settled: false,
             end: Time::default() + span,
-            world: World::new(seed, nodes, (jobs, budgets), faults, names(&settings)),
+            world: World::new(seed, nodes, (jobs, budgets, pod_groups), faults, names(&settings)),
             settings,
             faults,
             dice: Dice::new(seed, Stream::Network),
             agenda: Agenda::default(),
-            versions: [0; 3],
+            versions: [0; 6],
             replicas: Vec::new(),
             replicas_made: 0,
             lead: Lead::Vacant,
@@ -221,6 +224,7 @@ impl Run {
             self.show();
             self.check_lead();
             self.decide()?;
+            self.check_gangs()?;
             self.inspect()?;
         }
         if self.is_settled() {
@@ -314,20 +318,28 @@ impl Run {
             let mut decisions = std::mem::take(&mut self.decisions);
             let leader = self.leader_mut().expect("only a leader has a turn");
             leader.scheduler.step(now, 1, &mut decisions);
+            leader.sync_seats();
+            let mut bound = Vec::new();
             for decision in decisions.drain(..) {
                 match decision {
-                    Decision::Bind { pod, node, attempt, .. } => self.bind(pod, node, attempt)?,
+                    Decision::Bind { pod, node, attempt, .. } => {
+                        bound.push(self.bind(pod, node, attempt)?);
+                    }
                     Decision::Preempt(preemption) => self.preempt(&preemption)?,
                     Decision::Wait(waiting) => self.explain(waiting)?,
-                    Decision::Disband(_) | Decision::Report(_) => {}
+                    Decision::Disband(disband) => self.disband(&disband)?,
+                    Decision::Report(report) => self.report(&report),
                 }
             }
             self.decisions = decisions;
+            let leader = self.leader().expect("only a leader decides");
+            checkers::check_whole(&leader.ledger, &bound)?;
         }
         Ok(())
     }
 
-    fn bind(&mut self, pod: PodId, node: NodeId, attempt: Attempt) -> Result<(), Violation> {
+    /// Sends a pod to a node; tells which pod.
+    fn bind(&mut self, pod: PodId, node: NodeId, attempt: Attempt) -> Result<Box<str>, Violation> {
         let leader = self.leader().expect("only a leader decides");
         let catalog = leader.scheduler.catalog();
         let uid = catalog.pod(pod).key.uid.clone();
@@ -336,9 +348,11 @@ impl Run {
         if let Some(saboteur) = &mut self.saboteur {
             let orders = saboteur.order(&uid, &name, &self.world);
             let done = |(uid, node): (Box<str>, Box<str>)| self.order(&uid, &node, attempt);
-            return orders.into_iter().try_for_each(done);
+            orders.into_iter().try_for_each(done)?;
+            return Ok(uid);
         }
-        self.order(&uid, &name, attempt)
+        self.order(&uid, &name, attempt)?;
+        Ok(uid)
     }
 
     fn order(&mut self, uid: &str, name: &str, attempt: Attempt) -> Result<(), Violation> {
@@ -451,6 +465,6 @@ impl Run {
         self.world.next_at().is_none()
             && self.agenda.next_at().is_none()
             && self.replicas.iter().all(|replica| replica.next_at().is_none())
-            && self.leader().is_some_and(|leader| !is_waiting(leader))
+            && self.leader().is_some_and(|leader| !is_waiting(leader) && leader.is_at_rest())
     }
 }

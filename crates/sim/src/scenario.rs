@@ -164,6 +164,7 @@ impl Scenario {
             nodes: self.nodes.clone(),
             jobs,
             budgets: Vec::new(),
+            pod_groups: Vec::new(),
             settings,
             faults: self.faults,
         };

@@ -159,6 +159,11 @@ pub(crate) trait Saboteur {
         false
     }
 
+    /// Whether pods of an incomplete gang are taken back at all.
+    fn is_disbanded(&mut self) -> bool {
+        true
+    }
+
     /// Whether a binding is sent at all.
     fn is_sent(&mut self) -> bool {
         true

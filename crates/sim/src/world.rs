@@ -9,6 +9,7 @@ mod agenda;
 mod bindings;
 mod budgets;
 mod evictions;
+mod gangs;
 mod happenings;
 mod nodes;
 mod pods;
@@ -17,16 +18,17 @@ mod second_scheduler;
 
 use std::sync::Arc;
 
-use model::{Diagnosis, Event, Map, Millis, PodKey, Time};
+use model::{Diagnosis, Event, GangClaim, Map, Millis, PodKey, Time};
 
 use crate::dice::{Dice, Stream};
 use crate::happened::Happened;
 use crate::meter::{Meter, PoolAt};
-use crate::plan::{Budget, Fate, Faults, Job, NodePlan};
+use crate::plan::{Budget, Fate, Faults, Job, NodePlan, PodGroupPlan};
 pub(crate) use agenda::Agenda;
 pub(crate) use bindings::{Answer, Whereabouts};
 use budgets::BudgetRecord;
 pub(crate) use evictions::Step;
+use gangs::GroupRecord;
 use happenings::Happening;
 pub(crate) use records::{JobAt, NodeAt, NodeRecord, Phase, PodAt, PodRecord};
 
@@ -39,13 +41,26 @@ pub(crate) enum Kind {
     Nodes,
     Pods,
     Budgets,
+    /// Objects about gangs that belong to Kubernetes.
+    NativeGroups,
+    /// Objects about gangs of scheduler-plugins.
+    PluginGroups,
+    /// Pods of gangs that ran to a good end.
+    Succeeded,
 }
 
 /// Something for each kind.
-pub(crate) type ByKind<T> = [T; 3];
+pub(crate) type ByKind<T> = [T; 6];
 
 impl Kind {
-    pub(crate) const ALL: ByKind<Self> = [Self::Nodes, Self::Pods, Self::Budgets];
+    pub(crate) const ALL: ByKind<Self> = [
+        Self::Nodes,
+        Self::Pods,
+        Self::Budgets,
+        Self::NativeGroups,
+        Self::PluginGroups,
+        Self::Succeeded,
+    ];
 }
 
 /// Something that changed, as watches show it.
@@ -66,6 +81,9 @@ pub(crate) struct World {
     /// How many pods of each job are well.
     healthy: Vec<i32>,
     budgets: Vec<BudgetRecord>,
+    groups: Vec<GroupRecord>,
+    /// What the pods of each job say of their gang.
+    claims: Vec<Option<Box<GangClaim>>>,
     node_by_name: Map<String, NodeAt>,
     pod_by_uid: Map<Box<str>, PodAt>,
     pools: Vec<Box<str>>,
@@ -92,7 +110,7 @@ impl World {
     pub(crate) fn new(
         seed: u64,
         nodes: Vec<NodePlan>,
-        (jobs, budgets): (Vec<Job>, Vec<Budget>),
+        (jobs, budgets, groups): (Vec<Job>, Vec<Budget>, Vec<PodGroupPlan>),
         faults: Faults,
         ours: Vec<String>,
     ) -> Self {
@@ -115,6 +133,8 @@ impl World {
             pods: Vec::new(),
             healthy: vec![0; jobs.len()],
             budgets: budgets.into_iter().map(|one| BudgetRecord::new(one, &jobs)).collect(),
+            groups: Vec::new(),
+            claims: gangs::claims(&jobs),
             jobs,
             node_by_name: Map::default(),
             pod_by_uid: Map::default(),
@@ -131,7 +151,8 @@ impl World {
             waiting: 0,
         };
         nodes.into_iter().for_each(|plan| world.expect_node(plan));
-        for (at, job) in world.jobs.iter().enumerate() {
+        groups.into_iter().for_each(|plan| world.expect_group(plan));
+        for (at, job) in world.jobs.iter().enumerate().filter(|(_, job)| !gangs::is_made(job)) {
             world.agenda.add(job.at, Happening::JobArrives(JobAt(at)));
         }
         world

@@ -35,7 +35,8 @@ impl Arranger<'_> {
                 return false;
             }
         }
-        spare > 0 && self.deep(rest, spare - 1, within, limit, classes)
+        let may_wait = spare > 0 && !self.txn.catalog().pod(*pod).makes_others();
+        may_wait && self.deep(rest, spare - 1, within, limit, classes)
     }
 
     /// The nodes that take a pod, the fullest first, and of those that are alike only one.

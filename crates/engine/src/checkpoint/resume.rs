@@ -78,7 +78,7 @@ impl Scheduler {
         scheduler.resume_nodes(nodes)?;
         // Held until all pods are there.
         let classes: Vec<_> = specs.iter().map(|spec| scheduler.catalog.class_of(spec)).collect();
-        scheduler.usage.count_crowds(&mut scheduler.catalog);
+        scheduler.count_crowds();
         let mut resumed = Vec::with_capacity(pods.len());
         for entry in pods {
             resumed.push(scheduler.resume_pod(entry, &specs)?);
@@ -185,7 +185,7 @@ impl Scheduler {
         self.catalog.restore_nomination(pod, nominated.as_deref());
         self.catalog.set_evicted(pod, is_evicted);
         // Its owner may make it alike with pods that nobody asked about before.
-        self.usage.count_crowds(&mut self.catalog);
+        self.count_crowds();
         if let Some(name) = node {
             self.settle(pod, &name, attempt);
         }
@@ -304,8 +304,16 @@ impl Scheduler {
 
     /// Puts back what was known of a gang. One whose pods are left alone is not there.
     fn resume_gang(&mut self, entry: GangEntry, pods: &[Option<PodId>]) -> Result<(), ResumeError> {
-        let GangEntry { name, is_started, is_degraded, deadline, refused, kept_until, seats } =
-            entry;
+        let GangEntry {
+            name,
+            is_started,
+            is_found,
+            is_degraded,
+            deadline,
+            refused,
+            kept_until,
+            seats,
+        } = entry;
         let Some(gang) = self.find_gang(&name) else { return Ok(()) };
         if is_started {
             self.catalog.set_gang_started(gang);
@@ -314,6 +322,7 @@ impl Scheduler {
             self.gangs.degraded.insert(gang);
         }
         self.gangs.partial.extend(deadline.map(|deadline| (gang, deadline)));
+        self.gangs.found.extend(is_found.then_some(gang));
         for (pod, nodes) in refused {
             let Some(pod) = pods.get(pod) else { return fault("a gang has a pod not listed") };
             let nodes = nodes.iter().map(|name| self.catalog.node_place(name)).collect();
@@ -328,7 +337,7 @@ impl Scheduler {
             let tags = self.catalog.pod(*maker).tags;
             kept.add(Seat { occupant: Occupant { class, tags, is_leaving: false }, node });
         }
-        self.usage.count_crowds(&mut self.catalog);
+        self.count_crowds();
         self.usage.grow(self.catalog.node_places());
         let mut txn = Txn::begin(&self.catalog, &mut self.usage);
         kept.seats.iter().for_each(|seat| txn.place(seat.occupant, seat.node));

@@ -84,6 +84,7 @@ impl Scheduler {
         GangEntry {
             name: gang_name(catalog, id),
             is_started: row.is_started,
+            is_found: gangs.found.contains(&id),
             is_degraded: gangs.degraded.contains(&id),
             deadline: gangs.partial.get(&id).copied(),
             refused: refused.collect(),

@@ -19,7 +19,8 @@ impl Scheduler {
         if row.terms.is_err() || (!row.is_composite() && row.min() <= 1) {
             return;
         }
-        let is_started = row.is_started || self.is_replaced(gang);
+        let is_found = self.gangs.found.contains(&gang);
+        let is_started = row.is_started || is_found && self.is_replaced(gang);
         if row.bound > 0 && self.missing(gang) > 0 && !self.gangs.kept.contains_key(&gang) {
             self.gangs.unkept.insert(gang);
         }
@@ -34,7 +35,9 @@ impl Scheduler {
         if is_started {
             self.gangs.partial.remove(&gang);
             self.catalog.set_gang_started(gang);
-            if !self.is_satisfied(gang) && self.gangs.degraded.insert(gang) {
+            // Pods that ran to their end are not missed: nobody takes their place.
+            let is_mended = !self.waiting_in(gang).is_empty();
+            if is_mended && !self.is_satisfied(gang) && self.gangs.degraded.insert(gang) {
                 self.gangs.reports.push(GangReport { gang, state: GangState::Degraded });
             }
             return;
@@ -43,7 +46,9 @@ impl Scheduler {
         self.collect(gang, &mut |pod| {
             bound += usize::from(matches!(self.catalog.pod(pod).state, PodState::Bound(_)));
         });
-        if bound == 0 || self.is_satisfied(gang) {
+        // Time counts from the first that is on a node, also if the others are on their way in
+        // between.
+        if bound == 0 {
             self.gangs.partial.remove(&gang);
         } else {
             let patience = self.patience(gang);
@@ -74,7 +79,7 @@ impl Scheduler {
     }
 
     /// Whether a waiting pod was made after another one of the gang began to run: so it takes the
-    /// place of one that is gone, or came on top.
+    /// place of one that is gone, or came on top. Whoever saw all of it knows better.
     fn is_replaced(&self, gang: GangId) -> bool {
         let (mut started, mut newest) = (None, None);
         self.collect(gang, &mut |pod| {
@@ -90,7 +95,9 @@ impl Scheduler {
 
     /// Takes back gangs that were not completed in time, and tells what is to be told.
     pub(crate) fn review_gangs(&mut self, now: Time, decisions: &mut Vec<Decision>) {
-        let due = |(gang, at): (&GangId, &Time)| (*at <= now).then_some(*gang);
+        let due = |(gang, at): (&GangId, &Time)| {
+            (*at <= now && !self.is_satisfied(*gang)).then_some(*gang)
+        };
         let due: Vec<GangId> = self.gangs.partial.iter().filter_map(due).collect();
         for gang in due {
             let unit = self.queue.unit_of_gang(gang);
@@ -125,7 +132,8 @@ impl Scheduler {
         if !self.gangs.reports.is_empty() || !self.gangs.unkept.is_empty() {
             return Some(Time::default());
         }
-        let partial = self.gangs.partial.values().copied();
+        let is_open = |(gang, _): &(&GangId, &Time)| !self.is_satisfied(**gang);
+        let partial = self.gangs.partial.iter().filter(is_open).map(|(_, at)| *at);
         let kept = self.gangs.kept.values().filter(|kept| !kept.seats.is_empty());
         partial.chain(kept.map(|kept| kept.until)).min()
     }

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use model::{
-    Change, ClassId, GangId, GangReport, GangState, Millis, NodeId, Occupant, PodId, PodSpec, Time,
-    Txn,
+    Change, ClassId, GangId, GangReport, GangState, Millis, NodeId, Occupant, PodId, PodSpec,
+    PodState, Time, Txn,
 };
 
 use super::Kept;
@@ -40,20 +40,35 @@ impl Scheduler {
             let occupant = Occupant { class, tags, is_leaving: false };
             expected.extend((0..shape.count).map(|_| (maker, occupant)));
         }
-        self.usage.count_crowds(&mut self.catalog);
+        self.count_crowds();
         expected.truncate(missing);
         (expected, classes)
     }
 
+    /// Counts who is where for rules about other pods, if there are new ones.
+    pub(crate) fn count_crowds(&mut self) {
+        let seats = self.gangs.kept.values().flat_map(|kept| &kept.seats);
+        let seats: Vec<(Occupant, NodeId)> = seats.map(|seat| (seat.occupant, seat.node)).collect();
+        self.usage.count_crowds(&mut self.catalog, &seats);
+    }
+
     /// Whether a pod makes others of its gang when it runs.
     pub(crate) fn is_maker(&self, pod: PodId) -> bool {
-        let claim = self.catalog.pod(pod).claim.as_ref();
-        claim.is_some_and(|claim| !claim.workers.is_empty())
+        self.catalog.pod(pod).makes_others()
+    }
+
+    /// Whether a pod that makes others of a gang is on a node, or sent there.
+    pub(super) fn has_placed_maker(&self, gang: GangId) -> bool {
+        self.catalog.gang(gang).members.iter().any(|pod| {
+            let pod = self.catalog.pod(*pod);
+            pod.makes_others() && pod.state != PodState::Waiting
+        })
     }
 
     /// Keeps room for pods of a gang that do not exist yet, as far as there is any.
     pub(super) fn keep_room(&mut self, gang: GangId, now: Time) {
-        if !self.catalog.has_gang(gang) || self.gangs.kept.contains_key(&gang) {
+        let is_kept = self.gangs.kept.contains_key(&gang);
+        if !self.catalog.has_gang(gang) || is_kept || !self.has_placed_maker(gang) {
             return;
         }
         let (expected, classes) = self.expected(gang);
@@ -61,7 +76,7 @@ impl Scheduler {
         let mut arranger =
             Arranger::new(&self.profiles, &mut self.boards, self.seed, txn, &self.gangs);
         arranger.expected = expected;
-        let seats = arranger.keep_what_fits();
+        let seats = arranger.keep_what_fits(gang);
         let state = GangState::Room(seats.len());
         self.gangs.reports.push(GangReport { gang, state });
         self.gangs.kept.insert(gang, Kept { until: now + SEATS_KEPT, seats, classes });

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use model::{
-    ClassId, Decision, Diagnosis, GangReport, GangState, NodeId, PodId, Reason, Shortfall, Time,
-    Txn, UnitId, Waiting,
+    ClassId, Decision, Diagnosis, GangId, GangReport, GangState, NodeId, PodId, Reason, Shortfall,
+    Time, Txn, UnitId, Waiting,
 };
 
 use super::Kept;
@@ -103,8 +103,10 @@ impl Scheduler {
                     self.gangs.kept.insert(own, Kept { until: now + SEATS_KEPT, seats, classes });
                 }
             }
-            return self.seat(unit, &places, now, decisions);
+            return self.seat(unit, own, &places, now, decisions);
         };
+        // Where there is no other node, one that refused has to be asked again.
+        let is_refused = pods.iter().any(|pod| self.gangs.refused.contains_key(pod));
         let (diagnosis, fitting) = arranger.explain(gang, &short);
         let mut known = outlook;
         if whole.is_some() && (failures + 1).is_power_of_two() {
@@ -130,6 +132,10 @@ impl Scheduler {
         let classes: BTreeSet<ClassId> =
             pods.iter().map(|pod| self.catalog.pod(*pod).class).collect();
         self.queue.set_outlook(unit, known);
+        if is_refused {
+            pods.iter().for_each(|pod| _ = self.gangs.refused.remove(pod));
+            return self.queue.retry(unit, now);
+        }
         self.queue.park_gang(unit, now, classes.into_iter().collect(), diagnosis.clone());
         self.tell_gang(unit, pods, &diagnosis, decisions);
     }
@@ -159,6 +165,7 @@ impl Scheduler {
     fn seat(
         &mut self,
         unit: UnitId,
+        gang: GangId,
         places: &[(PodId, NodeId)],
         now: Time,
         decisions: &mut Vec<Decision>,
@@ -168,9 +175,8 @@ impl Scheduler {
         }
         self.assume(unit, places, now, decisions);
         self.gangs.sent.extend(self.queue.gang(unit));
-        // Those that were not placed are units of their own from now on.
-        if let Some(gang) = self.catalog.pod(places[0].0).gang {
-            self.regroup(gang, now);
-        }
+        // Those that were not placed are units of their own from now on. That may be all, if only
+        // pods that do not exist yet are needed.
+        self.regroup(gang, now);
     }
 }

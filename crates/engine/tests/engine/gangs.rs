@@ -71,7 +71,6 @@ fn two_gangs_and_room_for_one_and_a_half() {
         pod a1 cpu=2 gang=a/2 on=a finished
         after 1s
         step
-        > gang a degraded
         > b1 -> a
         > b2 -> a
         ",
@@ -294,10 +293,10 @@ fn a_pod_that_takes_the_place_of_another_goes_first() {
         step
         gone pod g2
         step
-        > gang g degraded
         pod older cpu=1 created=80
         pod g3 cpu=1 gang=g/2 created=120
         step
+        > gang g degraded
         > g3 -> a
         > older waits: 0/1 nodes are available: 1 Insufficient cpu.
         ",

@@ -6,6 +6,7 @@ mod checkpoint;
 mod cold_path;
 mod evictions;
 mod gangs;
+mod gangs_found;
 mod kept_results;
 mod nodes;
 mod nominated;

@@ -128,7 +128,7 @@ fn case(reason: &Reason) -> Case {
             "podgroup native/g min=2 topology=zone; node a cpu=1 zone=x; node b cpu=1 zone=y; \
              pod p group=native/g cpu=1 on=a; pod q group=native/g cpu=1",
             &["node c zone=x"],
-            &["node c cpu=500m zone=x"],
+            &["pod r on=b"],
         ),
         Reason::OtherNode => named(true),
         Reason::NotNamed(_) => named(false),

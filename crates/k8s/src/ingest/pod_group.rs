@@ -97,6 +97,7 @@ fn facts(kind: PodGroupKind, view: PodGroupView) -> PodGroupFacts {
     let is_started = conditions.any(|it| is_start(it) && it.status == "True");
     let timeout = spec.schedule_timeout_seconds.map(|it| count(it).min(TIMEOUT_MAX));
     let topology = spec.scheduling_constraints.topology.iter();
+    let parent = spec.parent_composite_pod_group_name.as_str();
     PodGroupFacts {
         key: PodGroupKey { kind, namespace: metadata.namespace.into(), name: metadata.name.into() },
         mins: mins(kind, &spec),
@@ -104,8 +105,7 @@ fn facts(kind: PodGroupKind, view: PodGroupView) -> PodGroupFacts {
         priority: spec.priority.filter(|_| is_native),
         topology: topology.map(|it| it.key.as_str().into()).filter(|_| is_native).collect(),
         is_evicted_whole: is_native && spec.disruption_mode.0,
-        parent: Some(spec.parent_composite_pod_group_name.as_str().into())
-            .filter(|name: &Box<str>| is_native && !name.is_empty()),
+        parent: (is_native && !parent.is_empty()).then(|| parent.into()),
         is_started: is_native && is_started,
     }
 }

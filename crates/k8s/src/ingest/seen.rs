@@ -49,8 +49,8 @@ pub fn read_pod(text: &[u8]) -> Result<SeenPod, IngestError> {
     Ok(SeenPod { version, event: Event::PodApplied(Box::new(facts)), standing })
 }
 
-/// Reads the text of a pod that ran to a good end: its `resourceVersion`, and that it is there if it
-/// was in a gang.
+/// Reads the text of a pod that ran to a good end: its `resourceVersion`, and that it is there if
+/// it was in a gang.
 ///
 /// # Errors
 /// When it is no JSON, or does not have the shape of a Pod.

@@ -64,10 +64,11 @@ pub fn group_patch<'a>(uid: &'a str, condition: &'a GroupCondition, at: &'a str)
     GroupPatch { metadata: Meta { uid }, status: Status { conditions: [condition] } }
 }
 
-/// How many pods of a gang are on nodes, as its owner is told.
+/// How many pods or parts of a gang are on nodes, as its owner is told.
 #[must_use]
-pub fn gang_note(name: &str, bound: u32, min: u32) -> String {
-    format!("gang {name}: {bound} of at least {min} are on nodes")
+pub fn gang_note(name: &str, bound: u32, min: u32, is_composite: bool) -> String {
+    let parts = if is_composite { "groups " } else { "" };
+    format!("gang {name}: {bound} of at least {min} {parts}are on nodes")
 }
 
 #[cfg(test)]

@@ -6,13 +6,13 @@ use serde_json::{Value, json};
 
 /// The facts of an object, which are the same whether it is read as a value or as text.
 fn facts(object: &Value) -> PodGroupFacts {
-    let version = object["apiVersion"].as_str().unwrap();
-    let (group, _) = version.split_once('/').unwrap();
-    let kind = pod_group_kind(group, object["kind"].as_str().unwrap()).expect("a kind we know");
+    let word = |key: &str| object[key].as_str().expect("a word");
+    let (group, _) = word("apiVersion").split_once('/').expect("a group and a version");
+    let kind = pod_group_kind(group, word("kind")).expect("a kind we know");
     let Ok(Event::PodGroupApplied(facts)) = pod_group(kind, object) else {
         panic!("not read: {object}");
     };
-    let seen = read_pod_group(kind, object.to_string().as_bytes()).unwrap();
+    let seen = read_pod_group(kind, object.to_string().as_bytes()).expect("the same as text");
     assert_eq!((&*seen.version, seen.event), ("7", Event::PodGroupApplied(facts.clone())));
     assert_eq!((&*seen.standing.uid, seen.standing.generation), ("u", 2));
     let has_condition = object["status"]["conditions"][0]["reason"] == "Scheduled";

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use k8s::render;
 use model::{Disband, Event, PodId, Preemption};
 
+use super::gangs::note;
 use super::{Core, State};
 use crate::metrics::GangResult;
 use crate::order::{self, Order, Preempt};
@@ -72,7 +72,7 @@ impl Core {
         let key = |pod: &PodId| catalog.pod(*pod).key.clone();
         let order = order::Disband {
             scheduler: self.scheduler_of_gang(*gang),
-            note: render::gang_note(&row.name, row.bound, row.min()).into(),
+            note: note(catalog, *gang),
             evicted: evicted.iter().map(|pod| (key(pod), catalog.pod(*pod).generation)).collect(),
             bare: bare.iter().map(key).collect(),
         };

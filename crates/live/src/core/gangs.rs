@@ -104,7 +104,7 @@ impl Core {
         let gang = report.gang;
         let scheduler = self.scheduler_of_gang(gang);
         let row = self.scheduler.catalog().gang(gang);
-        let note: Arc<str> = render::gang_note(&row.name, row.bound, row.min()).into();
+        let note = note(self.scheduler.catalog(), gang);
         let object = row.terms.as_ref().ok().and_then(|terms| terms.object.clone());
         let namespace = row.namespace.clone();
         let (mut condition, mut event) = (None, None);
@@ -158,6 +158,24 @@ impl Core {
         let found = members(catalog, gang).iter().find_map(profile);
         found.or(self.profiles.first()).expect("there is a profile").clone()
     }
+}
+
+/// How many of a gang are on nodes, as its owner is told.
+pub(super) fn note(catalog: &Catalog, gang: GangId) -> Arc<str> {
+    let row = catalog.gang(gang);
+    let up = if row.is_composite() { up(catalog, gang) } else { row.bound };
+    render::gang_note(&row.name, up, row.min(), row.is_composite()).into()
+}
+
+/// How many parts of a gang have enough pods on nodes.
+fn up(catalog: &Catalog, gang: GangId) -> u32 {
+    let is_up = |part: &&GangId| {
+        let row = catalog.gang(**part);
+        let up = if row.is_composite() { up(catalog, **part) } else { row.bound };
+        up >= row.min().max(1)
+    };
+    let count = catalog.gang(gang).parts.iter().filter(is_up).count();
+    u32::try_from(count).unwrap_or(u32::MAX)
 }
 
 /// The pods of a gang and of all its parts.

@@ -1,5 +1,6 @@
-//! Evicts pods for others, or because their gang cannot be completed: the reason goes into the status first, then the pod is deleted, by its
-//! uid. Nothing is sent for a plan that does not stand any more, or once we do not lead.
+//! Evicts pods for others, or because their gang cannot be completed: the reason goes into the
+//! status first, then the pod is deleted, by its uid. Nothing is sent for a plan that does not
+//! stand any more, or once we do not lead.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -9,6 +9,7 @@ use serde_json::json;
 
 use super::*;
 use crate::feed::feed;
+use crate::order::Disband;
 use crate::testing::{Reply, server};
 
 const OURS: &str = "n1";
@@ -169,4 +170,36 @@ async fn evictions_by_table() {
 #[tokio::test(start_paused = true)]
 async fn nobody_is_evicted_for_a_plan_that_does_not_stand() {
     assert_eq!(check_eviction(vec![status(200)], false).await, (false, String::new()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn pods_of_a_gang_are_taken_back_and_those_nobody_makes_again_are_only_told() {
+    let (client, log) = server(|_| async { status(200) });
+    let (mut dispatch, (feed, inbox)) = (dispatch(client, Leadership::always()), feed());
+    dispatch.feed = feed;
+    let dispatch = Arc::new(dispatch);
+    tokio::spawn(dispatch.writes.clone().run());
+    let bare = PodKey { uid: "u2".into(), namespace: "ns".into(), name: "bare".into() };
+    let disband = Disband {
+        scheduler: "s".into(),
+        note: "gang g: 1 of at least 2 are on nodes".into(),
+        evicted: vec![(bind().pod, 7)],
+        bare: vec![bare],
+    };
+    evict::take_back(&dispatch, disband);
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    dispatch.writes.flushed().await;
+    let done = inbox.try_iter().next();
+    assert!(matches!(done, Some(Input::Eviction { uid, is_done: true }) if &*uid == "u1"));
+    let log = log.lock().unwrap();
+    let find = |text: &str| log.iter().find(|arrived| arrived.body.contains(text));
+    let patch = find("\"type\":\"DisruptionTarget\"").expect("the status says why");
+    let reason = "\"reason\":\"GangBelowMinimum\",\"message\":\"s: gang g: 1 of at least 2";
+    assert!(patch.body.contains(reason), "{}", patch.body);
+    let deletion = log.iter().find(|arrived| arrived.method == Method::DELETE);
+    assert!(deletion.is_some_and(|it| it.target.ends_with("/pods/p")), "{log:?}");
+    assert!(find("\"reason\":\"GangTakenBack\"").is_some_and(|it| it.body.contains("\"u1\"")));
+    let told = find("\"reason\":\"GangIncomplete\"").expect("who stays is told");
+    assert!(told.body.contains("Warning") && told.body.contains("\"u2\""), "{}", told.body);
+    assert_eq!(log.iter().filter(|arrived| arrived.body.contains("u2")).count(), 1);
 }

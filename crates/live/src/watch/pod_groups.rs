@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use model::{Event, PodGroupKey, PodGroupKind, Present};
 use tokio::task::AbortHandle;
@@ -12,6 +12,10 @@ use tracing::info;
 use super::{Kind, Progress, Watcher};
 use crate::feed::{Closed, Feed, Input, Seen};
 use crate::metrics::Metrics;
+
+/// How long decisions wait for objects about gangs. Rights to read them can be missing, and pods
+/// that name none must not wait for that; those that do wait in any case.
+const AWAITED_MAX: Duration = Duration::from_secs(60);
 
 /// Where a kind of such objects is served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -123,6 +127,11 @@ impl PodGroupWatches {
     ) -> Result<(), Closed> {
         if std::mem::take(&mut self.is_first) {
             self.feed.send(Input::Await(served.keys().copied().collect())).await?;
+            let feed = self.feed.clone();
+            tokio::spawn(async move {
+                tokio::time::sleep(AWAITED_MAX).await;
+                let _ = feed.send(Input::Await(Vec::new())).await;
+            });
         }
         for kind in PodGroupKind::ALL {
             let (before, now) = (self.running.get(&kind), served.get(&kind));
@@ -157,8 +166,6 @@ impl PodGroupWatches {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
     use crate::feed::feed;
     use crate::testing::server;
@@ -208,6 +215,8 @@ mod tests {
         tokio::time::sleep(Duration::from_secs(1)).await;
         assert_eq!(asked()[2..], ["/apis/scheduling.k8s.io/v1beta1/podgroups"]);
         assert_eq!(told(&inbox), ["await []", "Coscheduling=0"]);
+        tokio::time::sleep(AWAITED_MAX).await;
+        assert_eq!(told(&inbox), ["await []"], "nobody waits for ever");
     }
 
     #[test]

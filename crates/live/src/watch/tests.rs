@@ -154,3 +154,51 @@ async fn an_object_that_cannot_be_read_stays_as_it_was_known() {
     let (fed, _) = check(vec![Some((200, list))]).await;
     assert_eq!(fed, ["a", "=a,b"]);
 }
+
+#[tokio::test(start_paused = true)]
+async fn pods_that_ended_well_are_told_of_gangs_only_and_who_waits_for_them_is_noticed() {
+    let pod = |name: &str, annotations: Value| {
+        json!({"metadata": {"name": name, "namespace": "ns", "uid": format!("u-{name}"),
+            "resourceVersion": "3", "annotations": annotations}})
+    };
+    let body = [
+        line("ADDED", &pod("plain", json!({}))),
+        line("ADDED", &pod("a", json!({"scheduling.kubenexus.io/gang-group": "g"}))),
+        bookmark(7, true),
+        line("DELETED", &pod("a", json!({}))),
+    ];
+    let body = body.concat();
+    let (client, log) = server(move |_| {
+        let body = body.clone();
+        async move { Some((200, body)) }
+    });
+    let (feed, inbox) = feed();
+    let metrics = Arc::new(Metrics::new(["a"], "host", "lease"));
+    let watcher = |kind| {
+        let (client, feed, metrics) = (client.clone(), feed.clone(), metrics.clone());
+        Watcher::new(kind, client, feed, metrics, Progress::default())
+    };
+    let task = tokio::spawn(watcher(Kind::Succeeded).run());
+    tokio::time::sleep(Duration::from_millis(50)).await;
+    task.abort();
+    let word = |input: Input| {
+        let Input::Seen(Seen { event, .. }) = input else { return "?".into() };
+        if let Event::SucceededApplied(facts) = event {
+            return format!("{} {}", facts.uid, facts.gang);
+        }
+        format!("{event:?}")
+    };
+    let fed: Vec<String> = inbox.try_iter().take(3).map(word).collect();
+    assert_eq!(fed, ["u-a g", "Reset(Succeeded({\"u-a\"}))", "SucceededDeleted(\"u-a\")"]);
+    let target = log.lock().unwrap()[0].target.clone();
+    assert!(target.starts_with("/api/v1/pods?fieldSelector=status.phase%3DSucceeded&"), "{target}");
+    let ends = Arc::new(Notify::new());
+    let pods = watcher(Kind::Pods).telling(ends.clone());
+    let is_told =
+        async || tokio::time::timeout(Duration::from_millis(1), ends.notified()).await.is_ok();
+    pods.read(pod("a", json!({})).to_string().as_bytes(), None);
+    assert!(!is_told().await);
+    let after = json!({"scheduling.kubenexus.io/depends-on": "g"});
+    pods.read(pod("b", after).to_string().as_bytes(), None);
+    assert!(is_told().await);
+}

@@ -120,3 +120,60 @@ async fn a_server_that_does_not_know_our_rights_yet_is_asked_again() {
         assert_eq!(bench.log.lock().unwrap().len(), 4, "{code}");
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn the_owner_of_a_gang_is_told_in_its_object() {
+    let bench = bench(200);
+    let key = model::PodGroupKey {
+        kind: model::PodGroupKind::Native,
+        namespace: "ns".into(),
+        name: "train".into(),
+    };
+    let api = crate::watch::GROUP_APIS[1];
+    let group = GroupRef { api, key, uid: "u-train".into() };
+    let condition = GroupCondition {
+        r#type: "PodGroupInitiallyScheduled",
+        is_scheduled: true,
+        reason: "Scheduled",
+        message: "all".into(),
+        generation: 1,
+        is_transition: true,
+    };
+    bench.writes.report(Report {
+        scheduler: "s".into(),
+        condition: Some((group.clone(), condition)),
+        event: Some((Subject::Group(group), Happened::Scheduled, "8 of 8".into())),
+    });
+    bench.writes.flushed().await;
+    let log = bench.log.lock().unwrap();
+    let found: Vec<_> = log.iter().map(|a| format!("{} {}", a.method, a.target)).collect();
+    let patch = "PATCH /apis/scheduling.k8s.io/v1alpha3/namespaces/ns/podgroups/train/status";
+    assert_eq!(found, [patch, "POST /apis/events.k8s.io/v1/namespaces/ns/events"]);
+    assert!(log[0].body.contains("{\"metadata\":{\"uid\":\"u-train\"}"), "{}", log[0].body);
+    let event: serde_json::Value = serde_json::from_str(&log[1].body).unwrap();
+    let regarding = serde_json::json!({"apiVersion": "scheduling.k8s.io/v1alpha3",
+        "kind": "PodGroup", "name": "train", "namespace": "ns", "uid": "u-train"});
+    assert_eq!((&event["regarding"], &event["reason"]), (&regarding, &"GangScheduled".into()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_status_of_a_gang_that_is_refused_is_reported() {
+    let bench = bench(422);
+    let api = crate::watch::GROUP_APIS[0];
+    let (kind, namespace, name) = (api.kind, "ns".into(), "g".into());
+    let key = model::PodGroupKey { kind, namespace, name };
+    let group = GroupRef { api, key, uid: "u-g".into() };
+    let condition = GroupCondition {
+        r#type: "PodGroupInitiallyScheduled",
+        is_scheduled: false,
+        reason: "Unschedulable",
+        message: "why".into(),
+        generation: 1,
+        is_transition: true,
+    };
+    let condition = Some((group, condition));
+    bench.writes.report(Report { scheduler: "s".into(), condition, event: None });
+    bench.writes.flushed().await;
+    let told = bench.inbox.try_iter().next();
+    assert!(matches!(told, Some(Input::NotTold { uid }) if &*uid == "u-g"));
+}

@@ -96,6 +96,12 @@ pub struct Occupant {
 }
 
 impl Pod {
+    /// Whether it makes others of its gang when it runs.
+    #[must_use]
+    pub fn makes_others(&self) -> bool {
+        self.claim.as_ref().is_some_and(|claim| !claim.workers.is_empty())
+    }
+
     /// What it is, or would be, on a node.
     #[must_use]
     pub fn occupant(&self) -> Occupant {

@@ -12,7 +12,7 @@ use super::rules::{self, Objection, Taken};
 pub(crate) struct Scene<'a> {
     ledger: &'a Ledger,
     gone: &'a [&'a str],
-    guests: Option<(&'a NodeFacts, Vec<&'a PodFacts>)>,
+    guests: Vec<(&'a NodeFacts, &'a PodFacts)>,
 }
 
 impl<'a> Scene<'a> {
@@ -22,7 +22,12 @@ impl<'a> Scene<'a> {
 
     /// Without these pods, by uid.
     pub(crate) fn without(ledger: &'a Ledger, gone: &'a [&'a str]) -> Self {
-        Self { ledger, gone, guests: None }
+        Self { ledger, gone, guests: Vec::new() }
+    }
+
+    /// With one more pod.
+    pub(crate) fn add(&mut self, node: &'a NodeFacts, pod: &'a PodFacts) {
+        self.guests.push((node, pod));
     }
 
     fn is_there(&self, pod: &PodFacts) -> bool {
@@ -35,14 +40,13 @@ impl<'a> Scene<'a> {
 
     fn pods(&self, node: &NodeFacts, place: &'a Place) -> impl Iterator<Item = &'a PodFacts> {
         let guests = self.guests.iter().filter(|(at, _)| at.name == node.name);
-        let guests = guests.flat_map(|(_, guests)| guests.iter().copied());
+        let guests = guests.map(|(_, guest)| *guest);
         place.pods().filter(|pod| self.is_there(pod)).chain(guests)
     }
 
     /// Pods that want others to be far, with their nodes.
     fn unwelcoming(&self) -> impl Iterator<Item = (&'a NodeFacts, &'a PodFacts)> {
-        let guests = self.guests.iter();
-        let guests = guests.flat_map(|(node, guests)| guests.iter().map(|guest| (*node, *guest)));
+        let guests = self.guests.iter().copied();
         self.ledger.unwelcoming().filter(|(_, pod)| self.is_there(pod)).chain(guests)
     }
 }
@@ -51,9 +55,10 @@ impl<'a> Scene<'a> {
 /// the node is proposed count as well if the pod must yield to them.
 pub(crate) fn objections(scene: &Scene<'_>, pod: &PodFacts, node: &NodeFacts) -> Vec<Objection> {
     let Scene { ledger, gone, .. } = *scene;
-    let rivals: Vec<&PodFacts> = ledger.rivals(&node.name, pod).collect();
+    let rivals: Vec<_> = ledger.rivals(&node.name, pod).map(|rival| (node, rival)).collect();
     if !rivals.is_empty() {
-        let with = Scene { ledger, gone, guests: Some((node, rivals)) };
+        let guests = scene.guests.iter().copied().chain(rivals).collect();
+        let with = Scene { ledger, gone, guests };
         let objections = plain_objections(&with, pod, node);
         if !objections.is_empty() {
             return objections;

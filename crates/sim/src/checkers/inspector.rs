@@ -7,11 +7,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use engine::{Place, Scheduler};
-use model::{Load, NodeFacts, PodState, ResourceId};
+use model::{Load, NodeFacts, PodFacts, PodState, ResourceId};
 
 use super::Violation;
 use super::company::{self, Scene};
+use super::gangs::{check_seats, domains, is_ready, witness};
 use super::ledger::{self, Ledger};
+use super::roster::{Gang, GangKey, gang_of};
 use super::rules::{self, Taken};
 
 /// After how many looks everything is looked at again.
@@ -44,6 +46,7 @@ impl Inspector {
         check_counts(ledger, scheduler)?;
         let parked = check_waiting(ledger, scheduler)?;
         check_usage(&changed, scheduler)?;
+        check_seats(ledger)?;
         // While there is something to do, what changed has to be looked at next time.
         if is_idle {
             self.check_parked(ledger, &parked, &changed)?;
@@ -61,8 +64,13 @@ impl Inspector {
     ) -> Result<(), Violation> {
         let mut all = None;
         let mut seen = BTreeSet::new();
+        let mut gangs: BTreeMap<GangKey, Vec<&PodFacts>> = BTreeMap::new();
         for uid in parked {
             let facts = ledger.pod(uid).expect("a waiting pod is known").facts();
+            if let Some(key) = gang_of(facts) {
+                gangs.entry(key).or_default().push(facts);
+                continue;
+            }
             if !ledger.may_be_placed(facts) || rules::cannot_be_ranked(&facts.spec) {
                 continue;
             }
@@ -84,9 +92,58 @@ impl Inspector {
             }
             seen.insert((*uid).into());
         }
+        for (key, parked) in gangs {
+            let gang = Gang::of(ledger, &key);
+            let is_new = parked.iter().any(|facts| !self.seen.contains(&facts.key.uid));
+            let has_company = parked.iter().any(|facts| company::matters(ledger, facts));
+            if is_new || has_company || !changed.is_empty() {
+                check_parked_gang(ledger, &gang, &parked)?;
+            }
+            seen.extend(parked.iter().map(|facts| facts.key.uid.clone()));
+        }
         self.seen = seen;
         Ok(())
     }
+}
+
+/// No nodes take a gang that is parked, or any of its pods if it has enough already.
+fn check_parked_gang(
+    ledger: &Ledger,
+    gang: &Gang<'_>,
+    parked: &[&PodFacts],
+) -> Result<(), Violation> {
+    let asleep = |pod: String, node: String| Err(Violation::Asleep { pod, node });
+    if gang.is_whole() {
+        let taken = parked.iter().find_map(|facts| Some((facts, takes_one(ledger, gang, facts)?)));
+        let Some((facts, node)) = taken else { return Ok(()) };
+        return asleep(facts.key.name.to_string(), node.to_owned());
+    }
+    if !is_ready(ledger, gang) || parked.iter().any(|one| rules::cannot_be_ranked(&one.spec)) {
+        return Ok(());
+    }
+    let Some(places) = witness(ledger, gang) else { return Ok(()) };
+    asleep(format!("gang {}", gang.key.1), places.join(", "))
+}
+
+/// A node that takes a pod of a gang which has enough already.
+pub(crate) fn takes_one<'a>(
+    ledger: &'a Ledger,
+    gang: &Gang<'_>,
+    facts: &PodFacts,
+) -> Option<&'a str> {
+    let terms = gang.terms.as_ref().ok()?;
+    if !ledger.may_be_placed(facts) || rules::cannot_be_ranked(&facts.spec) {
+        return None;
+    }
+    let is_over = |name: &Box<str>| ledger.roster().is_over(&(gang.key.0.clone(), name.clone()));
+    if gang.placed() == 0 && !terms.after.iter().all(is_over) {
+        return None;
+    }
+    let scene = Scene::of(ledger);
+    let domains = domains(ledger, gang, &terms.topology);
+    let mut nodes = domains.into_iter().flatten();
+    let node = nodes.find(|node| company::objections(&scene, facts, node).is_empty())?;
+    Some(&node.name)
 }
 
 /// A node and what is taken of it.
@@ -137,6 +194,9 @@ fn check_waiting<'a>(ledger: &'a Ledger, scheduler: &Scheduler) -> Result<Vec<&'
             Some(Place::Parked(_)) if !is_gated => parked.push(uid),
             Some(Place::Active | Place::Backoff) if !is_gated => {}
             Some(Place::Gated) if is_gated => {}
+            // What keeps one back keeps its gang back.
+            Some(Place::Gathering(_) | Place::Parked(_) | Place::Active | Place::Backoff)
+                if is_gated && facts.gang.is_some() => {}
             Some(Place::Gathering(_)) if facts.gang.is_some() => {}
             Some(Place::Parked(_) | Place::Active | Place::Backoff) => {
                 return lost("it is gated, and has its turn");
@@ -151,7 +211,7 @@ fn check_waiting<'a>(ledger: &'a Ledger, scheduler: &Scheduler) -> Result<Vec<&'
     Ok(parked)
 }
 
-/// What is counted on every node is what its pods take.
+/// What is counted on every node is what its pods take, with the room that is kept for others.
 fn check_usage(nodes: &[Looked<'_>], scheduler: &Scheduler) -> Result<(), Violation> {
     let catalog = scheduler.catalog();
     let numbers = numbers(scheduler);

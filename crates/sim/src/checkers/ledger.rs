@@ -7,10 +7,13 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use model::{Attempt, BudgetFacts, Diagnosis, Event, Map, NodeFacts, PodFacts, Present, Rescue};
+use model::{
+    Attempt, BudgetFacts, Diagnosis, Event, Map, NodeFacts, PodFacts, PodKey, Present, Rescue,
+};
 
 use super::Violation;
 use super::evictions::Eviction;
+use super::roster::{Gang, GangKey, Roster, SeatFacts, gang_of, is_maker};
 use super::rules::Taken;
 
 /// Where a pod is, as far as a scheduler was told.
@@ -62,6 +65,8 @@ type Objects = BTreeMap<u64, Arc<Event>>;
 pub(crate) struct Place {
     object: Option<Arc<Event>>,
     pods: Objects,
+    /// Stand-ins for pods that do not exist yet.
+    seats: Vec<PodFacts>,
     /// Grows with every change of either.
     pub(crate) version: u64,
 }
@@ -90,9 +95,9 @@ impl Place {
         }
     }
 
-    /// The pods on it.
+    /// The pods on it, and those that room is kept for.
     pub(crate) fn pods(&self) -> impl Iterator<Item = &PodFacts> {
-        self.pods.values().map(|object| facts_of(object))
+        self.pods.values().map(|object| facts_of(object)).chain(&self.seats)
     }
 
     /// What the pods on it take.
@@ -136,6 +141,8 @@ pub(crate) struct Ledger {
     /// Waiting pods by the node that is proposed for them.
     proposals: BTreeMap<Box<str>, Objects>,
     budgets: BTreeMap<Box<str>, Arc<Event>>,
+    roster: Roster,
+    seats: Vec<SeatFacts>,
     /// How often pods were to be evicted for whom since anything was delivered.
     plans: BTreeMap<Box<str>, usize>,
     numbers: u64,
@@ -180,21 +187,59 @@ impl Ledger {
             Event::EvictionFailed(uid) => {
                 self.pods.get_mut(uid.as_str()).into_iter().for_each(|pod| pod.is_asked = false);
             }
+            Event::PodGroupApplied(_)
+            | Event::PodGroupDeleted(_)
+            | Event::SucceededApplied(_)
+            | Event::SucceededDeleted(_)
+            | Event::Reset(Present::PodGroups(..) | Present::Succeeded(_)) => {
+                self.roster.apply(event);
+                let keys: Vec<GangKey> = self.roster.keys().cloned().collect();
+                keys.into_iter().for_each(|key| self.note_gang(key));
+            }
             // The world has no namespaces, services or controllers.
             Event::NamespaceApplied(_)
             | Event::NamespaceDeleted(_)
             | Event::GroupingApplied(_)
             | Event::GroupingDeleted(_)
-            | Event::PodGroupApplied(_)
-            | Event::PodGroupDeleted(_)
-            | Event::SucceededApplied(_)
-            | Event::SucceededDeleted(_)
-            | Event::Reset(
-                Present::Namespaces(_)
-                | Present::Groupings(..)
-                | Present::PodGroups(..)
-                | Present::Succeeded(_),
-            ) => {}
+            | Event::Reset(Present::Namespaces(_) | Present::Groupings(..)) => {}
+        }
+    }
+
+    /// Takes in how far a gang is.
+    fn note_gang(&mut self, key: GangKey) {
+        let gang = Gang::of(self, &key);
+        let is_found = self.roster.found.contains(&key);
+        if gang.min().is_some() && (gang.is_up() || is_found && gang.seems_mended()) {
+            self.roster.reached.insert(key);
+        }
+    }
+
+    /// Takes in that pods are asked to go.
+    pub(crate) fn ask(&mut self, uids: &[Box<str>]) {
+        for uid in uids {
+            self.pods.get_mut(uid).into_iter().for_each(|pod| pod.is_asked = true);
+        }
+    }
+
+    /// Takes in for which pods room is kept that do not exist yet.
+    pub(crate) fn set_seats(&mut self, seats: Vec<SeatFacts>) {
+        if self.seats == seats {
+            return;
+        }
+        for seat in std::mem::replace(&mut self.seats, seats) {
+            self.place(&seat.node).seats.clear();
+            self.tidy(&seat.node);
+        }
+        for seat in self.seats.clone() {
+            // It is known by what the pod is known by that will make it.
+            let gang = Gang::of(self, &seat.gang);
+            let maker = gang.members.iter().find(|known| is_maker(known));
+            let Some(maker) = maker.map(|known| known.facts()) else { continue };
+            let key = PodKey { uid: "a seat".into(), ..maker.key.clone() };
+            // Nobody is important enough to take it.
+            let (spec, priority) = (seat.spec.clone(), i32::MAX);
+            let facts = PodFacts { key, spec, priority, gates: Box::default(), ..maker.clone() };
+            self.place(&seat.node).seats.push(facts);
         }
     }
 
@@ -208,9 +253,7 @@ impl Ledger {
 
     /// Takes in that pods are asked to go for another one.
     pub(crate) fn preempt(&mut self, plan: &Eviction) -> Result<(), Violation> {
-        for victim in &plan.victims {
-            self.pods.get_mut(victim).into_iter().for_each(|victim| victim.is_asked = true);
-        }
+        self.ask(&plan.victims);
         plan.outranked.iter().for_each(|pod| self.propose(pod, None));
         self.propose(&plan.pod, Some(plan.node.clone()));
         // Only somebody more important can make it think again before anything is heard.
@@ -307,9 +350,13 @@ impl Ledger {
         {
             self.leave(number, &before.spot);
         }
+        let is_found = before.is_none() && spot.node().is_some();
         let is_asked = before.is_some_and(|before| before.is_asked);
         let is_asked = is_asked && !facts_of(&object).is_terminating;
+        self.roster.put(facts_of(&object), is_found);
+        let gang = gang_of(facts_of(&object));
         self.pods.insert(uid.into(), Known { number, object, spot, proposed, is_asked });
+        gang.into_iter().for_each(|key| self.note_gang(key));
     }
 
     fn unpropose(&mut self, known: &Known) {
@@ -328,6 +375,8 @@ impl Ledger {
         self.unpropose(&known);
         self.unwelcoming.remove(&known.number);
         self.leave(known.number, &known.spot);
+        self.roster.remove(known.facts());
+        gang_of(known.facts()).into_iter().for_each(|key| self.note_gang(key));
     }
 
     /// Takes a pod from where it was.
@@ -349,7 +398,9 @@ impl Ledger {
     }
 
     fn tidy(&mut self, name: &str) {
-        let is_empty = |place: &Place| place.object.is_none() && place.pods.is_empty();
+        let is_empty = |place: &Place| {
+            place.object.is_none() && place.pods.is_empty() && place.seats.is_empty()
+        };
         if self.nodes.get(name).is_some_and(is_empty) {
             self.nodes.remove(name);
         }
@@ -379,6 +430,19 @@ impl Ledger {
 impl Ledger {
     pub(crate) fn pod(&self, uid: &str) -> Option<&Known> {
         self.pods.get(uid)
+    }
+
+    pub(crate) fn roster(&self) -> &Roster {
+        &self.roster
+    }
+
+    pub(crate) fn gangs(&self) -> impl Iterator<Item = Gang<'_>> {
+        self.roster.keys().map(|key| Gang::of(self, key))
+    }
+
+    /// Room that is kept for pods which do not exist yet.
+    pub(crate) fn seats(&self) -> &[SeatFacts] {
+        &self.seats
     }
 
     pub(crate) fn pod_count(&self) -> usize {

@@ -2,11 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use model::{Catalog, Diagnosis, Need, PodFacts, Reason};
+use model::{Catalog, Diagnosis, Need, NodeFacts, PodFacts, Reason};
 
 use super::Violation;
 use super::company::{self, Scene};
+use super::gangs::domains;
 use super::ledger::Ledger;
+use super::roster::{Gang, Trouble, gang_of};
 use super::rules::{self, Objection};
 
 /// Everything that can keep a pod waiting, without numbers of any catalog.
@@ -21,6 +23,8 @@ enum Why {
     /// A node takes it, but nodes cannot be ranked.
     Unrankable,
     Node(Objection),
+    /// The others of its gang are elsewhere.
+    OtherDomain,
     /// Nothing that a pod of the default profile is told.
     Strange(Reason),
 }
@@ -32,6 +36,12 @@ pub(crate) fn check_told(
     facts: &PodFacts,
     told: &Diagnosis,
 ) -> Result<(), Violation> {
+    if let Some(key) = gang_of(facts) {
+        let gang = Gang::of(ledger, &key);
+        if let Some(checked) = check_gang(ledger, &gang, facts, told) {
+            return checked;
+        }
+    }
     let (said, so) = (said(told, catalog), so(ledger, facts));
     let nodes = ledger.nodes().count();
     if said == so && told.nodes == nodes {
@@ -39,6 +49,54 @@ pub(crate) fn check_told(
     }
     let text = format!("of {} nodes: {said:?}; so it is, of {nodes}: {so:?}", told.nodes);
     Err(Violation::Untrue { pod: facts.key.name.to_string(), text })
+}
+
+/// Checks what a pod was told of its gang; none if it was told what a pod without one is told.
+fn check_gang(
+    ledger: &Ledger,
+    gang: &Gang<'_>,
+    facts: &PodFacts,
+    told: &Diagnosis,
+) -> Option<Result<(), Violation>> {
+    let is_over = |name: &Box<str>| ledger.roster().is_over(&(gang.key.0.clone(), name.clone()));
+    let terms = gang.terms.as_ref();
+    let is_member = |name: &Box<str>| gang.waiting().find(|one| one.facts().key.name == *name);
+    let is_so = match &told.rejection {
+        Some(Reason::GangFault(_)) => {
+            terms.is_err_and(|troubles| troubles.contains(&Trouble::Contradiction))
+        }
+        Some(Reason::NoPodGroup(name)) => {
+            terms.is_err_and(|troubles| troubles.contains(&Trouble::NoGroup(name.clone())))
+        }
+        Some(Reason::GangIncomplete { there, min }) => {
+            let really = gang.members.len() + gang.missing();
+            !gang.is_reached
+                && really == *there as usize
+                && terms.is_ok_and(|terms| terms.min == *min as usize)
+        }
+        Some(Reason::MemberGated(name)) => {
+            is_member(name).is_some_and(|one| !one.facts().gates.is_empty())
+        }
+        Some(Reason::After(name)) => {
+            terms.is_ok_and(|terms| terms.after.contains(name)) && !is_over(name)
+        }
+        Some(Reason::AfterCycle(names)) => names.iter().all(|name| !is_over(name)),
+        Some(_) | None => {
+            let shortfall = told.shortfall.as_ref()?;
+            let has_room = shortfall.fitting as usize + gang.missing() >= shortfall.min as usize;
+            // How many nodes give which reason depends on where the others of the gang are put.
+            told.nodes == ledger.nodes().count()
+                && terms.is_ok_and(|terms| terms.min == shortfall.min as usize)
+                && !gang.is_whole()
+                && (is_member(&shortfall.member).is_some() || gang.missing() > 0)
+                && !(has_room && told.rejection.is_none() && gang.missing() == 0)
+        }
+    };
+    if is_so {
+        return Some(Ok(()));
+    }
+    let text = format!("{told:?}; so it is: {:?} of {}", gang.terms, gang.members.len());
+    Some(Err(Violation::Untrue { pod: facts.key.name.to_string(), text }))
 }
 
 /// What was told: reasons, and how many nodes give each. One that speaks for all nodes has none.
@@ -60,6 +118,7 @@ fn said(told: &Diagnosis, catalog: &Catalog) -> BTreeMap<Why, usize> {
         Reason::SpreadSkew => Why::Node(Objection::SpreadSkew),
         Reason::NotNear => Why::Node(Objection::NotNear),
         Reason::NotFar => Why::Node(Objection::NotFar),
+        Reason::OtherDomain => Why::OtherDomain,
         Reason::Unwelcome => Why::Node(Objection::Unwelcome),
         Reason::Insufficient { resource, is_beyond_node } => Why::Node(Objection::Lack {
             resource: catalog.resource_name(*resource).to_owned(),
@@ -75,8 +134,7 @@ fn said(told: &Diagnosis, catalog: &Catalog) -> BTreeMap<Why, usize> {
         | Reason::GangIncomplete { .. }
         | Reason::MemberGated(_)
         | Reason::After(_)
-        | Reason::AfterCycle(_)
-        | Reason::OtherDomain => Why::Strange(reason.clone()),
+        | Reason::AfterCycle(_) => Why::Strange(reason.clone()),
     };
     let rejection = told.rejection.iter().map(|reason| (why(reason), 0));
     rejection.chain(told.counts.iter().map(|(reason, count)| (why(reason), *count))).collect()
@@ -101,11 +159,22 @@ fn so(ledger: &Ledger, facts: &PodFacts) -> BTreeMap<Why, usize> {
     if let Some(need) = spec.needs.iter().min() {
         return only(Why::NotSupported(*need));
     }
+    let gang = gang_of(facts).map(|key| Gang::of(ledger, &key));
+    let topology = gang.as_ref().and_then(|gang| Some(&*gang.terms.as_ref().ok()?.topology));
+    let topology = topology.unwrap_or_default();
+    let allowed = gang.as_ref().map(|gang| domains(ledger, gang, topology));
+    let is_allowed = |node: &NodeFacts| {
+        let mut allowed = allowed.iter().flatten().flatten();
+        topology.is_empty() || allowed.any(|other| other.name == node.name)
+    };
     let mut counts = BTreeMap::new();
     for (node, _) in ledger.nodes() {
         let objections = company::objections(&Scene::of(ledger), facts, node);
         if objections.is_empty() && rules::cannot_be_ranked(spec) {
             return only(Why::Unrankable);
+        }
+        if objections.is_empty() && !is_allowed(node) {
+            *counts.entry(Why::OtherDomain).or_default() += 1;
         }
         for objection in objections {
             *counts.entry(Why::Node(objection)).or_default() += 1;

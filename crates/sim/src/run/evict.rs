@@ -1,4 +1,4 @@
-//! Evicts pods for others, by the rules of the live shell (`live::dispatch::evict`).
+//! Evicts pods, for others or from gangs that are not completed, by the rules of the live shell (`live::dispatch::evict`).
 //!
 //! ```text
 //! decided ─▶ the reason is sent ─▶ done ─▶ the deletion is sent ─▶ done: it goes
@@ -28,9 +28,8 @@ const TRIES_MAX: u32 = 6;
 pub(crate) struct Eviction {
     replica: ReplicaId,
     victim: PodAt,
-    /// Whom it is for, and where.
-    pod: PodAt,
-    node: NodeAt,
+    /// Whom it is for, and where; nobody if it is taken back from an incomplete gang.
+    purpose: Option<(PodAt, NodeAt)>,
     step: Step,
     tries: u32,
     backoff: Millis,
@@ -81,32 +80,41 @@ impl Run {
         let node = self.world.find_node(&plan.node).ok_or_else(unknown)?;
         for victim in &plan.victims {
             let victim = self.find_pod(victim)?;
-            let (step, tries, backoff) = (Step::Reason, 0, BACKOFF_MIN);
-            let eviction = Eviction { replica, victim, pod, node, step, tries, backoff };
-            self.requests_made += 1;
-            self.evictions.insert(self.requests_made, eviction);
-            self.agenda.add(self.world.now(), Doing::Evict(self.requests_made));
+            self.begin_eviction(replica, victim, Some((pod, node)));
         }
         Ok(())
     }
 
+    pub(super) fn begin_eviction(
+        &mut self,
+        replica: ReplicaId,
+        victim: PodAt,
+        purpose: Option<(PodAt, NodeAt)>,
+    ) {
+        let step = if purpose.is_some() { Step::Reason } else { Step::TakeBack };
+        let (tries, backoff) = (0, BACKOFF_MIN);
+        let eviction = Eviction { replica, victim, purpose, step, tries, backoff };
+        self.requests_made += 1;
+        self.evictions.insert(self.requests_made, eviction);
+        self.agenda.add(self.world.now(), Doing::Evict(self.requests_made));
+    }
+
     /// Sends a request, if it is still wanted.
     pub(super) fn evict(&mut self, id: RequestId) -> Result<(), Violation> {
-        let Eviction { replica, victim, pod, node, tries, .. } = self.evictions[&id];
+        let Eviction { replica, victim, purpose, tries, .. } = self.evictions[&id];
         let Some(at) = self.replicas.iter().position(|one| one.id == replica) else {
             self.evictions.remove(&id);
             return Ok(());
         };
-        let (pod, node) = (&self.world.pod(pod).key.uid, &self.world.node(node).facts.name);
-        let is_wanted = self.replicas[at].scheduler.is_proposed(pod, node);
-        #[cfg(test)]
-        let is_wanted = is_wanted || self.saboteur.as_ref().is_some_and(|one| one.is_stubborn());
-        if !is_wanted || tries == TRIES_MAX {
+        if tries == TRIES_MAX || !self.is_wanted(at, purpose) {
             self.stays(id);
             return Ok(());
         }
-        let victim = &self.world.pod(victim).key.uid;
-        checkers::check_eviction(&self.replicas[at].ledger, pod, node, victim)?;
+        if let Some((pod, node)) = purpose {
+            let (pod, node) = (&self.world.pod(pod).key.uid, &self.world.node(node).facts.name);
+            let victim = &self.world.pod(victim).key.uid;
+            checkers::check_eviction(&self.replicas[at].ledger, pod, node, victim)?;
+        }
         self.evictions.get_mut(&id).expect("an eviction that is out is listed").tries += 1;
         if !self.chance(self.faults.lost_percent) {
             let at = self.world.now() + self.on_its_way();
@@ -121,6 +129,16 @@ impl Run {
         }
         self.evict_later(id, PATIENCE);
         Ok(())
+    }
+
+    /// Whether what pods are evicted for still stands.
+    fn is_wanted(&self, at: usize, purpose: Option<(PodAt, NodeAt)>) -> bool {
+        let Some((pod, node)) = purpose else { return true };
+        let (pod, node) = (&self.world.pod(pod).key.uid, &self.world.node(node).facts.name);
+        let is_wanted = self.replicas[at].scheduler.is_proposed(pod, node);
+        #[cfg(test)]
+        let is_wanted = is_wanted || self.saboteur.as_ref().is_some_and(|one| one.is_stubborn());
+        is_wanted
     }
 
     pub(super) fn eviction_arrives(&mut self, id: RequestId) {
@@ -164,7 +182,9 @@ impl Run {
                 (eviction.step, eviction.tries, eviction.backoff) = (Step::Delete, 0, BACKOFF_MIN);
                 self.agenda.add(self.world.now(), Doing::Evict(id));
             }
-            (Said::Done, Step::Delete) | (Said::Gone, _) => _ = self.evictions.remove(&id),
+            (Said::Done, Step::Delete | Step::TakeBack) | (Said::Gone, _) => {
+                _ = self.evictions.remove(&id)
+            }
             (Said::NotNow, _) => self.evict_later(id, Millis(0)),
         }
     }

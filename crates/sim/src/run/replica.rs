@@ -7,7 +7,7 @@ use k8s::config::Settings;
 use model::{Catalog, Event, Time};
 
 use super::watch::Watch;
-use crate::checkers::Ledger;
+use crate::checkers::{Ledger, Patience, SeatFacts, is_partial};
 use crate::world::{ByKind, Kind};
 
 /// Tells replicas apart, dead ones included.
@@ -19,6 +19,8 @@ pub(crate) struct Replica {
     pub(super) id: ReplicaId,
     pub(crate) scheduler: Scheduler,
     pub(crate) ledger: Ledger,
+    /// How long gangs have been incomplete.
+    pub(super) patience: Patience,
     watches: ByKind<Watch>,
     /// Bindings that are out.
     pub(super) in_flight: usize,
@@ -30,13 +32,33 @@ impl Replica {
             id,
             scheduler: scheduler(settings, seed),
             ledger: Ledger::new(names(settings)),
+            patience: Patience::default(),
             watches: Kind::ALL.map(|_| Watch::unlisted()),
             in_flight: 0,
         }
     }
 
+    /// Shows the ledger for which pods room is kept that do not exist yet.
+    pub(super) fn sync_seats(&mut self) {
+        let catalog = self.scheduler.catalog();
+        let seats = self.scheduler.seats().map(|(gang, class, node)| {
+            let gang = catalog.gang(gang);
+            SeatFacts {
+                gang: (gang.namespace.clone(), gang.name.clone()),
+                node: catalog.node_name(node).into(),
+                spec: catalog.class(class).spec.clone(),
+            }
+        });
+        self.ledger.set_seats(seats.collect());
+    }
+
     pub(super) fn watch(&mut self, kind: Kind) -> &mut Watch {
         &mut self.watches[kind as usize]
+    }
+
+    /// Whether no gang has a time that ends: it is complete, or nobody expects it to be.
+    pub(super) fn is_at_rest(&self) -> bool {
+        self.ledger.seats().is_empty() && !self.ledger.gangs().any(|gang| is_partial(&gang))
     }
 
     /// When a watch shows something next.

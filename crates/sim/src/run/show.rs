@@ -75,8 +75,10 @@ impl Run {
             if let Some(event) = saboteur.event(event) {
                 replica.scheduler.apply(&event, now);
             }
+            replica.sync_seats();
             return;
         }
         replica.scheduler.apply(event, now);
+        replica.sync_seats();
     }
 }

@@ -185,6 +185,7 @@ impl Draft<'_> {
             runs: None,
             gates,
             life: Life { is_modest: !self.facts.is_preempting, ..Life::default() },
+            gang: None,
         }
     }
 }

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use model::Millis;
 
 use super::draw;
-use crate::plan::{Budget, Faults, Job, NodePlan, Plan};
+use crate::plan::{Budget, Faults, Job, NodePlan, Plan, PodGroupPlan};
 
 /// A world to be.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -118,6 +118,14 @@ impl Case {
         }
         plan.nodes = part(plan.nodes, only.nodes.as_ref());
         plan.jobs = part(plan.jobs, only.jobs.as_ref());
+        let is_named = |group: &PodGroupPlan| {
+            let names = |job: &Job| {
+                let gang = job.gang.as_ref();
+                gang.is_some_and(|gang| gang.gang == group.facts.key.name)
+            };
+            plan.jobs.iter().any(names)
+        };
+        plan.pod_groups.retain(is_named);
         for job in &mut plan.jobs {
             job.pods = job.pods.min(only.pods.unwrap_or(u64::MAX));
         }
@@ -195,6 +203,12 @@ impl Case {
         let _ = writeln!(text, "faults: {faults}");
         plan.nodes.iter().for_each(|node| describe_node(&mut text, node));
         plan.jobs.iter().for_each(|job| describe_job(&mut text, job));
+        for PodGroupPlan { facts, at, deleted } in &plan.pod_groups {
+            let (key, mins, timeout) = (&facts.key, &facts.mins, facts.timeout);
+            let _ = write!(text, "{:?} {} in {} at {} ms", key.kind, key.name, key.namespace, at.0);
+            let _ = write!(text, ", deleted {deleted:?}: {mins:?}, timeout {timeout:?}");
+            let _ = writeln!(text, ", topology {:?}", facts.topology);
+        }
         for Budget { name, namespace, selector, min_available } in &plan.budgets {
             let _ = write!(text, "budget {name} in {namespace}: {min_available} of ");
             let _ = writeln!(text, "{:?}", selector.requirements);
@@ -247,6 +261,7 @@ fn describe_job(text: &mut String, job: &Job) {
         (!spec.near.is_empty()).then(|| format!("near {:?}", spec.near)),
         (!spec.far.is_empty()).then(|| format!("far {:?}", spec.far)),
         (!spec.prefers.is_empty()).then(|| format!("prefers {:?}", spec.prefers)),
+        job.gang.as_ref().map(|gang| format!("{gang:?}")),
         (job.life != Default::default()).then(|| format!("{:?}", job.life)),
     ];
     for part in said.into_iter().flatten() {

@@ -3,6 +3,7 @@
 //! Small numbers of few values, so that conflicts, full nodes and ties are frequent.
 
 mod company;
+mod gangs;
 mod importance;
 mod jobs;
 mod nodes;
@@ -50,7 +51,8 @@ pub(super) fn plan(seed: u64) -> Plan {
         settings.max_backoff = Millis(dice.between(3_000, 20_000));
     }
     let budgets = importance::draw(&mut dice, &mut jobs);
-    Plan { seed, span, nodes, jobs, budgets, settings, faults }
+    let pod_groups = gangs::draw(&mut dice, &mut jobs, span);
+    Plan { seed, span, nodes, jobs, budgets, pod_groups, settings, faults }
 }
 
 fn faults(dice: &mut Dice) -> Faults {

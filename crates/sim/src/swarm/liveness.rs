@@ -8,7 +8,9 @@ use model::{Millis, PodFacts};
 
 use super::{Failure, go};
 use crate::checkers::company::{self, Scene};
-use crate::checkers::{Spot, check_told, helps, rules};
+use crate::checkers::{
+    Gang, Spot, check_told, gang_of, helps, is_ready, rules, takes_one, witness,
+};
 use crate::run::{Replica, Run};
 use crate::world::{Phase, PodRecord};
 
@@ -96,6 +98,9 @@ fn known<'a>(run: &Run, leader: &'a Replica, pod: &PodRecord) -> Result<&'a PodF
 
 fn check_waits_rightly(run: &Run, leader: &Replica, pod: &PodRecord) -> Result<(), Failure> {
     let facts = known(run, leader, pod)?;
+    if let Some(key) = gang_of(facts) {
+        return check_gang_waits_rightly(run, leader, &Gang::of(&leader.ledger, &key), facts);
+    }
     if !leader.ledger.may_be_placed(facts) || rules::cannot_be_ranked(&facts.spec) {
         return Ok(());
     }
@@ -108,5 +113,26 @@ fn check_waits_rightly(run: &Run, leader: &Replica, pod: &PodRecord) -> Result<(
     }
     let Some(node) = helps(&leader.ledger, facts) else { return Ok(()) };
     let text = format!("pod {} waits, but evicting would help on {node}", pod.key.name);
+    Err(Failure::stuck(run, text))
+}
+
+fn check_gang_waits_rightly(
+    run: &Run,
+    leader: &Replica,
+    gang: &Gang<'_>,
+    pod: &PodFacts,
+) -> Result<(), Failure> {
+    let (ledger, name) = (&leader.ledger, &gang.key.1);
+    if gang.is_whole() {
+        let Some(node) = takes_one(ledger, gang, pod) else { return Ok(()) };
+        let text = format!("pod {} of gang {name} waits, but {node} takes it", pod.key.name);
+        return Err(Failure::stuck(run, text));
+    }
+    let is_odd = gang.waiting().any(|known| rules::cannot_be_ranked(&known.facts().spec));
+    if is_odd || !is_ready(ledger, gang) {
+        return Ok(());
+    }
+    let Some(places) = witness(ledger, gang) else { return Ok(()) };
+    let text = format!("gang {name} waits, but it fits: {}", places.join(", "));
     Err(Failure::stuck(run, text))
 }

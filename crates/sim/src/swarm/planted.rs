@@ -38,6 +38,7 @@ fn plan() -> Plan {
         runs: None,
         gates: None,
         life: Life::default(),
+        gang: None,
     };
     Plan {
         seed: 1,
@@ -45,6 +46,7 @@ fn plan() -> Plan {
         nodes: vec![node("a"), node("b")],
         jobs: vec![job],
         budgets: Vec::new(),
+        pod_groups: Vec::new(),
         settings: k8s::config::defaults(plugins::known()),
         faults: Faults::NONE,
     }

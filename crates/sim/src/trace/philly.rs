@@ -68,6 +68,7 @@ impl Replay {
             nodes,
             jobs: planned,
             budgets: Vec::new(),
+            pod_groups: Vec::new(),
             settings,
             faults: Faults::NONE,
         };
@@ -136,5 +137,6 @@ fn plan(job: &TraceJob, name: String, pods: u64, gpus: u64, scheduler: &str) -> 
         runs,
         gates: None,
         life: Life::default(),
+        gang: None,
     }
 }

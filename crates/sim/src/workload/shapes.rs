@@ -157,6 +157,7 @@ fn job(name: &str, kind: Kind, at: Time, cpu_milli: i64, memory_mib: i64, gpus: 
         runs: None,
         gates: None,
         life,
+        gang: None,
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use model::{BudgetFacts, Event, Present};
+use model::{BudgetFacts, Event, PodGroupKind, Present};
 
 use super::records::{NodeAt, Phase, PodAt};
 use super::{Kind, World};
@@ -76,6 +76,9 @@ impl World {
             Kind::Nodes => self.list_nodes(),
             Kind::Pods => self.list_pods(),
             Kind::Budgets => self.list_budgets(),
+            Kind::NativeGroups => self.list_groups(PodGroupKind::Native),
+            Kind::PluginGroups => self.list_groups(PodGroupKind::Coscheduling),
+            Kind::Succeeded => self.list_succeeded(),
         };
         events.push(Arc::new(Event::Reset(present)));
         events

@@ -10,13 +10,15 @@ use super::records::PodAt;
 /// room of a pod that is to be spread, which then has others evicted, for ever and quickly.
 const REPLACED: (Millis, Millis) = (Millis(500), Millis(5_000));
 
-/// A request that evicts a pod. Both are needed, in this order.
+/// A request that evicts a pod. For another pod, two are needed, in this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Step {
     /// The status says why.
     Reason,
     /// The pod is deleted.
     Delete,
+    /// The pod is deleted because its gang cannot be completed; nothing is said before.
+    TakeBack,
 }
 
 impl World {
@@ -30,19 +32,22 @@ impl World {
                 self.pods[pod.0].is_disrupted = true;
                 self.publish_pod(pod);
             }
-            Step::Delete => self.delete_for_another(pod),
+            Step::Delete | Step::TakeBack => self.delete_for_another(pod, step),
         }
         true
     }
 
-    fn delete_for_another(&mut self, pod: PodAt) {
+    fn delete_for_another(&mut self, pod: PodAt, step: Step) {
         if self.pods[pod.0].is_terminating {
             return;
         }
         let is_over = self.pods[pod.0].phase.is_over();
         self.terminate(pod);
         if !is_over {
-            self.happened.preempted += 1;
+            match step {
+                Step::Reason | Step::Delete => self.happened.preempted += 1,
+                Step::TakeBack => self.happened.taken_back += 1,
+            }
             if !self.is_calm {
                 let at = self.now + self.draw(REPLACED);
                 self.agenda.add(at, Happening::OwnerReplaces(pod));

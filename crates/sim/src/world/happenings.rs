@@ -1,5 +1,7 @@
 //! What the world does when the time of something has come.
 
+use model::Millis;
+
 use super::World;
 use super::records::{JobAt, NodeAt, PodAt};
 use crate::plan::{Fate, Job};
@@ -11,6 +13,15 @@ pub(super) enum Happening {
     /// One of its fates, by its place in the plan.
     NodeMeets(NodeAt, usize),
     JobArrives(JobAt),
+    /// One pod of a job whose pods come one by one.
+    MemberArrives(JobAt),
+    /// An object about a gang is made, or deleted.
+    GroupMade(usize),
+    GroupDeleted(usize),
+    /// A pod makes others.
+    WorkersMade(PodAt),
+    /// A pod that made others is gone, and they have to go as well.
+    MakerEnded(PodAt),
     GateLifted(PodAt),
     /// Its node takes a look at it.
     PodReachesNode(PodAt),
@@ -34,12 +45,17 @@ impl Happening {
     pub(super) fn goes_on(&self) -> bool {
         match self {
             Self::PodReachesNode(_)
+            | Self::WorkersMade(_)
+            | Self::MakerEnded(_)
             | Self::PodGone(_)
             | Self::PodCollected(_)
             | Self::GateLifted(_) => true,
             Self::NodeJoins(_)
             | Self::NodeMeets(..)
             | Self::JobArrives(_)
+            | Self::MemberArrives(_)
+            | Self::GroupMade(_)
+            | Self::GroupDeleted(_)
             | Self::PodResizes(_)
             | Self::PodTolerates(_)
             | Self::PodEnds(_)
@@ -56,6 +72,11 @@ impl World {
             Happening::NodeJoins(node) => self.node_joins(node),
             Happening::NodeMeets(node, fate) => self.node_meets(node, fate),
             Happening::JobArrives(job) => self.job_arrives(job),
+            Happening::MemberArrives(job) => self.pod_arrives(job, None),
+            Happening::GroupMade(group) => self.group_made(group),
+            Happening::GroupDeleted(group) => self.group_deleted(group),
+            Happening::WorkersMade(pod) => self.workers_made(pod),
+            Happening::MakerEnded(pod) => self.delete_workers(pod),
             Happening::GateLifted(pod) => self.lift_gate(pod),
             Happening::PodReachesNode(pod) => self.pod_reaches_node(pod),
             Happening::PodResizes(pod) => self.pod_resizes(pod),
@@ -89,25 +110,37 @@ impl World {
     }
 
     fn job_arrives(&mut self, job: JobAt) {
-        let Job { pods, node, gates, life, .. } = self.jobs[job.0].clone();
+        let Job { pods, gang, .. } = self.jobs[job.0].clone();
+        let every = gang.as_ref().map_or(Millis(0), |gang| gang.every);
+        for number in 0..pods {
+            if every == Millis(0) {
+                self.pod_arrives(job, None);
+            } else {
+                let at = self.now + Millis(every.0 * number);
+                self.agenda.add(at, Happening::MemberArrives(job));
+            }
+        }
+    }
+
+    /// A pod of a job arrives, which another one may have made.
+    pub(super) fn pod_arrives(&mut self, job: JobAt, maker: Option<PodAt>) {
+        let Job { node, gates, life, .. } = self.jobs[job.0].clone();
         let node = node.and_then(|name| self.find_node(&name));
-        let lifted_after = gates.as_ref().and_then(|gates| gates.lifted_after);
-        for _ in 0..pods {
-            let pod = self.create(job, gates.is_some() && node.is_none());
-            match node {
-                Some(node) => self.start(pod, node),
-                None => self.welcome(pod),
-            }
-            if let Some(span) = lifted_after {
-                self.agenda.add(self.now + span, Happening::GateLifted(pod));
-            }
-            if let Some(span) = life.tolerant_after {
-                self.agenda.add(self.now + span, Happening::PodTolerates(pod));
-            }
-            if let Some(range) = life.deleted_after {
-                let at = self.now + self.draw(range);
-                self.agenda.add(at, Happening::OwnerDeletes(pod));
-            }
+        let pod = self.create(job, gates.is_some() && node.is_none());
+        self.pods[pod.0].maker = maker;
+        match node {
+            Some(node) => self.start(pod, node),
+            None => self.welcome(pod),
+        }
+        if let Some(span) = gates.as_ref().and_then(|gates| gates.lifted_after) {
+            self.agenda.add(self.now + span, Happening::GateLifted(pod));
+        }
+        if let Some(span) = life.tolerant_after {
+            self.agenda.add(self.now + span, Happening::PodTolerates(pod));
+        }
+        if let Some(range) = life.deleted_after {
+            let at = self.now + self.draw(range);
+            self.agenda.add(at, Happening::OwnerDeletes(pod));
         }
     }
 

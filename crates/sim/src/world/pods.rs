@@ -3,7 +3,7 @@
 use model::{Amounts, Event, Millis, Operator, PodFacts, PodSpec, Requests, Time, Toleration};
 
 use super::happenings::Happening;
-use super::records::{NodeAt, Phase, PodAt};
+use super::records::{NodeAt, Phase, PodAt, PodRecord};
 use super::{Kind, World};
 use crate::checkers::rules::{self, Taken};
 use crate::plan::Job;
@@ -33,9 +33,9 @@ impl World {
             is_preempted: record.is_terminating && record.is_disrupted,
             started: record.started,
             generation: 0,
-            created: 0,
-            is_remade: false,
-            gang: None,
+            created: seconds(record.created),
+            is_remade: !self.is_bare(record.job),
+            gang: self.claims[record.job.0].clone(),
         }
     }
 
@@ -79,6 +79,9 @@ impl World {
             self.nodes[node.0].pods.remove(&pod);
         }
         self.pods[pod.0].phase = phase;
+        if phase.is_over() && !before.is_over() {
+            self.maker_ended(pod);
+        }
         if let Some(node) = phase.place() {
             self.nodes[node.0].pods.insert(pod);
         }
@@ -116,6 +119,7 @@ impl World {
             let at = self.now + self.draw(range);
             self.agenda.add(at, Happening::PodEnds(pod));
         }
+        self.expect_workers(pod);
         if let Some((after, _)) = resized.filter(|_| !self.is_calm) {
             self.agenda.add(self.now + after, Happening::PodResizes(pod));
         }
@@ -191,6 +195,7 @@ impl World {
         }
         self.set_phase(pod, Phase::Finished);
         self.publish_pod(pod);
+        self.publish_success(pod);
         let job = self.pods[pod.0].job;
         if self.jobs[job.0].followers > 0 {
             self.jobs[job.0].followers -= 1;
@@ -232,17 +237,26 @@ impl World {
         self.set_phase(pod, phase);
         self.pods[pod.0].is_gone = true;
         let uid = self.pods[pod.0].key.uid.to_string();
-        self.publish(Kind::Pods, Event::PodDeleted(uid));
+        self.publish(Kind::Pods, Event::PodDeleted(uid.clone()));
+        if phase == Phase::Finished && self.claims[self.pods[pod.0].job.0].is_some() {
+            self.publish(Kind::Succeeded, Event::SucceededDeleted(uid));
+        }
     }
 
-    /// The owner of a pod makes another one in its place.
+    /// The owner of a pod makes another one in its place, if it has an owner.
     pub(super) fn replace(&mut self, pod: PodAt) {
-        let another = self.create(self.pods[pod.0].job, false);
+        let PodRecord { job, maker, .. } = self.pods[pod.0];
+        let is_orphan = maker.is_some_and(|maker| self.pods[maker.0].phase.is_over());
+        if is_orphan || self.is_bare(job) {
+            return;
+        }
+        let another = self.create(job, false);
+        self.pods[another.0].maker = maker;
         self.welcome(another);
     }
 }
 
-fn seconds(time: Time) -> i64 {
+pub(super) fn seconds(time: Time) -> i64 {
     i64::try_from(time.0 / 1000).expect("a run is not that long")
 }
 

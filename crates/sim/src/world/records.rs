@@ -97,6 +97,10 @@ pub(crate) struct PodRecord {
     pub(super) is_disrupted: bool,
     /// When it started, in whole seconds.
     pub(super) started: Option<i64>,
+    /// When it was made.
+    pub(super) created: Time,
+    /// The pod that made it, if one did.
+    pub(super) maker: Option<PodAt>,
     /// Whether it is being deleted.
     pub(crate) is_terminating: bool,
     /// Whether the API does not know it any more.
@@ -134,6 +138,8 @@ impl PodRecord {
             proposed,
             is_disrupted: false,
             started: None,
+            created: now,
+            maker: None,
             is_terminating: false,
             is_gone: false,
             is_tolerant: false,

@@ -34,6 +34,27 @@ impl Right {
     }
 }
 
+/// Groups of kinds that not every cluster has, and that are asked for only where they are served.
+const OPTIONAL: [&str; 4] =
+    ["scheduling.k8s.io", "scheduling.x-k8s.io", "scheduling.volcano.sh", "scheduling.run.ai"];
+
+impl Right {
+    /// Whether there was anything to use it for.
+    fn is_wanted(&self, calls: &[Call]) -> bool {
+        let base = |resource: &str| resource.split('/').next().unwrap_or_default().to_owned();
+        let is_same =
+            |call: &Call| call.group == self.group && base(&call.resource) == base(&self.resource);
+        !OPTIONAL.contains(&&*self.group) || calls.iter().any(is_same)
+    }
+
+    /// Whether a call used it. A server lists by a watch where it can.
+    fn is_used(&self, calls: &[Call]) -> bool {
+        let is_list = OPTIONAL.contains(&&*self.group) && self.verb == "list";
+        let watch = Self { verb: "watch".into(), ..self.clone() };
+        calls.iter().any(|call| self.covers(call) || is_list && watch.covers(call))
+    }
+}
+
 fn path_of(call: &Call) -> &str {
     call.uri.split('?').next().unwrap_or_default()
 }
@@ -52,7 +73,7 @@ pub(crate) fn rights(world: &mut World) -> Run<'_> {
         );
         let rights = rights_of_account(world).await?;
         ensure!(!rights.is_empty(), "the service account has no rights");
-        let is_unused = |right: &&Right| !calls.iter().any(|call| right.covers(call));
+        let is_unused = |right: &&Right| right.is_wanted(&calls) && !right.is_used(&calls);
         let unused: Vec<_> = rights.iter().filter(is_unused).map(describe).collect();
         let is_right = unused.is_empty() || !world.is_complete;
         ensure!(is_right, "rights that were not used:\n  {}", unused.join("\n  "));
@@ -162,5 +183,35 @@ mod tests {
         assert!(!right(&[], None).covers(&Call { verb: "get".into(), ..call.clone() }));
         assert!(!right(&[], None).covers(&Call { resource: "pods".into(), ..call.clone() }));
         assert!(!right(&[], None).covers(&Call { group: "apps".into(), ..call }));
+    }
+
+    #[test]
+    fn rights_on_kinds_that_are_not_served_are_not_asked_for() {
+        let rule = |resource: &str, verb: &str| PolicyRule {
+            api_groups: Some(vec!["scheduling.k8s.io".into()]),
+            resources: Some(vec![resource.into()]),
+            verbs: vec![verb.into()],
+            ..PolicyRule::default()
+        };
+        let right = |resource: &str, verb: &str| {
+            expand("role", None, Some(vec![rule(resource, verb)])).remove(0)
+        };
+        let call = Call {
+            user: "user".into(),
+            verb: "watch".into(),
+            group: "scheduling.k8s.io".into(),
+            resource: "podgroups".into(),
+            namespace: "".into(),
+            name: "".into(),
+            uri: "/".into(),
+            code: 200,
+            is_early: false,
+        };
+        assert!(!right("podgroups", "list").is_wanted(&[]));
+        let calls = [call];
+        assert!(!right("workloads", "list").is_wanted(&calls));
+        assert!(right("podgroups", "list").is_used(&calls));
+        let status = right("podgroups/status", "patch");
+        assert!(status.is_wanted(&calls) && !status.is_used(&calls));
     }
 }

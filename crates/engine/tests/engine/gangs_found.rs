@@ -1,0 +1,171 @@
+//! What random worlds found about gangs, each as small as it gets.
+
+use testkit::check;
+
+/// Where no other node takes a pod, the node that refused it is asked again after a while.
+#[test]
+fn a_node_that_refused_is_asked_again_where_there_is_no_other() {
+    check(
+        "
+        node a cpu=2
+        pod g1 cpu=1 gang=g/2 remade
+        pod g2 cpu=1 gang=g/2 remade
+        step
+        > g1 -> a
+        > g2 -> a
+        confirm g1
+        refuse g2
+        step
+        queue
+        > 1 backoff
+        after 1s
+        step
+        > g2 -> a
+        ",
+    );
+}
+
+/// A gang is not taken back later because its last pod was on its way for a while.
+#[test]
+fn time_counts_from_the_first_pod_on_a_node() {
+    check(
+        "
+        node a cpu=2
+        pod g1 cpu=1 gang=g/2 remade
+        pod g2 cpu=1 gang=g/2 remade
+        step
+        > g1 -> a
+        > g2 -> a
+        confirm g1
+        after 9s
+        refuse g2
+        gone pod g2
+        after 1s
+        step
+        > gang g disbands: evicts [g1], leaves []
+        ",
+    );
+}
+
+/// Whoever sees every pod of a gang knows that it never had enough, though one of them is newer
+/// than another one's start.
+#[test]
+fn a_pod_that_comes_while_others_are_on_their_way_does_not_complete_a_gang() {
+    check(
+        "
+        node a cpu=2
+        pod g1 cpu=1 gang=g/2 remade created=10
+        pod g2 cpu=1 gang=g/2 remade created=10
+        step
+        > g1 -> a
+        > g2 -> a
+        confirm g1
+        pod g1 cpu=1 gang=g/2 remade created=10 on=a started=11
+        gone pod g2
+        pod other cpu=1 on=a
+        pod g3 cpu=1 gang=g/2 remade created=20
+        step
+        > g3 waits: gang g: room for 1 of at least 2; g3: 0/1 nodes are available: 1 Insufficient cpu. It fits when 1 more node is free.
+        > gang g waits: gang g: room for 1 of at least 2; g3: 0/1 nodes are available: 1 Insufficient cpu. It fits when 1 more node is free.
+        after 10s
+        step
+        > gang g disbands: evicts [g1], leaves []
+        ",
+    );
+}
+
+/// What takes the place of a lost pod does not wait for what takes the place of another.
+#[test]
+fn a_gang_that_started_is_mended_pod_by_pod() {
+    check(
+        "
+        node a cpu=4
+        pod g1 cpu=1 gang=g/3 on=a started=100 created=90
+        pod g2 cpu=1 gang=g/3 on=a started=100 created=90
+        pod g3 cpu=1 gang=g/3 on=a started=100 created=90
+        step
+        gone pod g2
+        gone pod g3
+        pod g4 cpu=1 gang=g/3 created=120
+        step
+        > gang g degraded
+        > g4 -> a
+        ",
+    );
+}
+
+/// A gate that is lifted is noticed also where something else keeps the gang back.
+#[test]
+fn a_gang_whose_gates_are_lifted_says_what_else_it_waits_for() {
+    check(
+        "
+        node a cpu=4
+        pod g1 cpu=1 gate=quota group=native/g
+        step
+        pod g1 cpu=1 group=native/g
+        after 1s
+        step
+        > g1 waits: waiting for PodGroup \"g\", which is not there
+        > gang g waits: waiting for PodGroup \"g\", which is not there
+        ",
+    );
+}
+
+/// Rules about other pods come and go; room that is kept is counted by all of them.
+#[test]
+fn room_that_is_kept_is_counted_by_new_rules() {
+    check(
+        "
+        node a cpu=8 label=zone:a
+        pod d cpu=1 label=app:web gang=s/3 workers=2@1
+        step
+        > d -> a
+        pod new cpu=1 far=zone,app:web
+        step
+        > gang s has room kept for 2
+        > new waits: 0/1 nodes are available: 1 node(s) didn't match pod anti-affinity rules.
+        gone pod d
+        after 1s
+        step
+        > new -> a
+        ",
+    );
+}
+
+/// A node that is gone takes along what a gang had to be far from.
+#[test]
+fn a_gang_is_woken_when_a_node_is_gone() {
+    check(
+        "
+        node a cpu=8 label=zone:a
+        node b cpu=8 label=zone:a
+        pod db cpu=8 label=app:db on=b
+        pod g1 cpu=1 gang=g/2 far=zone,app:db
+        pod g2 cpu=1 gang=g/2 far=zone,app:db
+        step
+        > g1 waits: gang g: room for 0 of at least 2; g1: 0/2 nodes are available: 1 Insufficient cpu, 1 node(s) didn't match pod anti-affinity rules. It fits when 1 more node is free.
+        > g2 waits: gang g: room for 0 of at least 2; g1: 0/2 nodes are available: 1 Insufficient cpu, 1 node(s) didn't match pod anti-affinity rules. It fits when 1 more node is free.
+        > gang g waits: gang g: room for 0 of at least 2; g1: 0/2 nodes are available: 1 Insufficient cpu, 1 node(s) didn't match pod anti-affinity rules. It fits when 1 more node is free.
+        gone node b
+        after 1s
+        step
+        > g1 -> a
+        > g2 -> a
+        ",
+    );
+}
+
+/// Only room for pods to come is needed, and the one that is there finds none.
+#[test]
+fn a_gang_may_need_nothing_but_room_for_pods_to_come() {
+    check(
+        "
+        node a cpu=3
+        pod d cpu=1 gang=s/2 workers=3@1 on=a
+        pod e1 cpu=9 gang=s/2
+        step
+        > gang s has room kept for 2
+        > e1 waits: 0/1 nodes are available: 1 Insufficient cpu.
+        ",
+    );
+}

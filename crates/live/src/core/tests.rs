@@ -1,0 +1,323 @@
+//! Gangs from what is seen to what is ordered.
+
+use std::collections::BTreeSet;
+
+use k8s::ingest::{self, GroupStanding};
+use model::{Disband, PodKey};
+use serde_json::{Value, json};
+use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
+
+use super::*;
+use crate::feed::feed;
+use crate::order::{Happened, Subject};
+use crate::watch::{GROUP_APIS, GroupApi};
+
+struct Bench {
+    core: Core,
+    orders: UnboundedReceiver<Order>,
+}
+
+/// A core that knows nothing yet, and leads.
+fn bench() -> Bench {
+    let settings = k8s::config::defaults(plugins::known());
+    let mut catalog = model::Catalog::default();
+    let profile = plugins::build(&settings.profiles[0], &mut catalog).expect("the default profile");
+    let (sender, orders) = unbounded_channel();
+    let mut core = Core {
+        scheduler: Scheduler::new(catalog, vec![profile], engine::Options::default()),
+        profiles: vec!["default-scheduler".into()],
+        inbox: feed().1,
+        orders: sender,
+        metrics: Arc::new(Metrics::new(["default-scheduler"], "host", "lease")),
+        health: Arc::new(Health::new(|| true)),
+        journal: None,
+        start: Instant::now(),
+        state: State::awaiting(&[]),
+    };
+    core.take(Input::Lead);
+    Bench { core, orders }
+}
+
+fn node(cpu: u32) -> Event {
+    let allocatable = json!({"cpu": cpu.to_string(), "memory": "64Gi", "pods": "500"});
+    ingest::node(&json!({"metadata": {"name": "n"}, "status": {"allocatable": allocatable}}))
+        .expect("a node")
+}
+
+/// A pod that names a native PodGroup, or has a label of ours.
+fn pod(name: &str, spec: Value, labels: Value, node: &str) -> Event {
+    let mut spec = spec;
+    spec["schedulerName"] = json!("default-scheduler");
+    spec["nodeName"] = json!(node);
+    spec["containers"] =
+        json!([{"name": "c", "resources": {"requests": {"cpu": "1", "memory": "1Mi"}}}]);
+    let metadata = json!({"name": name, "namespace": "team", "uid": format!("u-{name}"),
+        "labels": labels, "generation": 4, "ownerReferences": [{"kind": "Job", "name": "j",
+        "apiVersion": "batch/v1", "controller": true}]});
+    ingest::pod(&json!({"metadata": metadata, "spec": spec})).expect("a pod")
+}
+
+fn grouped(name: &str, node: &str) -> Event {
+    pod(name, json!({"schedulingGroup": {"podGroupName": "train"}}), json!({}), node)
+}
+
+fn labelled(name: &str, min: u32, node: &str) -> Event {
+    let labels = json!({"pod-group.scheduling.kubenexus.io/name": "g",
+        "pod-group.scheduling.kubenexus.io/min-available": min.to_string()});
+    pod(name, json!({}), labels, node)
+}
+
+fn native() -> GroupApi {
+    GROUP_APIS[0]
+}
+
+fn group(min: u32, status: Value) -> (Event, GroupStanding) {
+    let object = json!({"metadata": {"name": "train", "namespace": "team", "uid": "u-train",
+        "generation": 2}, "spec": {"schedulingPolicy": {"gang": {"minCount": min}}},
+        "status": status});
+    let text = object.to_string();
+    let seen = ingest::read_pod_group(PodGroupKind::Native, text.as_bytes()).expect("a group");
+    (seen.event, seen.standing)
+}
+
+impl Bench {
+    fn see(&mut self, event: Event) {
+        self.core.take(Input::Seen(Seen {
+            event,
+            standing: None,
+            group: None,
+            read_at: Instant::now(),
+        }));
+    }
+
+    fn see_group(&mut self, (event, standing): (Event, GroupStanding)) {
+        let group = Some((native(), standing));
+        let read_at = Instant::now();
+        self.core.take(Input::Seen(Seen { event, standing: None, group, read_at }));
+    }
+
+    /// Everything that nearly every cluster has was listed.
+    fn listed(&mut self) {
+        let catalog = self.core.scheduler.catalog();
+        let uids = catalog.pods().map(|pod| catalog.pod(pod).key.uid.clone()).collect();
+        for present in [
+            Present::Namespaces(BTreeSet::new()),
+            Present::Budgets(BTreeSet::new()),
+            Present::Nodes(BTreeSet::from(["n".into()])),
+            Present::Pods(uids),
+        ] {
+            self.see(Event::Reset(present));
+        }
+    }
+
+    /// What is ordered, in words.
+    fn decided(&mut self) -> Vec<String> {
+        self.core.decide(&mut Vec::new());
+        let mut found = Vec::new();
+        while let Ok(order) = self.orders.try_recv() {
+            found.push(word(order));
+        }
+        found
+    }
+}
+
+fn word(order: Order) -> String {
+    match order {
+        Order::Bind(bind) => format!("bind {}", bind.pod.name),
+        Order::Preempt(_) => "preempt".into(),
+        Order::Tell(tell) => format!("tell {}", tell.pod.name),
+        Order::Disband(disband) => {
+            let names = |pods: Vec<&PodKey>| {
+                pods.into_iter().map(|pod| pod.name.to_string()).collect::<Vec<_>>().join(" ")
+            };
+            let evicted = names(disband.evicted.iter().map(|(pod, _)| pod).collect());
+            let bare = names(disband.bare.iter().collect());
+            format!("{}: {}; evict {evicted}; keep {bare}", disband.scheduler, disband.note)
+        }
+        Order::Report(report) => {
+            let mut text = String::from("report");
+            if let Some((group, condition)) = report.condition {
+                let path = group.api.path_of(&group.key);
+                let (status, reason) = (condition.is_scheduled, condition.reason);
+                text += &format!(" {path} {status} {reason} at {}", condition.generation);
+            }
+            if let Some((subject, happened, note)) = report.event {
+                let subject = match subject {
+                    Subject::Pod(pod) => format!("pod {}", pod.name),
+                    Subject::Group(group) => format!("group {} {}", group.key.name, group.uid),
+                };
+                let happened = match happened {
+                    Happened::Scheduled => "scheduled",
+                    Happened::Degraded => "degraded",
+                };
+                text += &format!(" {subject} {happened}: {note}");
+            }
+            text
+        }
+    }
+}
+
+const STATUS: &str = "/apis/scheduling.k8s.io/v1beta1/namespaces/team/podgroups/train";
+
+#[test]
+fn nothing_is_decided_before_it_is_known_which_groups_there_are_and_all_are_listed() {
+    let mut bench = bench();
+    bench.see(node(4));
+    bench.see(pod("alone", json!({}), json!({}), ""));
+    bench.listed();
+    assert_eq!(bench.decided(), Vec::<String>::new(), "nobody said which groups there are");
+    bench.core.take(Input::Await(vec![PodGroupKind::Native, PodGroupKind::Kai]));
+    bench.see(Event::Reset(Present::PodGroups(PodGroupKind::Native, BTreeSet::new())));
+    assert_eq!(bench.decided(), Vec::<String>::new(), "one kind is not listed");
+    bench.see(Event::Reset(Present::PodGroups(PodGroupKind::Kai, BTreeSet::new())));
+    assert_eq!(bench.decided(), ["bind alone"]);
+}
+
+#[test]
+fn a_gang_is_sent_whole_however_large_it_is_and_its_object_is_told_once_it_runs() {
+    let mut bench = bench();
+    let size = u32::try_from(BINDS_MAX).unwrap() + 6;
+    bench.core.take(Input::Await(vec![PodGroupKind::Native]));
+    bench.see(node(size));
+    bench.see_group(group(size, json!({})));
+    (0..size).for_each(|at| bench.see(grouped(&format!("p{at}"), "")));
+    let names = BTreeSet::from(["team/train".into()]);
+    bench.see(Event::Reset(Present::PodGroups(PodGroupKind::Native, names)));
+    bench.listed();
+    let decided = bench.decided();
+    assert_eq!(decided.len(), BINDS_MAX + 6);
+    assert!(decided.iter().all(|word| word.starts_with("bind p")), "{decided:?}");
+    (0..size).for_each(|at| bench.see(grouped(&format!("p{at}"), "n")));
+    bench.core.state.in_flight = 0;
+    let expected = format!(
+        "report {STATUS} true Scheduled at 2 group train u-train scheduled: \
+         gang train: 70 of at least 70 are on nodes"
+    );
+    assert_eq!(bench.decided(), [expected]);
+    let text = bench.core.metrics.text();
+    let line = "kubenexus_gangs_total{namespace=\"team\",result=\"scheduled\"} 1";
+    assert!(text.contains(line) && text.contains("kubenexus_gang_wait_seconds_count 1"), "{text}");
+    // Once it ran that stays said.
+    let status = json!({"conditions": [{"type": "PodGroupInitiallyScheduled", "status": "True",
+        "reason": "Scheduled", "message": "x"}]});
+    bench.see_group(group(size, status));
+    bench.see(Event::PodDeleted("u-p0".into()));
+    let expected =
+        "report group train u-train degraded: gang train: 69 of at least 70 are on nodes";
+    assert_eq!(bench.decided(), [expected]);
+}
+
+#[test]
+fn why_a_gang_waits_stands_in_its_object_and_is_written_once() {
+    let mut bench = bench();
+    bench.core.take(Input::Await(vec![]));
+    bench.see(node(1));
+    bench.see_group(group(2, json!({})));
+    ["a", "b"].into_iter().for_each(|name| bench.see(grouped(name, "")));
+    bench.listed();
+    let expected = format!("report {STATUS} false Unschedulable at 2");
+    assert_eq!(bench.decided(), ["tell a".into(), "tell b".into(), expected.clone()]);
+    let group_key = bench.core.scheduler.catalog().gangs().next().expect("there is a gang");
+    let diagnosis = Arc::new(Diagnosis { nodes: 1, ..Diagnosis::default() });
+    let waiting = |diagnosis: &Arc<Diagnosis>| model::GangReport {
+        gang: group_key,
+        state: model::GangState::Waiting(diagnosis.clone()),
+    };
+    let mut reported = |diagnosis: &Arc<Diagnosis>| {
+        bench.core.report(&waiting(diagnosis));
+        bench.orders.try_recv().map(word).ok()
+    };
+    assert_eq!(reported(&diagnosis), Some(expected.clone()), "another message");
+    assert_eq!(reported(&diagnosis), None);
+    bench.core.take(Input::NotTold { uid: "u-train".into() });
+    bench.core.report(&waiting(&diagnosis));
+    assert_eq!(bench.orders.try_recv().map(word).ok(), Some(expected));
+    // A scheduler that starts anew finds in the status what was said.
+    let message = render::condition(&diagnosis, bench.core.scheduler.catalog()).message;
+    let status = json!({"conditions": [{"type": "PodGroupInitiallyScheduled", "status": "False",
+        "reason": "Unschedulable", "message": message}]});
+    bench.see_group(group(2, json!({})));
+    bench.see_group(group(2, status));
+    bench.core.report(&waiting(&diagnosis));
+    assert!(bench.orders.try_recv().is_err());
+}
+
+#[test]
+fn a_gang_without_object_speaks_through_its_first_pod_unless_it_ran_before_us() {
+    let mut bench = bench();
+    bench.core.take(Input::Await(vec![]));
+    bench.see(node(4));
+    bench.see(labelled("a", 2, ""));
+    bench.see(labelled("b", 2, ""));
+    bench.listed();
+    assert_eq!(bench.decided(), ["bind a", "bind b"]);
+    bench.see(labelled("a", 2, "n"));
+    bench.see(labelled("b", 2, "n"));
+    let expected = "report pod a scheduled: gang g: 2 of at least 2 are on nodes";
+    assert_eq!(bench.decided(), [expected]);
+    let mut bench = self::bench();
+    bench.core.take(Input::Await(vec![]));
+    bench.see(node(4));
+    bench.see(labelled("a", 2, "n"));
+    bench.see(labelled("b", 2, "n"));
+    bench.listed();
+    assert_eq!(bench.decided(), Vec::<String>::new());
+}
+
+#[test]
+fn pods_of_a_gang_that_cannot_be_completed_are_taken_back() {
+    let mut bench = bench();
+    bench.core.take(Input::Await(vec![]));
+    bench.see(node(4));
+    bench.see(labelled("a", 3, "n"));
+    bench.see(labelled("b", 3, "n"));
+    bench.listed();
+    let catalog = bench.core.scheduler.catalog();
+    let find = |uid: &str| catalog.find_pod(uid).expect("the pod is there");
+    let gang = catalog.find_gang("team", "g").expect("the gang is there");
+    let disband = Disband { gang, evicted: vec![find("u-a")], bare: vec![find("u-b")] };
+    bench.core.disband(&disband);
+    let expected =
+        "default-scheduler: gang g: 2 of at least 3 are on nodes; evict a; keep b".to_owned();
+    assert_eq!(bench.orders.try_recv().map(word).ok(), Some(expected));
+    assert_eq!(bench.core.state.evicting, BTreeSet::from(["u-a".into()]));
+    let text = bench.core.metrics.text();
+    let line = "kubenexus_gangs_total{namespace=\"team\",result=\"taken_back\"} 1";
+    assert!(text.contains(line), "{text}");
+    bench.core.take(Input::Eviction { uid: "u-a".into(), is_done: true });
+    assert!(bench.core.state.evicting.is_empty());
+}
+
+#[test]
+fn of_a_composite_its_groups_are_counted() {
+    let mut bench = bench();
+    bench.core.take(Input::Await(vec![]));
+    bench.see(node(4));
+    let composite = json!({"metadata": {"name": "all", "namespace": "team", "uid": "u-all"},
+        "spec": {"schedulingPolicy": {"gang": {"minGroupCount": 2}}}});
+    let kind = PodGroupKind::Composite;
+    let seen = ingest::read_pod_group(kind, composite.to_string().as_bytes()).expect("a group");
+    let group = Some((GROUP_APIS[3], seen.standing));
+    let (event, standing, read_at) = (seen.event, None, Instant::now());
+    bench.core.take(Input::Seen(Seen { event, standing, group, read_at }));
+    for name in ["x", "y"] {
+        let part = json!({"metadata": {"name": name, "namespace": "team", "uid": name}, "spec": {
+            "parentCompositePodGroupName": "all", "schedulingPolicy": {"gang": {"minCount": 1}}}});
+        bench.see(ingest::pod_group(PodGroupKind::Native, &part).expect("a group"));
+    }
+    let member = |name: &str, node: &str| {
+        let group = json!({"schedulingGroup": {"podGroupName": name}});
+        pod(&format!("{name}-0"), group, json!({}), node)
+    };
+    ["x", "y"].into_iter().for_each(|name| bench.see(member(name, "")));
+    bench.listed();
+    assert_eq!(bench.decided(), ["bind x-0", "bind y-0"]);
+    ["x", "y"].into_iter().for_each(|name| bench.see(member(name, "n")));
+    let path = "/apis/scheduling.k8s.io/v1alpha3/namespaces/team/compositepodgroups/all";
+    let expected = format!(
+        "report {path} true Scheduled at 0 group all u-all scheduled: \
+         gang all: 2 of at least 2 groups are on nodes"
+    );
+    let decided = bench.decided();
+    assert!(decided.contains(&expected), "{decided:?}");
+}

@@ -1,0 +1,231 @@
+//! Gangs, held against the plain rules: nothing partial is decided, nothing partial lasts, room is
+//! only kept for pods that are to come, and a gang that fits does not wait.
+
+use std::collections::BTreeMap;
+
+use model::{Millis, NodeFacts, PodFacts, Time};
+
+use super::Violation;
+use super::company::{self, Scene};
+use super::ledger::{Known, Ledger};
+use super::roster::{Gang, GangKey, gang_of};
+
+/// For how long a gang may be incomplete if nobody says otherwise, and how much longer it may take
+/// until somebody notices.
+const PERMITTED: Millis = Millis::seconds(10);
+const NOTICED: Millis = Millis(1_000);
+
+fn wrong(key: &GangKey, why: String) -> Violation {
+    Violation::Gang { gang: format!("{}/{}", key.0, key.1), why }
+}
+
+/// Checks pods that are sent to nodes in one step: a gang goes whole, or it has started before.
+pub(crate) fn check_whole(ledger: &Ledger, sent: &[Box<str>]) -> Result<(), Violation> {
+    let mut gangs: BTreeMap<GangKey, Vec<&Known>> = BTreeMap::new();
+    for known in sent.iter().filter_map(|uid| ledger.pod(uid)) {
+        if let Some(key) = gang_of(known.facts()) {
+            gangs.entry(key).or_default().push(known);
+        }
+    }
+    for (key, sent) in gangs {
+        let gang = Gang::of(ledger, &key);
+        if let Err(troubles) = &gang.terms {
+            return Err(wrong(&key, format!("pods are sent to nodes, but {troubles:?}")));
+        }
+        if !gang.is_reached && !gang.is_whole() {
+            let (placed, min) = (gang.placed(), gang.min());
+            let why = format!("{} are sent, {placed} of {min:?} would be on nodes", sent.len());
+            return Err(wrong(&key, why));
+        }
+        check_domain(ledger, &gang, &sent)?;
+    }
+    Ok(())
+}
+
+/// All pods of a gang go where those are that it has, if it has to stay together.
+fn check_domain(ledger: &Ledger, gang: &Gang<'_>, sent: &[&Known]) -> Result<(), Violation> {
+    let Ok(terms) = &gang.terms else { return Ok(()) };
+    if terms.topology.is_empty() {
+        return Ok(());
+    }
+    let domain = |known: &Known| {
+        let node = ledger.node(known.spot.node()?)?.0;
+        Some(terms.topology.iter().map(|key| label(node, key)).collect::<Vec<_>>())
+    };
+    let is_sent = |known: &&&Known| sent.iter().any(|one| std::ptr::eq(*one, **known));
+    let others: Vec<_> =
+        gang.members.iter().filter(|known| !is_sent(known)).filter_map(|one| domain(one)).collect();
+    let ours: Vec<_> = sent.iter().filter_map(|known| domain(known)).collect();
+    let is_one = |domains: &[Vec<Option<&str>>]| domains.windows(2).all(|two| two[0] == two[1]);
+    let has_left = others.first().is_some_and(|first| ours.first() != Some(first));
+    // Nodes that changed their labels may have torn a gang apart, and then nothing is left to keep.
+    if !is_one(&ours) || (is_one(&others) && has_left) || ours.iter().flatten().any(Option::is_none)
+    {
+        return Err(wrong(&gang.key, format!("sent to {ours:?}, the others are in {others:?}")));
+    }
+    Ok(())
+}
+
+fn label<'a>(node: &'a NodeFacts, key: &str) -> Option<&'a str> {
+    node.labels.iter().find(|(other, _)| other == key).map(|(_, value)| &**value)
+}
+
+/// Checks pods that are taken back: only from a gang that is not complete and never was, and only
+/// those that somebody makes again.
+pub(crate) fn check_disband(
+    ledger: &Ledger,
+    key: &GangKey,
+    evicted: &[Box<str>],
+    bare: &[Box<str>],
+) -> Result<(), Violation> {
+    let gang = Gang::of(ledger, key);
+    if gang.is_reached || gang.is_up() {
+        return Err(wrong(key, "pods are taken back, though it has started".to_owned()));
+    }
+    for (uid, is_remade) in
+        evicted.iter().map(|uid| (uid, true)).chain(bare.iter().map(|uid| (uid, false)))
+    {
+        let known = gang.bound().find(|known| known.facts().key.uid == *uid);
+        let is_right = known.is_some_and(|known| {
+            known.facts().is_remade == is_remade && !(is_remade && known.is_leaving())
+        });
+        if !is_right {
+            return Err(wrong(key, format!("{uid} is taken back, or reported, and must not be")));
+        }
+    }
+    Ok(())
+}
+
+/// Checks that room is only kept for pods that are to come.
+pub(crate) fn check_seats(ledger: &Ledger) -> Result<(), Violation> {
+    for key in ledger.seats().iter().map(|seat| &seat.gang) {
+        let gang = Gang::of(ledger, key);
+        let most = gang.seats_max();
+        if gang.seats > most {
+            let why = format!("room is kept for {} pods, and {most} are to come", gang.seats);
+            return Err(wrong(key, why));
+        }
+    }
+    Ok(())
+}
+
+/// How long gangs have been incomplete, while somebody could have done something about it.
+#[derive(Default)]
+pub(crate) struct Patience {
+    seen: Time,
+    waited: BTreeMap<GangKey, Millis>,
+    /// Gangs that were incomplete when they were last looked at.
+    counted: Vec<GangKey>,
+}
+
+impl Patience {
+    /// Looks at all gangs. Time counts if the scheduler can act.
+    pub(crate) fn check(
+        &mut self,
+        ledger: &Ledger,
+        now: Time,
+        is_able: bool,
+    ) -> Result<(), Violation> {
+        let passed = Millis(now.0 - self.seen.0);
+        self.seen = now;
+        for key in std::mem::take(&mut self.counted) {
+            let waited = self.waited.entry(key).or_insert(Millis(0));
+            *waited = Millis(waited.0 + passed.0);
+        }
+        let mut waited = BTreeMap::new();
+        for key in ledger.roster().keys() {
+            let gang = Gang::of(ledger, key);
+            let (true, Some(allowed)) = (is_partial(&gang), allowed(&gang)) else { continue };
+            let so_far = self.waited.get(key).copied().unwrap_or(Millis(0));
+            if so_far > allowed {
+                let (bound, min) = (gang.bound().count(), gang.min());
+                let why = format!("{bound} of {min:?} were on nodes for {} ms", so_far.0);
+                return Err(wrong(key, why));
+            }
+            // What is on its way may complete it.
+            if is_able && !gang.is_whole() {
+                self.counted.push(key.clone());
+            }
+            waited.insert(key.clone(), so_far);
+        }
+        self.waited = waited;
+        Ok(())
+    }
+}
+
+fn allowed(gang: &Gang<'_>) -> Option<Millis> {
+    let terms = gang.terms.as_ref().ok()?;
+    Some(Millis(terms.timeout_ms.unwrap_or(PERMITTED.0) + NOTICED.0))
+}
+
+/// Whether a gang that never had enough pods on nodes has some there that could be taken back.
+pub(crate) fn is_partial(gang: &Gang<'_>) -> bool {
+    let could_go = |known: &Known| known.facts().is_remade && !known.is_leaving();
+    gang.min().is_some() && !gang.is_reached && !gang.is_up() && gang.bound().any(could_go)
+}
+
+/// Whether nothing but a lack of room keeps a gang from being placed.
+pub(crate) fn is_ready(ledger: &Ledger, gang: &Gang<'_>) -> bool {
+    let Ok(terms) = &gang.terms else { return false };
+    let is_over = |name: &Box<str>| ledger.roster().is_over(&(gang.key.0.clone(), name.clone()));
+    (gang.is_reached || gang.members.len() + gang.missing() >= terms.min)
+        && gang.waiting().all(|known| ledger.may_be_placed(known.facts()))
+        && (gang.placed() > 0 || terms.after.iter().all(is_over))
+}
+
+/// Places for all pods that a gang needs, if a simple search finds any: the largest first, each on
+/// the first node that takes it.
+pub(crate) fn witness(ledger: &Ledger, gang: &Gang<'_>) -> Option<Vec<String>> {
+    let terms = gang.terms.as_ref().ok()?;
+    // Room for pods that do not exist is not looked for.
+    if gang.missing() > 0 {
+        return None;
+    }
+    let needed = gang.min()?.saturating_sub(gang.placed());
+    let mut pods: Vec<&PodFacts> = gang.waiting().map(Known::facts).collect();
+    pods.sort_by_key(|facts| {
+        let fit = &facts.spec.requests.fit;
+        (std::cmp::Reverse((fit.cpu, fit.memory)), facts.key.name.clone())
+    });
+    domains(ledger, gang, &terms.topology).iter().find_map(|nodes| {
+        let mut scene = Scene::of(ledger);
+        let mut places = Vec::new();
+        for pod in &pods {
+            let takes = |node: &&&NodeFacts| company::objections(&scene, pod, node).is_empty();
+            if let Some(node) = nodes.iter().find(takes) {
+                places.push(format!("{} on {}", pod.key.name, node.name));
+                scene.add(node, pod);
+            }
+        }
+        (places.len() >= needed && needed > 0).then_some(places)
+    })
+}
+
+/// The sets of nodes that a gang may be on.
+pub(crate) fn domains<'a>(
+    ledger: &'a Ledger,
+    gang: &Gang<'_>,
+    topology: &[Box<str>],
+) -> Vec<Vec<&'a NodeFacts>> {
+    let mut nodes: Vec<&NodeFacts> = ledger.nodes().map(|(node, _)| node).collect();
+    nodes.sort_by(|one, other| one.name.cmp(&other.name));
+    if topology.is_empty() {
+        return vec![nodes];
+    }
+    let values = |node: &NodeFacts| -> Option<Vec<String>> {
+        topology.iter().map(|key| label(node, key).map(str::to_owned)).collect()
+    };
+    let mut domains: BTreeMap<Vec<String>, Vec<&NodeFacts>> = BTreeMap::new();
+    for node in nodes {
+        if let Some(values) = values(node) {
+            domains.entry(values).or_default().push(node);
+        }
+    }
+    for known in &gang.members {
+        if let Some((node, _)) = known.spot.node().and_then(|node| ledger.node(node)) {
+            // A gang that was torn apart is everywhere at once, which leaves nothing.
+            domains.retain(|own, _| Some(own) == values(node).as_ref());
+        }
+    }
+    domains.into_values().collect()
+}

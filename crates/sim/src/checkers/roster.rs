@@ -1,0 +1,259 @@
+//! Which pods are in which gang, and what was said of gangs, as far as it was delivered.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use model::{Event, GangClaim, PodFacts, PodGroupFacts, PodGroupKey, PodSpec, Present};
+
+use super::ledger::{Known, Ledger, Spot};
+
+/// Namespace and name of a gang.
+pub(crate) type GangKey = (Box<str>, Box<str>);
+
+/// The gang a pod is in, if it is in one.
+pub(crate) fn gang_of(facts: &PodFacts) -> Option<GangKey> {
+    let claim = facts.gang.as_ref().filter(|claim| !claim.name.is_empty())?;
+    Some((facts.key.namespace.clone(), claim.name.clone()))
+}
+
+/// Room that is kept for a pod which does not exist yet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct SeatFacts {
+    pub(crate) gang: GangKey,
+    pub(crate) node: Box<str>,
+    pub(crate) spec: PodSpec,
+}
+
+/// All gangs.
+#[derive(Default)]
+pub(crate) struct Roster {
+    /// Pods that live, by uid.
+    members: BTreeMap<GangKey, BTreeSet<Box<str>>>,
+    groups: BTreeMap<PodGroupKey, PodGroupFacts>,
+    /// Pods that ran to a good end, by uid.
+    succeeded: BTreeMap<Box<str>, GangKey>,
+    /// Gangs that had enough pods on nodes.
+    pub(super) reached: BTreeSet<GangKey>,
+    /// Gangs some of whose pods were on nodes when they were first heard of.
+    pub(super) found: BTreeSet<GangKey>,
+}
+
+impl Roster {
+    /// Takes in that a pod is there.
+    pub(super) fn put(&mut self, facts: &PodFacts, is_found: bool) {
+        let Some(key) = gang_of(facts) else { return };
+        if facts.is_terminating {
+            return self.remove(facts);
+        }
+        self.members.entry(key.clone()).or_default().insert(facts.key.uid.clone());
+        if is_found {
+            self.found.insert(key);
+        }
+    }
+
+    /// Takes in that a pod is not there any more, or will not be.
+    pub(super) fn remove(&mut self, facts: &PodFacts) {
+        let Some(key) = gang_of(facts) else { return };
+        let Some(members) = self.members.get_mut(&key) else { return };
+        members.remove(&facts.key.uid);
+        if members.is_empty() {
+            self.members.remove(&key);
+            self.reached.remove(&key);
+            self.found.remove(&key);
+        }
+    }
+
+    /// Takes in what is said of gangs by others than pods.
+    pub(super) fn apply(&mut self, event: &Event) {
+        match event {
+            Event::PodGroupApplied(facts) => {
+                self.groups.insert(facts.key.clone(), (**facts).clone());
+            }
+            Event::PodGroupDeleted(key) => _ = self.groups.remove(key),
+            Event::Reset(Present::PodGroups(kind, names)) => {
+                self.groups.retain(|key, _| key.kind != *kind || names.contains(&key.listed_by()));
+            }
+            Event::SucceededApplied(facts) => {
+                let key = (facts.namespace.clone(), facts.gang.clone());
+                self.succeeded.insert(facts.uid.clone(), key);
+            }
+            Event::SucceededDeleted(uid) => _ = self.succeeded.remove(uid.as_str()),
+            Event::Reset(Present::Succeeded(uids)) => {
+                self.succeeded.retain(|uid, _| uids.contains(uid));
+            }
+            Event::NodeApplied(_)
+            | Event::NodeDeleted(_)
+            | Event::PodApplied(_)
+            | Event::PodDeleted(_)
+            | Event::NamespaceApplied(_)
+            | Event::NamespaceDeleted(_)
+            | Event::BudgetApplied(_)
+            | Event::BudgetDeleted(_)
+            | Event::GroupingApplied(_)
+            | Event::GroupingDeleted(_)
+            | Event::Reset(
+                Present::Nodes(_)
+                | Present::Pods(_)
+                | Present::Namespaces(_)
+                | Present::Budgets(_)
+                | Present::Groupings(..),
+            )
+            | Event::BindRefused { .. }
+            | Event::EvictionFailed(_) => {}
+        }
+    }
+
+    pub(super) fn keys(&self) -> impl Iterator<Item = &GangKey> {
+        self.members.keys()
+    }
+
+    pub(super) fn group(&self, key: &PodGroupKey) -> Option<&PodGroupFacts> {
+        self.groups.get(key)
+    }
+
+    /// Whether a gang ran to a good end: pods of it did, and none lives.
+    pub(super) fn is_over(&self, key: &GangKey) -> bool {
+        !self.members.contains_key(key) && self.succeeded.values().any(|other| other == key)
+    }
+}
+
+/// What holds for a gang.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Terms {
+    pub(crate) min: usize,
+    pub(crate) timeout_ms: Option<u64>,
+    pub(crate) topology: Vec<Box<str>>,
+    pub(crate) workers: usize,
+    pub(crate) is_started: bool,
+    pub(crate) after: Vec<Box<str>>,
+}
+
+/// Why it cannot be told what holds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Trouble {
+    /// An object is not there; its name.
+    NoGroup(Box<str>),
+    /// Members, or members and objects, contradict each other.
+    Contradiction,
+}
+
+/// A gang as it is at the moment.
+pub(crate) struct Gang<'a> {
+    pub(crate) key: GangKey,
+    /// Its pods that live.
+    pub(crate) members: Vec<&'a Known>,
+    pub(crate) terms: Result<Terms, Vec<Trouble>>,
+    /// Room that is kept for pods which it is to make.
+    pub(crate) seats: usize,
+    /// Whether it had enough pods on nodes, as far as can be known.
+    pub(crate) is_reached: bool,
+}
+
+impl<'a> Gang<'a> {
+    pub(crate) fn of(ledger: &'a Ledger, key: &GangKey) -> Self {
+        let roster = ledger.roster();
+        let uids = roster.members.get(key).into_iter().flatten();
+        let members: Vec<&Known> = uids.filter_map(|uid| ledger.pod(uid)).collect();
+        let seats = ledger.seats().iter().filter(|seat| seat.gang == *key).count();
+        let terms = terms(roster, key, &members);
+        let is_started = terms.as_ref().is_ok_and(|terms| terms.is_started);
+        let is_reached = is_started || roster.reached.contains(key);
+        Self { key: key.clone(), members, terms, seats, is_reached }
+    }
+
+    /// How many have to start together; none if nothing has to, or it cannot be told.
+    pub(crate) fn min(&self) -> Option<usize> {
+        self.terms.as_ref().ok().map(|terms| terms.min).filter(|min| *min > 1)
+    }
+
+    pub(crate) fn bound(&self) -> impl Iterator<Item = &'a Known> {
+        self.members.iter().copied().filter(|known| matches!(known.spot, Spot::Bound(_)))
+    }
+
+    pub(crate) fn waiting(&self) -> impl Iterator<Item = &'a Known> {
+        self.members.iter().copied().filter(|known| known.spot == Spot::Waiting)
+    }
+
+    /// How many are on nodes, or sent there.
+    pub(crate) fn placed(&self) -> usize {
+        self.members.len() - self.waiting().count()
+    }
+
+    /// How many pods are still to be made by one of it.
+    pub(crate) fn missing(&self) -> usize {
+        let Ok(terms) = &self.terms else { return 0 };
+        let makers = self.members.iter().filter(|known| is_maker(known)).count();
+        if makers == 0 { 0 } else { terms.workers.saturating_sub(self.members.len() - makers) }
+    }
+
+    /// For how many pods there may be room at most that is kept.
+    pub(crate) fn seats_max(&self) -> usize {
+        let workers = self.waiting().filter(|known| !is_maker(known)).count();
+        let is_alive = self.members.iter().any(|known| is_maker(known));
+        if is_alive { self.missing() + workers } else { 0 }
+    }
+
+    /// Whether enough are on nodes, or sent there, with the room that is kept.
+    pub(crate) fn is_whole(&self) -> bool {
+        let seats = self.seats.min(self.missing());
+        self.min().is_none_or(|min| self.placed() + seats >= min)
+    }
+
+    /// Whether enough are known to be on nodes.
+    pub(crate) fn is_up(&self) -> bool {
+        let bound = self.bound().count();
+        self.min().is_some_and(|min| bound > 0 && bound + self.missing() >= min)
+    }
+
+    /// Whether a pod waits that was made after another one started: somebody who did not see it
+    /// all must think that it takes the place of another.
+    pub(super) fn seems_mended(&self) -> bool {
+        let started = self.members.iter().filter(|known| known.spot != Spot::Waiting);
+        let started = started.filter_map(|known| known.facts().started).min();
+        let newest = self.waiting().map(|known| known.facts().created).max();
+        started.is_some_and(|started| newest > Some(started))
+    }
+}
+
+/// Whether a pod makes others of its gang.
+pub(crate) fn is_maker(known: &Known) -> bool {
+    known.facts().gang.as_ref().is_some_and(|claim| !claim.workers.is_empty())
+}
+
+fn terms(
+    roster: &Roster,
+    (namespace, _): &GangKey,
+    members: &[&Known],
+) -> Result<Terms, Vec<Trouble>> {
+    let (mut terms, mut troubles, mut mins) = (Terms::default(), Vec::new(), BTreeSet::new());
+    let mut claims: Vec<&GangClaim> = Vec::new();
+    for claim in members.iter().filter_map(|known| known.facts().gang.as_deref()) {
+        if !claims.contains(&claim) {
+            claims.push(claim);
+        }
+    }
+    for claim in claims {
+        mins.extend(claim.min);
+        let workers: u32 = claim.workers.iter().map(|workers| workers.count).sum();
+        terms.workers += workers as usize;
+        if terms.after.is_empty() {
+            terms.after = claim.after.to_vec();
+        }
+        for (kind, name, part) in &claim.objects {
+            let (namespace, name) = (namespace.clone(), name.clone());
+            let key = PodGroupKey { kind: *kind, namespace, name };
+            let Some(group) = roster.group(&key) else {
+                troubles.push(Trouble::NoGroup(key.name));
+                continue;
+            };
+            mins.extend(group.mins.iter().filter(|(own, _)| own == part).map(|(_, min)| *min));
+            terms.timeout_ms = group.timeout.map(|seconds| u64::from(seconds) * 1000);
+            terms.topology = group.topology.to_vec();
+            terms.is_started |= group.is_started;
+        }
+    }
+    if mins.len() > 1 {
+        troubles.push(Trouble::Contradiction);
+    }
+    terms.min = mins.first().map_or(1, |min| *min as usize);
+    if troubles.is_empty() { Ok(terms) } else { Err(troubles) }
+}

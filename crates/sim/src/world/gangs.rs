@@ -1,0 +1,196 @@
+//! Gangs: objects that say how many start together, pods that make others, pods that succeeded.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use model::{
+    Event, GangClaim, PodGroupFacts, PodGroupKey, PodGroupKind, Present, SucceededFacts, Workers,
+};
+
+use super::happenings::Happening;
+use super::records::{JobAt, Phase, PodAt};
+use super::{Kind, World};
+use crate::plan::{Job, PodGroupPlan};
+
+/// An object about a gang.
+pub(super) struct GroupRecord {
+    facts: PodGroupFacts,
+    is_there: bool,
+}
+
+/// Whether the pods of a job are made by a pod of another one.
+pub(super) fn is_made(job: &Job) -> bool {
+    job.gang.as_ref().is_some_and(|gang| gang.made_by.is_some())
+}
+
+/// What the pods of each job say of their gang.
+pub(super) fn claims(jobs: &[Job]) -> Vec<Option<Box<GangClaim>>> {
+    let claim = |job: &Job| {
+        let gang = job.gang.as_ref()?;
+        let object = gang.object.map(|kind| (kind, gang.gang.clone(), "".into()));
+        let workers = jobs.iter().filter(|other| is_maker_of(job, other)).map(|other| {
+            let count = u32::try_from(other.pods).unwrap_or(u32::MAX);
+            Workers { count, requests: other.spec.requests.clone() }
+        });
+        Some(Box::new(GangClaim {
+            name: gang.gang.clone(),
+            min: gang.min,
+            objects: object.into_iter().collect(),
+            workers: workers.collect(),
+            after: gang.after.clone(),
+            ..GangClaim::default()
+        }))
+    };
+    jobs.iter().map(claim).collect()
+}
+
+fn is_maker_of(job: &Job, other: &Job) -> bool {
+    let made_by = other.gang.as_ref().and_then(|gang| gang.made_by.as_ref());
+    made_by.is_some_and(|(maker, _)| *maker == job.name)
+}
+
+/// What watches call objects of a kind.
+fn kind_of(key: &PodGroupKey) -> Kind {
+    match key.kind {
+        PodGroupKind::Native => Kind::NativeGroups,
+        PodGroupKind::Coscheduling => Kind::PluginGroups,
+        PodGroupKind::Composite
+        | PodGroupKind::Workload
+        | PodGroupKind::Volcano
+        | PodGroupKind::Kai => unreachable!("plans have no such objects"),
+    }
+}
+
+// === Objects ===
+
+impl World {
+    pub(super) fn expect_group(&mut self, plan: PodGroupPlan) {
+        let at = self.groups.len();
+        self.agenda.add(plan.at, Happening::GroupMade(at));
+        if let Some(deleted) = plan.deleted {
+            self.agenda.add(deleted, Happening::GroupDeleted(at));
+        }
+        self.groups.push(GroupRecord { facts: plan.facts, is_there: false });
+    }
+
+    pub(super) fn group_made(&mut self, at: usize) {
+        self.groups[at].is_there = true;
+        self.publish_group(at);
+    }
+
+    pub(super) fn group_deleted(&mut self, at: usize) {
+        let group = &mut self.groups[at];
+        if std::mem::take(&mut group.is_there) {
+            let key = group.facts.key.clone();
+            self.publish(kind_of(&key), Event::PodGroupDeleted(key));
+        }
+    }
+
+    fn publish_group(&mut self, at: usize) {
+        let facts = self.groups[at].facts.clone();
+        self.publish(kind_of(&facts.key), Event::PodGroupApplied(Box::new(facts)));
+    }
+
+    /// Writes down that enough pods of a gang are on nodes.
+    pub(crate) fn gang_started(&mut self, key: &PodGroupKey) {
+        let is_meant = |group: &GroupRecord| group.is_there && group.facts.key == *key;
+        let Some(at) = self.groups.iter().position(is_meant) else { return };
+        if !std::mem::replace(&mut self.groups[at].facts.is_started, true) {
+            self.publish_group(at);
+        }
+    }
+
+    pub(super) fn list_groups(&self, kind: PodGroupKind) -> (Vec<Arc<Event>>, Present) {
+        let is_meant = |group: &&GroupRecord| group.is_there && group.facts.key.kind == kind;
+        let there = || self.groups.iter().filter(is_meant).map(|group| &group.facts);
+        let event = |facts: &PodGroupFacts| Event::PodGroupApplied(Box::new(facts.clone()));
+        let events = there().map(|facts| Arc::new(event(facts))).collect();
+        let names: BTreeSet<Box<str>> = there().map(|facts| facts.key.listed_by()).collect();
+        (events, Present::PodGroups(kind, names))
+    }
+}
+
+// === Pods that succeeded ===
+
+impl World {
+    fn success(&self, pod: PodAt) -> Option<SucceededFacts> {
+        let record = &self.pods[pod.0];
+        let claim = self.claims[record.job.0].as_ref()?;
+        let is_there = record.phase == Phase::Finished && !record.is_gone;
+        is_there.then(|| SucceededFacts {
+            uid: record.key.uid.clone(),
+            namespace: record.key.namespace.clone(),
+            gang: claim.name.clone(),
+        })
+    }
+
+    pub(super) fn publish_success(&mut self, pod: PodAt) {
+        if let Some(facts) = self.success(pod) {
+            self.publish(Kind::Succeeded, Event::SucceededApplied(Box::new(facts)));
+        }
+    }
+
+    pub(super) fn list_succeeded(&self) -> (Vec<Arc<Event>>, Present) {
+        let all: Vec<SucceededFacts> =
+            (0..self.pods.len()).filter_map(|at| self.success(PodAt(at))).collect();
+        let uids = all.iter().map(|facts| facts.uid.clone()).collect();
+        let event = |facts| Arc::new(Event::SucceededApplied(Box::new(facts)));
+        (all.into_iter().map(event).collect(), Present::Succeeded(uids))
+    }
+}
+
+// === Pods that make others ===
+
+impl World {
+    /// Whether nobody makes another pod in the place of one of a job.
+    pub(super) fn is_bare(&self, job: JobAt) -> bool {
+        self.jobs[job.0].gang.as_ref().is_some_and(|gang| gang.is_bare)
+    }
+
+    fn made_by(&self, pod: PodAt) -> Vec<JobAt> {
+        let job = &self.jobs[self.pods[pod.0].job.0];
+        let all = self.jobs.iter().enumerate();
+        all.filter(|(_, other)| is_maker_of(job, other)).map(|(at, _)| JobAt(at)).collect()
+    }
+
+    /// A pod that runs makes others some time later.
+    pub(super) fn expect_workers(&mut self, pod: PodAt) {
+        if self.claims[self.pods[pod.0].job.0].as_ref().is_none_or(|one| one.workers.is_empty()) {
+            return;
+        }
+        let first = self.made_by(pod)[0];
+        let made_by = self.jobs[first.0].gang.as_ref().and_then(|gang| gang.made_by.clone());
+        if let Some((_, range)) = made_by {
+            let at = self.now + self.draw(range);
+            self.agenda.add(at, Happening::WorkersMade(pod));
+        }
+    }
+
+    pub(super) fn workers_made(&mut self, pod: PodAt) {
+        if self.pods[pod.0].is_terminating || !matches!(self.pods[pod.0].phase, Phase::Running(_)) {
+            return;
+        }
+        for job in self.made_by(pod) {
+            for _ in 0..self.jobs[job.0].pods {
+                self.pod_arrives(job, Some(pod));
+            }
+        }
+    }
+
+    /// What a pod made is not left behind.
+    pub(super) fn maker_ended(&mut self, pod: PodAt) {
+        if self.claims[self.pods[pod.0].job.0].as_ref().is_some_and(|one| !one.workers.is_empty()) {
+            self.agenda.add(self.now, Happening::MakerEnded(pod));
+        }
+    }
+
+    pub(super) fn delete_workers(&mut self, maker: PodAt) {
+        for at in 0..self.pods.len() {
+            let record = &self.pods[at];
+            let is_left = record.maker == Some(maker) && !record.phase.is_over();
+            if is_left && !record.is_terminating {
+                self.terminate(PodAt(at));
+            }
+        }
+    }
+}
