@@ -4,8 +4,8 @@
 
 use k8s::config::Settings;
 use model::{
-    Amounts, LabelSelector, Labels, Millis, NodeFacts, PodGroupFacts, PodGroupKind, PodSpec, Taint,
-    Time,
+    Amounts, GangClaim, LabelSelector, Labels, Millis, NodeFacts, PodGroupFacts, PodGroupKind,
+    PodSpec, Taint, Time,
 };
 
 /// All of it.
@@ -176,6 +176,9 @@ pub struct Membership {
     /// The job whose pod makes those of this one, and how long after it started, at least and at
     /// most. They are gone when that pod is.
     pub made_by: Option<(String, (Millis, Millis))>,
+    /// What its pods say to the letter, if that is known; the gang's name, and with whom it is
+    /// together, still hold.
+    pub claim: Option<Box<GangClaim>>,
 }
 
 /// An object about a gang.

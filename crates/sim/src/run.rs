@@ -318,7 +318,7 @@ impl Run {
             let mut decisions = std::mem::take(&mut self.decisions);
             let leader = self.leader_mut().expect("only a leader has a turn");
             leader.scheduler.step(now, 1, &mut decisions);
-            leader.sync_seats();
+            leader.drop_seats();
             let mut bound = Vec::new();
             for decision in decisions.drain(..) {
                 match decision {
@@ -332,7 +332,8 @@ impl Run {
                 }
             }
             self.decisions = decisions;
-            let leader = self.leader().expect("only a leader decides");
+            let leader = self.leader_mut().expect("only a leader decides");
+            leader.sync_seats();
             checkers::check_whole(&leader.ledger, &bound)?;
         }
         Ok(())

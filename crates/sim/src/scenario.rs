@@ -18,9 +18,9 @@ mod trouble;
 
 use k8s::config::Settings;
 use k8s::manifest::{self, Manifest};
-use model::Millis;
+use model::{GangClaim, Millis, PodSpec, Workers};
 
-use crate::plan::{Job, NodePlan, Plan};
+use crate::plan::{Job, Membership, NodePlan, Plan};
 use complete::Priorities;
 use draft::Draft;
 pub use mistakes::{Mistake, Mistakes};
@@ -35,6 +35,8 @@ pub const DURATION: &str = "simulate.kubenexus.io/duration";
 
 /// A run that ends when nothing moves any more has this span until then.
 const OPEN_END: Millis = Millis(u64::MAX / 4);
+/// How long after it started a pod makes those that it says it makes.
+const WORKERS_MADE: (Millis, Millis) = (Millis::seconds(5), Millis::seconds(5));
 /// The scheduler of a pod that names none.
 const DEFAULT_SCHEDULER: &str = "default-scheduler";
 
@@ -99,6 +101,7 @@ fn assembled(manifests: &Manifests<'_>, script: Script, mistakes: &mut Mistakes)
         .collect();
     let mut jobs = owners::jobs(&drafts, &script, &nodes, &mut notes);
     jobs.extend(arrivals::jobs(&drafts, &script, &priorities, mistakes));
+    jobs.extend(jobs.iter().flat_map(workers).collect::<Vec<_>>());
     // Stable: what arrives together stays in the order of the files.
     jobs.sort_by_key(|job| job.at);
     notes.extend(manifests.ignored_note());
@@ -124,6 +127,38 @@ fn assembled(manifests: &Manifests<'_>, script: Script, mistakes: &mut Mistakes)
         jobs,
         notes,
     }
+}
+
+/// The pods that those of a job make once they run, as these say.
+fn workers(job: &Job) -> Vec<Job> {
+    let claim = job.gang.as_ref().and_then(|gang| Some((gang, gang.claim.as_ref()?)));
+    let Some((gang, claim)) = claim else { return Vec::new() };
+    let worker = |(number, shape): (usize, &Workers)| {
+        let claim = GangClaim { workers: Box::default(), ..(**claim).clone() };
+        Job {
+            name: format!("{}-worker-{number}", job.name),
+            pods: u64::from(shape.count),
+            followers: 0,
+            spec: PodSpec {
+                requests: shape.requests.clone(),
+                scheduler: job.spec.scheduler.clone(),
+                namespace: job.spec.namespace.clone(),
+                node_selector: job.spec.node_selector.clone(),
+                required: job.spec.required.clone(),
+                tolerations: job.spec.tolerations.clone(),
+                ..PodSpec::default()
+            },
+            node: None,
+            gates: None,
+            gang: Some(Membership {
+                made_by: Some((job.name.clone(), WORKERS_MADE)),
+                claim: Some(Box::new(claim)),
+                ..gang.clone()
+            }),
+            ..job.clone()
+        }
+    };
+    claim.workers.iter().enumerate().map(worker).collect()
 }
 
 impl Scenario {

@@ -101,7 +101,7 @@ pub fn run(case: &Case) -> Result<Passed, Failure> {
     finish(Run::inspected(case.plan()))
 }
 
-fn finish(mut run: Run) -> Result<Passed, Failure> {
+pub(crate) fn finish(mut run: Run) -> Result<Passed, Failure> {
     go(&mut run)?;
     liveness::check(&mut run)?;
     let tally = run.tally();

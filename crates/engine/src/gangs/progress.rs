@@ -168,6 +168,10 @@ impl Scheduler {
             self.gangs.refused.remove(&pod);
         }
         if let Some(gang) = self.catalog.pod(pod).gang {
+            // It is planned anew, with the pods it makes.
+            if self.is_maker(pod) {
+                self.release_seats(gang, now);
+            }
             self.regroup(gang, now);
         }
         let Some(unit) = self.queue.unit_of(pod) else { return };

@@ -1,7 +1,5 @@
 //! Room that is kept for pods which another pod of their gang makes when it runs.
 
-use std::collections::BTreeSet;
-
 use model::{
     Change, ClassId, GangId, GangReport, GangState, Millis, NodeId, Occupant, PodId, PodSpec,
     PodState, Time, Txn,
@@ -96,20 +94,20 @@ impl Scheduler {
 
     /// Gives up all room that is kept for pods of a gang.
     pub(crate) fn release_seats(&mut self, gang: GangId, now: Time) {
-        let Some(Kept { seats, .. }) = self.gangs.kept.get(&gang) else { return };
+        let Some(Kept { seats, classes, .. }) = self.gangs.kept.remove(&gang) else { return };
         let mut txn = Txn::begin(&self.catalog, &mut self.usage);
         seats.iter().for_each(|seat| txn.evict(seat.occupant, seat.node));
         txn.commit();
-        let nodes: BTreeSet<NodeId> = seats.iter().map(|seat| seat.node).collect();
-        self.release_classes(gang);
-        nodes.into_iter().for_each(|node| self.wake(Change::Freed, node, now));
+        self.freed(&seats, &classes, now);
     }
 
-    /// Forgets what is kept for a gang, whose seats are given up already.
-    pub(super) fn release_classes(&mut self, gang: GangId) {
-        let kept = self.gangs.kept.remove(&gang);
-        for class in kept.into_iter().flat_map(|kept| kept.classes) {
-            self.catalog.release_class(class);
+    /// Wakes whom it helps that room is not kept any more, and gives up classes that were held for
+    /// it.
+    pub(super) fn freed(&mut self, seats: &[Seat], classes: &[ClassId], now: Time) {
+        for seat in seats {
+            self.wake(Change::Freed, seat.node, now);
+            self.wake_around(seat.occupant, now);
         }
+        classes.iter().for_each(|class| self.catalog.release_class(*class));
     }
 }

@@ -95,15 +95,21 @@ impl Scheduler {
         };
         let Some(short) = short else {
             let (places, seats) = arranger.commit();
+            let mut given_up = Vec::new();
             if whole.is_some() {
-                self.release_classes(own);
-                if !seats.is_empty() {
+                let before = self.gangs.kept.remove(&own);
+                given_up = before.map(|before| before.classes).unwrap_or_default();
+                if seats.is_empty() {
+                    given_up.extend(classes);
+                } else {
                     let state = GangState::Room(seats.len());
                     self.gangs.reports.push(GangReport { gang: own, state });
                     self.gangs.kept.insert(own, Kept { until: now + SEATS_KEPT, seats, classes });
                 }
             }
-            return self.seat(unit, own, &places, now, decisions);
+            self.seat(unit, own, &places, now, decisions);
+            // Room that was kept may be free now, where it was not taken.
+            return self.freed(&kept, &given_up, now);
         };
         // Where there is no other node, one that refused has to be asked again.
         let is_refused = pods.iter().any(|pod| self.gangs.refused.contains_key(pod));

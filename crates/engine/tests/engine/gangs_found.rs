@@ -169,3 +169,80 @@ fn a_gang_may_need_nothing_but_room_for_pods_to_come() {
         ",
     );
 }
+
+/// A pod that goes elsewhere leaves the room that was kept for it to others.
+#[test]
+fn room_that_was_kept_and_is_not_taken_wakes_others() {
+    check(
+        "
+        node a cpu=2 label=disk:ssd
+        pod d cpu=1 gang=s/2 workers=1@1
+        step
+        > d -> a
+        confirm d
+        step
+        > gang s has room kept for 1
+        > gang s started
+        pod thief cpu=1 select=disk:ssd
+        step
+        > thief waits: 0/1 nodes are available: 1 Insufficient cpu.
+        node b cpu=1 label=disk:hdd
+        after 1s
+        step
+        > thief waits: 0/2 nodes are available: 1 Insufficient cpu, 1 node(s) didn't match Pod's node affinity/selector.
+        pod e cpu=1 gang=s/2 select=disk:hdd
+        step
+        > e -> b
+        after 2s
+        step
+        > thief -> a
+        ",
+    );
+}
+
+/// Nothing is kept for a pod that was sent back.
+#[test]
+fn room_is_not_kept_without_the_pod_that_makes_others() {
+    check(
+        "
+        node a cpu=2
+        pod d cpu=1 gang=s/2 workers=1@1
+        step
+        > d -> a
+        refuse d
+        load a
+        > 0 pods, 0m cpu, 0 memory
+        ",
+    );
+}
+
+/// Room is needed for as many as start together, not for all that a pod makes.
+#[test]
+fn a_driver_needs_room_for_as_many_as_start_together() {
+    check(
+        "
+        node a cpu=3
+        pod d cpu=1 gang=s/2 workers=4@1
+        step
+        > d -> a
+        load a
+        > 3 pods, 3000m cpu, 0 memory
+        ",
+    );
+}
+
+/// Room for pods to come is of no use where the one that makes them finds none.
+#[test]
+fn a_driver_is_not_left_out() {
+    check(
+        "
+        node a cpu=3
+        pod d cpu=4 gang=s/2 workers=3@1
+        step
+        > d waits: gang s: room for 0 of at least 2; d: 0/1 nodes are available: 1 Insufficient cpu. It can never fit this cluster.
+        > gang s waits: gang s: room for 0 of at least 2; d: 0/1 nodes are available: 1 Insufficient cpu. It can never fit this cluster.
+        load a
+        > 0 pods, 0m cpu, 0 memory
+        ",
+    );
+}

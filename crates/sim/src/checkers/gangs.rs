@@ -133,8 +133,8 @@ impl Patience {
             *waited = Millis(waited.0 + passed.0);
         }
         let mut waited = BTreeMap::new();
-        for key in ledger.roster().keys() {
-            let gang = Gang::of(ledger, key);
+        for gang in ledger.open_gangs() {
+            let key = &gang.key;
             let (true, Some(allowed)) = (is_partial(&gang), allowed(&gang)) else { continue };
             let so_far = self.waited.get(key).copied().unwrap_or(Millis(0));
             if so_far > allowed {

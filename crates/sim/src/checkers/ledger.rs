@@ -4,16 +4,16 @@
 //! A second, plain account of what the engine keeps. Whatever the engine does is judged by it, so
 //! it must not ask the engine anything.
 
+mod gangs;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use model::{
-    Attempt, BudgetFacts, Diagnosis, Event, Map, NodeFacts, PodFacts, PodKey, Present, Rescue,
-};
+use model::{Attempt, BudgetFacts, Diagnosis, Event, Map, NodeFacts, PodFacts, Present, Rescue};
 
 use super::Violation;
 use super::evictions::Eviction;
-use super::roster::{Gang, GangKey, Roster, SeatFacts, gang_of, is_maker};
+use super::roster::{GangKey, Roster, SeatFacts, gang_of};
 use super::rules::Taken;
 
 /// Where a pod is, as far as a scheduler was told.
@@ -205,44 +205,6 @@ impl Ledger {
         }
     }
 
-    /// Takes in how far a gang is.
-    fn note_gang(&mut self, key: GangKey) {
-        let gang = Gang::of(self, &key);
-        let is_found = self.roster.found.contains(&key);
-        if gang.min().is_some() && (gang.is_up() || is_found && gang.seems_mended()) {
-            self.roster.reached.insert(key);
-        }
-    }
-
-    /// Takes in that pods are asked to go.
-    pub(crate) fn ask(&mut self, uids: &[Box<str>]) {
-        for uid in uids {
-            self.pods.get_mut(uid).into_iter().for_each(|pod| pod.is_asked = true);
-        }
-    }
-
-    /// Takes in for which pods room is kept that do not exist yet.
-    pub(crate) fn set_seats(&mut self, seats: Vec<SeatFacts>) {
-        if self.seats == seats {
-            return;
-        }
-        for seat in std::mem::replace(&mut self.seats, seats) {
-            self.place(&seat.node).seats.clear();
-            self.tidy(&seat.node);
-        }
-        for seat in self.seats.clone() {
-            // It is known by what the pod is known by that will make it.
-            let gang = Gang::of(self, &seat.gang);
-            let maker = gang.members.iter().find(|known| is_maker(known));
-            let Some(maker) = maker.map(|known| known.facts()) else { continue };
-            let key = PodKey { uid: "a seat".into(), ..maker.key.clone() };
-            // Nobody is important enough to take it.
-            let (spec, priority) = (seat.spec.clone(), i32::MAX);
-            let facts = PodFacts { key, spec, priority, gates: Box::default(), ..maker.clone() };
-            self.place(&seat.node).seats.push(facts);
-        }
-    }
-
     /// Takes in that a pod is sent to a node.
     pub(crate) fn assume(&mut self, uid: &str, node: &str, attempt: Attempt) {
         if let Some(known) = self.pods.get(uid) {
@@ -430,19 +392,6 @@ impl Ledger {
 impl Ledger {
     pub(crate) fn pod(&self, uid: &str) -> Option<&Known> {
         self.pods.get(uid)
-    }
-
-    pub(crate) fn roster(&self) -> &Roster {
-        &self.roster
-    }
-
-    pub(crate) fn gangs(&self) -> impl Iterator<Item = Gang<'_>> {
-        self.roster.keys().map(|key| Gang::of(self, key))
-    }
-
-    /// Room that is kept for pods which do not exist yet.
-    pub(crate) fn seats(&self) -> &[SeatFacts] {
-        &self.seats
     }
 
     pub(crate) fn pod_count(&self) -> usize {

@@ -33,6 +33,8 @@ pub(crate) struct Roster {
     succeeded: BTreeMap<Box<str>, GangKey>,
     /// Gangs that had enough pods on nodes.
     pub(super) reached: BTreeSet<GangKey>,
+    /// Gangs that have pods on nodes, and never had enough.
+    pub(super) open: BTreeSet<GangKey>,
     /// Gangs some of whose pods were on nodes when they were first heard of.
     pub(super) found: BTreeSet<GangKey>,
 }
@@ -58,6 +60,7 @@ impl Roster {
         if members.is_empty() {
             self.members.remove(&key);
             self.reached.remove(&key);
+            self.open.remove(&key);
             self.found.remove(&key);
         }
     }
@@ -188,13 +191,14 @@ impl<'a> Gang<'a> {
     /// For how many pods there may be room at most that is kept.
     pub(crate) fn seats_max(&self) -> usize {
         let workers = self.waiting().filter(|known| !is_maker(known)).count();
-        let is_alive = self.members.iter().any(|known| is_maker(known));
-        if is_alive { self.missing() + workers } else { 0 }
+        let is_placed = |known: &&Known| is_maker(known) && known.spot != Spot::Waiting;
+        let has_maker = self.members.iter().copied().any(|known| is_placed(&known));
+        if has_maker { self.missing() + workers } else { 0 }
     }
 
     /// Whether enough are on nodes, or sent there, with the room that is kept.
     pub(crate) fn is_whole(&self) -> bool {
-        let seats = self.seats.min(self.missing());
+        let seats = self.seats.min(self.seats_max());
         self.min().is_none_or(|min| self.placed() + seats >= min)
     }
 

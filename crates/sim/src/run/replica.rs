@@ -40,6 +40,23 @@ impl Replica {
 
     /// Shows the ledger for which pods room is kept that do not exist yet.
     pub(super) fn sync_seats(&mut self) {
+        let seats = self.seats();
+        self.ledger.set_seats(seats);
+    }
+
+    /// Shows the ledger which room is not kept any more. What is new is kept after the pods of the
+    /// same step are placed.
+    pub(super) fn drop_seats(&mut self) {
+        let mut before = self.ledger.seats().to_vec();
+        let mut seats = self.seats();
+        seats.retain(|seat| {
+            let at = before.iter().position(|other| other == seat);
+            at.map(|at| before.remove(at)).is_some()
+        });
+        self.ledger.set_seats(seats);
+    }
+
+    fn seats(&self) -> Vec<SeatFacts> {
         let catalog = self.scheduler.catalog();
         let seats = self.scheduler.seats().map(|(gang, class, node)| {
             let gang = catalog.gang(gang);
@@ -49,7 +66,7 @@ impl Replica {
                 spec: catalog.class(class).spec.clone(),
             }
         });
-        self.ledger.set_seats(seats.collect());
+        seats.collect()
     }
 
     pub(super) fn watch(&mut self, kind: Kind) -> &mut Watch {
@@ -58,7 +75,7 @@ impl Replica {
 
     /// Whether no gang has a time that ends: it is complete, or nobody expects it to be.
     pub(super) fn is_at_rest(&self) -> bool {
-        self.ledger.seats().is_empty() && !self.ledger.gangs().any(|gang| is_partial(&gang))
+        self.ledger.seats().is_empty() && !self.ledger.open_gangs().any(|gang| is_partial(&gang))
     }
 
     /// When a watch shows something next.

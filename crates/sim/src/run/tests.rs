@@ -1,5 +1,7 @@
 //! Whole runs: small ones, and ones made for a single question.
 
+mod gangs;
+
 use model::{Millis, NodeFacts, Time};
 
 use super::*;

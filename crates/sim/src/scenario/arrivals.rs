@@ -2,7 +2,7 @@
 
 use k8s::document::{Fields, Place, Problems, Spot, quoted};
 use k8s::manifest::Manifest;
-use model::{Millis, Time};
+use model::{GANG_MAX, Millis, Time};
 
 use super::Origin;
 use super::complete::Priorities;
@@ -12,7 +12,7 @@ use super::mistakes::Mistakes;
 use super::script::{self, Script, millis, range};
 use crate::dice::{Dice, Stream};
 use crate::fingerprint::Fingerprint;
-use crate::plan::Job;
+use crate::plan::{Job, Membership};
 
 /// More pods than a run should have.
 pub(super) const PODS_MAX: u64 = 10_000_000;
@@ -30,7 +30,21 @@ pub(super) struct Arrivals {
     /// How many copies of it arrive together.
     count: u64,
     length: Option<Length>,
+    gang: Option<Together>,
     what: What,
+}
+
+/// That the pods of an arrival start together.
+#[derive(Clone, Copy, Debug)]
+struct Together {
+    /// How many of them have to; all without it.
+    min: Option<u32>,
+}
+
+fn gang(spot: Spot<'_>, problems: &mut Problems) -> Option<Together> {
+    let fields = spot.fields(&["min"], problems)?;
+    let min = fields.integer("min", 1..=i64::from(GANG_MAX), problems);
+    Some(Together { min: min.and_then(|min| u32::try_from(min).ok()) })
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -53,9 +67,9 @@ enum What {
 
 impl Arrivals {
     pub(super) fn read(spot: Spot<'_>, problems: &mut Problems) -> Option<Self> {
-        const KNOWN: [&str; 11] = [
+        const KNOWN: [&str; 12] = [
             "name", "at", "every", "perHour", "between", "times", "until", "count", "duration",
-            "template", "from",
+            "gang", "template", "from",
         ];
         let before = problems.count();
         let fields = spot.fields(&KNOWN, problems)?;
@@ -64,13 +78,14 @@ impl Arrivals {
         let count = fields.integer("count", 1..=i64::MAX, problems).map_or(1, i64::unsigned_abs);
         let until = fields.get("until").and_then(|spot| millis(&spot, problems));
         let length = script::length(&fields, problems);
+        let gang = fields.get("gang").and_then(|spot| gang(spot, problems));
         let when = when(&fields, times, problems);
         let what = what(&fields, problems);
         let place = fields.place;
         // What did not read well was reported, and is no sound arrival.
         let is_sound = problems.count() == before;
         let (when, what) = (when?, what?);
-        is_sound.then_some(Self { place, name, when, times, until, count, length, what })
+        is_sound.then_some(Self { place, name, when, times, until, count, length, gang, what })
     }
 
     /// Whether this is the manifest that arrives, so that it is not there from the start.
@@ -273,7 +288,17 @@ fn add(
         for _ in 0..arrivals.count {
             number += 1;
             let name = if is_single { name.clone() } else { format!("{name}-{number}") };
-            let job = Job { at, ..draft.job(name, draft.pods, draft.followers) };
+            let mut job = Job { at, ..draft.job(name, draft.pods, draft.followers) };
+            // Whatever arrives again is a gang of its own.
+            if let Some(gang) = job.gang.as_mut().filter(|gang| !is_single && !gang.gang.is_empty())
+            {
+                gang.gang = format!("{}-{number}", gang.gang).into();
+            }
+            if let Some(Together { min }) = arrivals.gang {
+                let all = u32::try_from(draft.pods).unwrap_or(u32::MAX);
+                let (gang, min) = (job.name.as_str().into(), Some(min.unwrap_or(all)));
+                job.gang = Some(Membership { gang, min, ..Membership::default() });
+            }
             sized(job, length, &mut dice, jobs);
         }
     }

@@ -12,7 +12,7 @@ use super::length::Length;
 use super::mistakes::Mistakes;
 use super::script::Script;
 use super::{DURATION, Origin, pools};
-use crate::plan::{Gates, Job, Life};
+use crate::plan::{Gates, Job, Life, Membership};
 
 /// The kinds that are read here.
 pub(super) const KINDS: [&str; 6] =
@@ -185,7 +185,12 @@ impl Draft<'_> {
             runs: None,
             gates,
             life: Life { is_modest: !self.facts.is_preempting, ..Life::default() },
-            gang: None,
+            gang: self.facts.gang.as_ref().map(|claim| Membership {
+                gang: claim.name.clone(),
+                is_bare: self.kind == "Pod" && self.owner.is_none(),
+                claim: Some(claim.clone()),
+                ..Membership::default()
+            }),
         }
     }
 }

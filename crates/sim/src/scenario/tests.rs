@@ -1,6 +1,7 @@
 //! Scenarios as texts: what becomes of them, and what is said about bad ones.
 
 mod fuzz;
+mod gangs;
 mod refusals;
 
 use model::{Millis, Time};

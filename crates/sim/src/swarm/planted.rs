@@ -1,5 +1,7 @@
 //! Bugs of every class, planted between the world and the engine: the right checker catches each.
 
+mod gangs;
+
 use model::{
     Effect, Event, LabelOperator, LabelSelector, Millis, NodeFacts, PodSpec, RequirementSpec,
     Taint, Time,

@@ -27,6 +27,9 @@ pub(super) fn is_made(job: &Job) -> bool {
 pub(super) fn claims(jobs: &[Job]) -> Vec<Option<Box<GangClaim>>> {
     let claim = |job: &Job| {
         let gang = job.gang.as_ref()?;
+        if let Some(claim) = &gang.claim {
+            return Some(Box::new(GangClaim { name: gang.gang.clone(), ..(**claim).clone() }));
+        }
         let object = gang.object.map(|kind| (kind, gang.gang.clone(), "".into()));
         let workers = jobs.iter().filter(|other| is_maker_of(job, other)).map(|other| {
             let count = u32::try_from(other.pods).unwrap_or(u32::MAX);
@@ -158,8 +161,9 @@ impl World {
         if self.claims[self.pods[pod.0].job.0].as_ref().is_none_or(|one| one.workers.is_empty()) {
             return;
         }
-        let first = self.made_by(pod)[0];
-        let made_by = self.jobs[first.0].gang.as_ref().and_then(|gang| gang.made_by.clone());
+        let first = self.made_by(pod).first().map(|job| &self.jobs[job.0]);
+        let gang = first.and_then(|job| job.gang.as_ref());
+        let made_by = gang.and_then(|gang| gang.made_by.clone());
         if let Some((_, range)) = made_by {
             let at = self.now + self.draw(range);
             self.agenda.add(at, Happening::WorkersMade(pod));

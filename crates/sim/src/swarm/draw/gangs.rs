@@ -41,6 +41,7 @@ pub(super) fn draw(dice: &mut Dice, jobs: &mut Vec<Job>, span: Millis) -> Vec<Po
                 is_bare: dice.percent(25),
                 after: after(dice, &known, &namespace),
                 made_by: None,
+                claim: None,
             };
             if let Some(partner) = partner {
                 let job = &mut jobs[partner];

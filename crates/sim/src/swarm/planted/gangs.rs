@@ -1,0 +1,96 @@
+//! Bugs about gangs.
+
+use model::{Event, Millis};
+
+use super::{Alters, FailureKind, Saboteur, World, caught, check, plan, requests, run};
+use crate::plan::{Job, Membership, Plan};
+
+fn member(gang: &str, min: u32) -> Option<Membership> {
+    Some(Membership { gang: gang.into(), min: Some(min), ..Membership::default() })
+}
+
+/// A gang of three, for which there is room.
+fn gang() -> Plan {
+    let mut plan = plan();
+    plan.jobs[0].gang = member("g", 3);
+    plan
+}
+
+/// One pod of a gang is on a node, and there is no room for the other.
+fn torn() -> Plan {
+    let mut plan = plan();
+    plan.jobs[0].pods = 1;
+    plan.jobs[0].gang = member("g", 2);
+    let mut large = plan.jobs[0].clone();
+    plan.jobs[0].node = Some("a".to_owned());
+    large.name = "large".to_owned();
+    large.spec.requests = requests(9_000, 64, 0);
+    plan.jobs.push(large);
+    plan
+}
+
+/// A pod that makes two others.
+fn driver() -> Plan {
+    let mut plan = plan();
+    plan.jobs[0].pods = 1;
+    plan.jobs[0].gang = member("g", 3);
+    let made_by = Some(("job".to_owned(), (Millis(2_000), Millis(2_000))));
+    let gang = Membership { made_by, ..member("g", 3).unwrap() };
+    let name = "worker".to_owned();
+    plan.jobs.push(Job { name, pods: 2, gang: Some(gang), ..plan.jobs[0].clone() });
+    plan
+}
+
+#[test]
+fn nobody_is_accused_where_nothing_is_planted() {
+    for plan in [gang(), torn(), driver()] {
+        assert_eq!(run(plan, Alters(|_: &mut Event| true)), Ok(()));
+    }
+}
+
+#[test]
+fn a_gang_that_is_bound_partially_is_caught() {
+    struct Forgets(usize);
+    impl Saboteur for Forgets {
+        fn order(&mut self, uid: &str, node: &str, _: &World) -> Vec<(Box<str>, Box<str>)> {
+            self.0 += 1;
+            if self.0 == 3 { Vec::new() } else { vec![(uid.into(), node.into())] }
+        }
+    }
+    let words = "2 of Some(3) would be on nodes";
+    check(&caught(gang(), Forgets(0)), FailureKind::Wrong, words);
+}
+
+#[test]
+fn a_gang_that_is_never_taken_back_is_caught() {
+    struct Lenient;
+    impl Saboteur for Lenient {
+        fn is_disbanded(&mut self) -> bool {
+            false
+        }
+    }
+    check(&caught(torn(), Lenient), FailureKind::Wrong, "1 of Some(2) were on nodes for");
+}
+
+#[test]
+fn room_that_is_kept_for_nobody_is_caught() {
+    let bug = Alters(|event: &mut Event| {
+        if let Event::PodApplied(facts) = event
+            && facts.key.name.starts_with("worker")
+        {
+            facts.gang = None;
+        }
+        true
+    });
+    check(&caught(driver(), bug), FailureKind::Wrong, "room is kept for 2 pods, and");
+}
+
+#[test]
+fn a_gang_that_sleeps_beside_its_room_is_caught() {
+    let mut plan = gang();
+    plan.nodes[1].joins = model::Time(5_000);
+    let bug = Alters(
+        |event: &mut Event| !matches!(event, Event::NodeApplied(facts) if facts.name == "b"),
+    );
+    check(&caught(plan, bug), FailureKind::Wrong, "nodes is lost");
+}
