@@ -1,4 +1,5 @@
-//! Evicts pods, for others or from gangs that are not completed, by the rules of the live shell (`live::dispatch::evict`).
+//! Evicts pods, for others or from gangs that are not completed, by the rules of the live shell
+//! (`live::dispatch::evict`).
 //!
 //! ```text
 //! decided ─▶ the reason is sent ─▶ done ─▶ the deletion is sent ─▶ done: it goes
