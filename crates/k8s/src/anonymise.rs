@@ -7,7 +7,9 @@
 use model::{is_label_value, is_qualified_name};
 use serde_json::{Map, Value, json};
 
-use crate::ingest::{AFTER, ANNOTATIONS, MEMBERS, SPARK_ROLE, setting};
+use crate::ingest::{
+    AFTER, ANNOTATIONS, MEMBERS, SPARK_ROLE, is_known_controller, is_word, setting,
+};
 
 /// Domains whose keys are the same everywhere.
 const WELL_KNOWN: [&str; 7] =
@@ -85,16 +87,9 @@ const ENTERED: [&str; 38] = [
     "workloadRef",
 ];
 
-/// Controllers that are the same everywhere; others are names.
-const OWNERS: [&str; 7] = [
-    "ReplicaSet",
-    "ReplicationController",
-    "StatefulSet",
-    "DaemonSet",
-    "Deployment",
-    "Job",
-    "Node",
-];
+/// Controllers that are the same everywhere, beside those that are known for what their pods do;
+/// others are names.
+const OWNERS: [&str; 2] = ["ReplicationController", "Node"];
 
 /// Quantities by resource.
 const AMOUNTS: [&str; 4] = ["allocatable", "allocatedResources", "overhead", "requests"];
@@ -142,7 +137,9 @@ impl<H: Fn(&str) -> u64> Anonymiser<H> {
     fn text(&self, text: &str, key: &str, parent: &str) -> String {
         match (parent, key) {
             _ if text.is_empty() => String::new(),
-            ("ownerReferences", "kind") if OWNERS.contains(&text) => text.into(),
+            ("ownerReferences", "kind") if OWNERS.contains(&text) || is_known_controller(text) => {
+                text.into()
+            }
             ("ownerReferences", "apiVersion") if is_kubernetes(text) => text.into(),
             ("ownerReferences", _) => self.word(text),
             // As the labels and annotations that name gangs.
@@ -164,7 +161,9 @@ impl<H: Fn(&str) -> u64> Anonymiser<H> {
     fn labels(&self, labels: &mut Map<String, Value>) {
         let own = std::mem::take(labels);
         for (key, mut value) in own {
-            if key == SPARK_ROLE && matches!(value.as_str(), Some("driver" | "executor")) {
+            let is_role =
+                key == SPARK_ROLE && matches!(value.as_str(), Some("driver" | "executor"));
+            if is_role || value.as_str().is_some_and(|value| is_word(&key, value)) {
                 labels.insert(key, value);
                 continue;
             }
@@ -175,10 +174,12 @@ impl<H: Fn(&str) -> u64> Anonymiser<H> {
         }
     }
 
-    /// What is said about gangs. Their names stand in labels as well, and stay equal.
+    /// What is said about gangs, and what the pod is. Names of gangs stand in labels as well, and
+    /// stay equal.
     fn annotations(&self, annotations: &mut Map<String, Value>) {
-        annotations.retain(|key, _| ANNOTATIONS.contains(&key.as_str()));
-        for (key, value) in annotations.iter_mut() {
+        let is_open = |key: &str, value: &Value| value.as_str().is_some_and(|v| is_word(key, v));
+        annotations.retain(|key, value| ANNOTATIONS.contains(&key.as_str()) || is_open(key, value));
+        for (key, value) in annotations.iter_mut().filter(|(key, value)| !is_open(key, value)) {
             let Value::String(text) = value else { continue };
             *text = match key.as_str() {
                 MEMBERS => shapes(text).unwrap_or_else(|| self.word(text)),

@@ -23,6 +23,7 @@ pub use budget::{budget, read_budget};
 pub use company::namespace;
 pub(crate) use gang::{AFTER, ANNOTATIONS, MEMBERS, SPARK_ROLE};
 pub use grouping::{grouping, read_grouping};
+pub(crate) use hints::{is_known_controller, is_word};
 pub use node::node;
 pub(crate) use pod::with_tag;
 pub use pod::{pod, pod_to_judge};

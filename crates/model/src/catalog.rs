@@ -10,12 +10,10 @@ mod crowds;
 mod domains;
 mod gangs;
 mod groupings;
+mod membership;
 mod nodes;
 mod pods;
 mod tenants;
-
-use std::collections::BTreeSet;
-use std::sync::Arc;
 
 pub use classes::{Class, Company, Spread};
 pub use crowds::{Crowd, Held, Rule, Tags, Wish};
@@ -24,8 +22,7 @@ pub use nodes::{ImageSpread, Node, NodeChange, Offer};
 pub use pods::{Occupant, Pod, PodState};
 
 use crate::event::{BudgetFacts, NodeFacts, PodFacts};
-use crate::gang::{GangClaim, PodGroupFacts, PodGroupKey, PodGroupKind, SucceededFacts};
-use crate::ids::{ClassId, GangId, NodeId, PodId, ResourceId};
+use crate::ids::{ClassId, NodeId, PodId, ResourceId};
 use crate::resources::Resources;
 use crate::selector::{Selector, Term, WeightedTerm};
 use crate::spec::{NodeTerm, PodSpec, Preference};
@@ -291,163 +288,6 @@ impl Catalog {
         let (class, tags) = self.pods.remove(pod);
         self.release_class(class);
         self.crowds.release_tags(tags);
-    }
-}
-
-// === Gangs ===
-
-impl Catalog {
-    /// A gang that is there.
-    #[must_use]
-    pub fn gang(&self, gang: GangId) -> &Gang {
-        self.gangs.get(gang)
-    }
-
-    /// Whether a gang is there.
-    #[must_use]
-    pub fn has_gang(&self, gang: GangId) -> bool {
-        self.gangs.has(gang)
-    }
-
-    /// All gangs, by namespace and name.
-    pub fn gangs(&self) -> impl Iterator<Item = GangId> {
-        self.gangs.all()
-    }
-
-    /// The gang of pods with this name.
-    #[must_use]
-    pub fn find_gang(&self, namespace: &str, name: &str) -> Option<GangId> {
-        self.gangs.find(namespace, name, false)
-    }
-
-    /// The gang of gangs with this name.
-    #[must_use]
-    pub fn find_composite(&self, namespace: &str, name: &str) -> Option<GangId> {
-        self.gangs.find(namespace, name, true)
-    }
-
-    /// The gang that is scheduled as a whole together with this one: the highest above it whose
-    /// parts depend on each other.
-    #[must_use]
-    pub fn root_of(&self, gang: GangId) -> GangId {
-        let (mut root, mut at) = (gang, gang);
-        while let Some(parent) = self.gangs.get(at).parent {
-            at = parent;
-            // Of a group without a minimum every part stands for itself.
-            if self.gangs.get(parent).terms.as_ref().map_or(true, |terms| terms.min > 0) {
-                root = parent;
-            }
-        }
-        root
-    }
-
-    /// Notes that enough pods of a gang were once on nodes.
-    pub fn set_gang_started(&mut self, gang: GangId) {
-        self.gangs.set_started(gang, true);
-    }
-
-    /// Takes in an object about gangs; tells which.
-    pub fn set_pod_group(&mut self, facts: &PodGroupFacts) -> Vec<GangId> {
-        self.gangs.set_object(&facts.key, Some(facts))
-    }
-
-    /// Forgets an object about gangs; tells which.
-    pub fn delete_pod_group(&mut self, key: &PodGroupKey) -> Vec<GangId> {
-        self.gangs.set_object(key, None)
-    }
-
-    /// Notes that objects of a kind were listed; tells which gangs are concerned.
-    pub fn set_pod_groups_served(&mut self, kind: PodGroupKind) -> Vec<GangId> {
-        self.gangs.set_served(kind)
-    }
-
-    /// Kinds of objects about gangs that were listed.
-    pub fn pod_groups_served(&self) -> impl Iterator<Item = PodGroupKind> {
-        self.gangs.served()
-    }
-
-    /// All objects about gangs.
-    pub fn pod_groups(&self) -> impl Iterator<Item = &PodGroupFacts> {
-        self.gangs.objects()
-    }
-
-    /// Notes that a pod of a gang ran to a good end.
-    pub fn set_succeeded(&mut self, facts: &SucceededFacts) {
-        self.gangs.set_succeeded(&facts.uid, Some((&facts.namespace, &facts.gang)));
-    }
-
-    /// Forgets a pod that ran to a good end; by uid.
-    pub fn delete_succeeded(&mut self, uid: &str) {
-        self.gangs.set_succeeded(uid, None);
-    }
-
-    /// Pods of gangs that ran to a good end.
-    pub fn succeeded(&self) -> impl Iterator<Item = SucceededFacts> {
-        let facts = |(uid, namespace, gang): (&str, &str, &str)| SucceededFacts {
-            uid: uid.into(),
-            namespace: namespace.into(),
-            gang: gang.into(),
-        };
-        self.gangs.succeeded().map(facts)
-    }
-
-    /// Whether a gang ran to a good end: pods of it did, and none lives.
-    #[must_use]
-    pub fn is_gang_over(&self, namespace: &str, name: &str) -> bool {
-        self.gangs.is_over(namespace, name)
-    }
-
-    /// Takes in what a pod says of its gang.
-    fn set_claim(&mut self, pod: PodId, facts: &PodFacts) {
-        let claim = facts.gang.as_deref();
-        let before = self.pods.get(pod);
-        if before.claim.as_deref() == claim && before.gang.is_some() == is_member(claim, facts) {
-            return;
-        }
-        self.leave_gang(pod);
-        let Some(claim) = claim else { return };
-        let state = self.pods.get(pod).state;
-        if is_member(Some(claim), facts) {
-            let (gang, claim) = self.gangs.join(pod, &facts.key.namespace, claim, state);
-            self.pods.set_gang(pod, Some(claim), Some(gang));
-        } else {
-            self.pods.set_gang(pod, Some(Arc::new(claim.clone())), None);
-        }
-    }
-
-    fn leave_gang(&mut self, pod: PodId) {
-        let Pod { gang, claim, state, .. } = self.pods.get(pod);
-        if let (Some(gang), Some(claim)) = (gang, claim) {
-            self.gangs.leave(*gang, pod, claim, *state);
-        }
-        self.pods.set_gang(pod, None, None);
-    }
-}
-
-/// Whether a pod that makes such a claim is counted in its gang.
-fn is_member(claim: Option<&GangClaim>, facts: &PodFacts) -> bool {
-    let is_named = |claim: &GangClaim| claim.fault.is_none() && !claim.name.is_empty();
-    claim.is_some_and(is_named) && !facts.is_terminating && !facts.is_finished
-}
-
-// === Shares ===
-
-impl Catalog {
-    /// The largest part that a namespace has of anything, in parts of 2^32.
-    #[must_use]
-    pub fn share(&self, namespace: Symbol) -> u64 {
-        self.tenants.share(namespace)
-    }
-
-    /// The namespaces whose share may have changed since this was last asked.
-    pub fn take_moved_shares(&mut self) -> BTreeSet<Symbol> {
-        self.tenants.take_moved()
-    }
-
-    /// Notes that a pod came to a node, or left it.
-    fn charge_tenant(&mut self, pod: PodId, is_placed: bool) {
-        let class = self.classes.get(self.pods.get(pod).class);
-        self.tenants.charge(class.namespace, &class.requests.charge.amounts, is_placed);
     }
 }
 

@@ -78,8 +78,8 @@ impl<'a> Txn<'a> {
         self.usage.forget_touched_since(to.mark);
     }
 
-    /// Takes back every change since a moment. The nodes count as touched, so that whoever looked in
-    /// between catches up later.
+    /// Takes back every change since a moment. The nodes count as touched, so that whoever looked
+    /// in between catches up later.
     pub fn back_to(&mut self, to: Savepoint) {
         self.undo(to.steps);
     }

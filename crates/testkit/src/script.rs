@@ -1,4 +1,5 @@
 //! Scripts: a command on each line, and after it what it must answer, on lines that begin with `>`.
+//! A long answer goes on after `>+`.
 //!
 //! ```text
 //! node WORDS | pod WORDS          there is such a node or pod, or it is different now
@@ -60,9 +61,12 @@ pub fn check_with(profiles: &[ProfileSettings], script: &str) {
     let mut lines = lines.filter(|(_, l)| !l.is_empty() && !l.starts_with('#')).peekable();
     while let Some((at, line)) = lines.next() {
         let answers = run.command(line);
-        let mut expected = Vec::new();
+        let mut expected: Vec<String> = Vec::new();
         while let Some((_, answer)) = lines.next_if(|(_, line)| line.starts_with('>')) {
-            expected.push(answer[1..].trim().to_owned());
+            match (answer.strip_prefix(">+"), expected.last_mut()) {
+                (Some(rest), Some(answer)) => *answer = format!("{answer} {}", rest.trim()),
+                _ => expected.push(answer[1..].trim().to_owned()),
+            }
         }
         assert_eq!(answers, expected, "line {}: {line} (answered, expected)", at + 1);
     }

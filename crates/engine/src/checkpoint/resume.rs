@@ -6,14 +6,14 @@ use std::sync::Arc;
 use framework::Profile;
 use model::{
     Attempt, Catalog, ClassId, Diagnosis, GangId, GroupingFacts, NamespaceFacts, Occupant,
-    PodFacts, PodId, PodSpec, PodState, ResourceId, Txn,
+    PodFacts, PodId, PodSpec, PodState, ResourceId, Time, Txn,
 };
 
 use super::{Checkpoint, GangEntry, GangName, NodePlace, PodEntry, UnitEntry, UnitPlace};
 use crate::arrange::Seat;
 use crate::gangs::Kept;
 use crate::lanes::Urgency;
-use crate::queue::{Place, Unit};
+use crate::queue::{Place, Standing, Unit};
 use crate::{Options, Scheduler};
 
 /// A checkpoint that no scheduler can have written.
@@ -215,30 +215,8 @@ impl Scheduler {
         let own: Option<Vec<_>> = own.iter().map(|at| pods.get(*at).copied()).collect();
         let Some(own) = own else { return fault("a unit has a pod that is not listed") };
         let Some(own) = own.into_iter().collect::<Option<Vec<_>>>() else { return Ok(()) };
-        // Nobody would try the pods of a profile that is not there again.
-        let is_ours = |pod: &PodId| {
-            let class = self.catalog.class(self.catalog.pod(*pod).class);
-            self.schedules(&class.spec.scheduler)
-        };
-        if !own.iter().all(is_ours) {
+        if !self.is_sound(&own, &place, arrived)? {
             return Ok(());
-        }
-        if own.is_empty() || own.iter().any(|pod| self.queue.unit_of(*pod).is_some()) {
-            return fault("a pod is in two units, or a unit in none");
-        }
-        let is_sent = |pod: &PodId| matches!(self.catalog.pod(*pod).state, PodState::Assumed(..));
-        let is_placed = |pod: &PodId| self.catalog.pod(*pod).state.node().is_some();
-        let is_right = match place {
-            UnitPlace::Tried => own.iter().all(is_sent),
-            UnitPlace::Active
-            | UnitPlace::Backoff
-            | UnitPlace::Parked { .. }
-            | UnitPlace::Gathering(_)
-            | UnitPlace::Gated => !own.iter().any(is_placed),
-        };
-        let is_out = matches!(place, UnitPlace::Gated | UnitPlace::Gathering(_));
-        if !is_right || (arrived.is_none() && !is_out) {
-            return fault("a unit is where its pods cannot be");
         }
         let is_own = |class: &&ClassId| own.iter().any(|p| self.catalog.pod(*p).class == **class);
         let (place, parked) = match place {
@@ -259,17 +237,7 @@ impl Scheduler {
         let Some(gang) = known.map_or(Some(None), |gang| gang.map(Some)) else {
             return fault("a unit is of a gang that is not there");
         };
-        let mut standing = self.standing(own[0]).0;
-        for pod in &own[1..] {
-            standing.join(self.standing(*pod).0);
-        }
-        standing.rank = rank;
-        standing.is_mending = gang.is_some_and(|gang| self.catalog.gang(gang).is_started);
-        let urgency = match (standing.is_mending, is_starving) {
-            (true, _) => Urgency::Mends,
-            (false, true) => Urgency::Starves,
-            (false, false) => Urgency::Waits,
-        };
+        let (standing, urgency) = self.resumed_standing(&own, gang, rank, is_starving);
         let classes: BTreeSet<ClassId> =
             own.iter().filter(|_| lacks_room).map(|pod| self.catalog.pod(*pod).class).collect();
         let unit = Unit {
@@ -294,6 +262,63 @@ impl Scheduler {
 }
 
 impl Scheduler {
+    /// Whether a unit is to be put back: not if its pods are of a profile that is not there.
+    fn is_sound(
+        &self,
+        own: &[PodId],
+        place: &UnitPlace,
+        arrived: Option<Time>,
+    ) -> Result<bool, ResumeError> {
+        // Nobody would try the pods of a profile that is not there again.
+        let is_ours = |pod: &PodId| {
+            let class = self.catalog.class(self.catalog.pod(*pod).class);
+            self.schedules(&class.spec.scheduler)
+        };
+        if !own.iter().all(is_ours) {
+            return Ok(false);
+        }
+        if own.is_empty() || own.iter().any(|pod| self.queue.unit_of(*pod).is_some()) {
+            return fault("a pod is in two units, or a unit in none");
+        }
+        let is_sent = |pod: &PodId| matches!(self.catalog.pod(*pod).state, PodState::Assumed(..));
+        let is_placed = |pod: &PodId| self.catalog.pod(*pod).state.node().is_some();
+        let is_right = match place {
+            UnitPlace::Tried => own.iter().all(is_sent),
+            UnitPlace::Active
+            | UnitPlace::Backoff
+            | UnitPlace::Parked { .. }
+            | UnitPlace::Gathering(_)
+            | UnitPlace::Gated => !own.iter().any(is_placed),
+        };
+        let is_out = matches!(place, UnitPlace::Gated | UnitPlace::Gathering(_));
+        if !is_right || (arrived.is_none() && !is_out) {
+            return fault("a unit is where its pods cannot be");
+        }
+        Ok(true)
+    }
+
+    /// Where a unit stands among the others.
+    fn resumed_standing(
+        &self,
+        own: &[PodId],
+        gang: Option<GangId>,
+        rank: i64,
+        is_starving: bool,
+    ) -> (Standing, Urgency) {
+        let mut standing = self.standing(own[0]).0;
+        for pod in &own[1..] {
+            standing.join(self.standing(*pod).0);
+        }
+        standing.rank = rank;
+        standing.is_mending = gang.is_some_and(|gang| self.catalog.gang(gang).is_started);
+        let urgency = match (standing.is_mending, is_starving) {
+            (true, _) => Urgency::Mends,
+            (false, true) => Urgency::Starves,
+            (false, false) => Urgency::Waits,
+        };
+        (standing, urgency)
+    }
+
     fn find_gang(&self, (namespace, name, is_composite): &GangName) -> Option<GangId> {
         if *is_composite {
             self.catalog.find_composite(namespace, name)

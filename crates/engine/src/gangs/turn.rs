@@ -4,14 +4,25 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use model::{
-    ClassId, Decision, Diagnosis, GangId, GangReport, GangState, NodeId, PodId, Reason, Shortfall,
-    Time, Txn, UnitId, Waiting,
+    ClassId, Decision, Diagnosis, GangId, GangReport, GangState, NodeId, Outlook, PodId, Reason,
+    Shortfall, Time, Txn, UnitId, Waiting,
 };
 
 use super::Kept;
 use super::seats::SEATS_KEPT;
 use crate::Scheduler;
-use crate::arrange::Arranger;
+use crate::arrange::{Arranger, Seat, Short};
+
+/// A gang that had its turn.
+struct Tried {
+    own: GangId,
+    /// Whether all of it was tried, and not a pod beside those that run.
+    is_whole: bool,
+    /// Room that was kept for it and is given up.
+    kept: Vec<Seat>,
+    /// Classes that are held for room to be kept.
+    classes: Vec<ClassId>,
+}
 
 impl Scheduler {
     /// Why a unit is not looked at, if it is not.
@@ -89,61 +100,78 @@ impl Scheduler {
             Some(gang) => arranger.arrange(gang),
             None => arranger.add(gang, pods[0]),
         };
+        let tried = Tried { own, is_whole: whole.is_some(), kept, classes };
         let short = match result {
             Ok(()) => None,
             Err(short) => Some(short),
         };
         let Some(short) = short else {
             let (places, seats) = arranger.commit();
-            let mut given_up = Vec::new();
-            if whole.is_some() {
-                let before = self.gangs.kept.remove(&own);
-                given_up = before.map(|before| before.classes).unwrap_or_default();
-                if seats.is_empty() {
-                    given_up.extend(classes);
-                } else {
-                    let state = GangState::Room(seats.len());
-                    self.gangs.reports.push(GangReport { gang: own, state });
-                    self.gangs.kept.insert(own, Kept { until: now + SEATS_KEPT, seats, classes });
-                }
-            }
-            self.seat(unit, own, &places, now, decisions);
-            // Room that was kept may be free now, where it was not taken.
-            return self.freed(&kept, &given_up, now);
+            return self.placed(unit, tried, (&places, seats), now, decisions);
         };
-        // Where there is no other node, one that refused has to be asked again.
-        let is_refused = pods.iter().any(|pod| self.gangs.refused.contains_key(pod));
         let (diagnosis, fitting) = arranger.explain(gang, &short);
         let mut known = outlook;
         if whole.is_some() && (failures + 1).is_power_of_two() {
             known = arranger.outlook(gang, priority);
         }
         drop(arranger);
+        let Tried { kept, classes, .. } = tried;
         if let Some(own) = self.gangs.kept.get_mut(&own) {
             own.seats.extend(kept);
         }
         classes.into_iter().for_each(|class| self.catalog.release_class(class));
-        let row = self.catalog.gang(short.gang);
-        let shortfall = whole.is_some().then(|| Shortfall {
-            gang: row.name.clone(),
-            min: row.min(),
-            fitting: fitting + row.placed,
-            member: match short.expected {
-                Some(_) => format!("a pod of {}", self.catalog.pod(short.pod).key.name).into(),
-                None => self.catalog.pod(short.pod).key.name.clone(),
-            },
-            outlook: known,
-        });
+        let shortfall = whole.is_some().then(|| self.shortfall(&short, fitting, known));
         let diagnosis = Arc::new(Diagnosis { shortfall, ..(*diagnosis).clone() });
-        let classes: BTreeSet<ClassId> =
-            pods.iter().map(|pod| self.catalog.pod(*pod).class).collect();
         self.queue.set_outlook(unit, known);
+        // Where there is no other node, one that refused has to be asked again.
+        let is_refused = pods.iter().any(|pod| self.gangs.refused.contains_key(pod));
         if is_refused {
             pods.iter().for_each(|pod| _ = self.gangs.refused.remove(pod));
-            return self.queue.retry(unit, now);
+            self.queue.retry(unit, now);
+        } else {
+            let classes: BTreeSet<ClassId> =
+                pods.iter().map(|pod| self.catalog.pod(*pod).class).collect();
+            self.queue.park_gang(unit, now, classes.into_iter().collect(), diagnosis.clone());
         }
-        self.queue.park_gang(unit, now, classes.into_iter().collect(), diagnosis.clone());
         self.tell_gang(unit, pods, &diagnosis, decisions);
+    }
+
+    /// Takes in what was found for a gang.
+    fn placed(
+        &mut self,
+        unit: UnitId,
+        Tried { own, is_whole, kept, classes }: Tried,
+        (places, seats): (&[(PodId, NodeId)], Vec<Seat>),
+        now: Time,
+        decisions: &mut Vec<Decision>,
+    ) {
+        let mut given_up = Vec::new();
+        if is_whole {
+            let before = self.gangs.kept.remove(&own);
+            given_up = before.map(|before| before.classes).unwrap_or_default();
+            if seats.is_empty() {
+                given_up.extend(classes);
+            } else {
+                let state = GangState::Room(seats.len());
+                self.gangs.reports.push(GangReport { gang: own, state });
+                self.gangs.kept.insert(own, Kept { until: now + SEATS_KEPT, seats, classes });
+            }
+        }
+        self.seat(unit, own, places, now, decisions);
+        // Room that was kept may be free now, where it was not taken.
+        self.freed(&kept, &given_up, now);
+    }
+
+    /// What is missing for a gang.
+    fn shortfall(&self, short: &Short, fitting: u32, outlook: Outlook) -> Shortfall {
+        let row = self.catalog.gang(short.gang);
+        let pod = &self.catalog.pod(short.pod).key.name;
+        let member = match short.expected {
+            Some(_) => format!("a pod of {pod}").into(),
+            None => pod.clone(),
+        };
+        let (gang, min, fitting) = (row.name.clone(), row.min(), fitting + row.placed);
+        Shortfall { gang, min, fitting, member, outlook }
     }
 
     /// Tells the pods of a unit why they wait, and their gang.

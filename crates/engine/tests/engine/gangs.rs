@@ -20,15 +20,24 @@ fn a_gang_that_does_not_fit_whole_binds_nothing_and_all_once_there_is_room() {
         > 1 gated
         pod g8 cpu=1 gang=g/8
         step 1
-        > g1 waits: gang g: room for 7 of at least 8; g8: 0/2 nodes are available: 2 Insufficient cpu. It can never fit this cluster.
-        > g2 waits: gang g: room for 7 of at least 8; g8: 0/2 nodes are available: 2 Insufficient cpu. It can never fit this cluster.
-        > g3 waits: gang g: room for 7 of at least 8; g8: 0/2 nodes are available: 2 Insufficient cpu. It can never fit this cluster.
-        > g4 waits: gang g: room for 7 of at least 8; g8: 0/2 nodes are available: 2 Insufficient cpu. It can never fit this cluster.
-        > g5 waits: gang g: room for 7 of at least 8; g8: 0/2 nodes are available: 2 Insufficient cpu. It can never fit this cluster.
-        > g6 waits: gang g: room for 7 of at least 8; g8: 0/2 nodes are available: 2 Insufficient cpu. It can never fit this cluster.
-        > g7 waits: gang g: room for 7 of at least 8; g8: 0/2 nodes are available: 2 Insufficient cpu. It can never fit this cluster.
-        > g8 waits: gang g: room for 7 of at least 8; g8: 0/2 nodes are available: 2 Insufficient cpu. It can never fit this cluster.
-        > gang g waits: gang g: room for 7 of at least 8; g8: 0/2 nodes are available: 2 Insufficient cpu. It can never fit this cluster.
+        > g1 waits: gang g: room for 7 of at least 8; g8: 0/2 nodes are available: 2 Insufficient
+        >+ cpu. It can never fit this cluster.
+        > g2 waits: gang g: room for 7 of at least 8; g8: 0/2 nodes are available: 2 Insufficient
+        >+ cpu. It can never fit this cluster.
+        > g3 waits: gang g: room for 7 of at least 8; g8: 0/2 nodes are available: 2 Insufficient
+        >+ cpu. It can never fit this cluster.
+        > g4 waits: gang g: room for 7 of at least 8; g8: 0/2 nodes are available: 2 Insufficient
+        >+ cpu. It can never fit this cluster.
+        > g5 waits: gang g: room for 7 of at least 8; g8: 0/2 nodes are available: 2 Insufficient
+        >+ cpu. It can never fit this cluster.
+        > g6 waits: gang g: room for 7 of at least 8; g8: 0/2 nodes are available: 2 Insufficient
+        >+ cpu. It can never fit this cluster.
+        > g7 waits: gang g: room for 7 of at least 8; g8: 0/2 nodes are available: 2 Insufficient
+        >+ cpu. It can never fit this cluster.
+        > g8 waits: gang g: room for 7 of at least 8; g8: 0/2 nodes are available: 2 Insufficient
+        >+ cpu. It can never fit this cluster.
+        > gang g waits: gang g: room for 7 of at least 8; g8: 0/2 nodes are available: 2
+        >+ Insufficient cpu. It can never fit this cluster.
         load a
         > 0 pods, 0m cpu, 0 memory
         node b cpu=4
@@ -59,9 +68,12 @@ fn two_gangs_and_room_for_one_and_a_half() {
         step
         > a1 -> a
         > a2 -> a
-        > b1 waits: gang b: room for 1 of at least 2; b2: 0/1 nodes are available: 1 Insufficient cpu. It fits when 1 more node is free.
-        > b2 waits: gang b: room for 1 of at least 2; b2: 0/1 nodes are available: 1 Insufficient cpu. It fits when 1 more node is free.
-        > gang b waits: gang b: room for 1 of at least 2; b2: 0/1 nodes are available: 1 Insufficient cpu. It fits when 1 more node is free.
+        > b1 waits: gang b: room for 1 of at least 2; b2: 0/1 nodes are available: 1 Insufficient
+        >+ cpu. It fits when 1 more node is free.
+        > b2 waits: gang b: room for 1 of at least 2; b2: 0/1 nodes are available: 1 Insufficient
+        >+ cpu. It fits when 1 more node is free.
+        > gang b waits: gang b: room for 1 of at least 2; b2: 0/1 nodes are available: 1
+        >+ Insufficient cpu. It fits when 1 more node is free.
         load a
         > 2 pods, 4000m cpu, 0 memory
         confirm a1
@@ -262,8 +274,10 @@ fn a_gang_that_cannot_be_completed_is_taken_back() {
         pod g2 cpu=1 gang=g/2 remade
         pod other cpu=1 on=a
         step in full
-        > g2 waits: gang g: room for 1 of at least 2; g2: 0/1 nodes are available: 1 Insufficient cpu. It fits when 1 more node is free.
-        > gang g waits: gang g: room for 1 of at least 2; g2: 0/1 nodes are available: 1 Insufficient cpu. It fits when 1 more node is free.
+        > g2 waits: gang g: room for 1 of at least 2; g2: 0/1 nodes are available: 1 Insufficient
+        >+ cpu. It fits when 1 more node is free.
+        > gang g waits: gang g: room for 1 of at least 2; g2: 0/1 nodes are available: 1
+        >+ Insufficient cpu. It fits when 1 more node is free.
         next
         > 10000ms
         after 10s
@@ -272,8 +286,10 @@ fn a_gang_that_cannot_be_completed_is_taken_back() {
         pod h1 cpu=1 gang=h/2 on=a
         pod h2 cpu=1 gang=h/2
         step
-        > h2 waits: gang h: room for 1 of at least 2; h2: 0/1 nodes are available: 1 Insufficient cpu. It fits when 1 more node is free.
-        > gang h waits: gang h: room for 1 of at least 2; h2: 0/1 nodes are available: 1 Insufficient cpu. It fits when 1 more node is free.
+        > h2 waits: gang h: room for 1 of at least 2; h2: 0/1 nodes are available: 1 Insufficient
+        >+ cpu. It fits when 1 more node is free.
+        > gang h waits: gang h: room for 1 of at least 2; h2: 0/1 nodes are available: 1
+        >+ Insufficient cpu. It fits when 1 more node is free.
         after 10s
         step
         > gang h disbands: evicts [], leaves [h1]
@@ -304,54 +320,6 @@ fn a_pod_that_takes_the_place_of_another_goes_first() {
 }
 
 #[test]
-fn a_driver_has_room_kept_for_the_pods_it_makes() {
-    check(
-        "
-        node a cpu=4
-        pod d cpu=1 gang=s/4 workers=3@1
-        step
-        > d -> a
-        load a
-        > 4 pods, 4000m cpu, 0 memory
-        confirm d
-        step
-        > gang s has room kept for 3
-        > gang s started
-        pod thief cpu=1
-        step
-        > thief waits: 0/1 nodes are available: 1 Insufficient cpu.
-        pod e1 cpu=1 gang=s/4
-        pod e2 cpu=1 gang=s/4
-        step
-        > e1 -> a
-        > e2 -> a
-        load a
-        > 4 pods, 4000m cpu, 0 memory
-        pod e3 cpu=1 gang=s/4
-        step
-        > e3 -> a
-        load a
-        > 4 pods, 4000m cpu, 0 memory
-        ",
-    );
-}
-
-#[test]
-fn two_drivers_near_capacity_do_not_hold_each_other_up() {
-    check(
-        "
-        node a cpu=6
-        pod d1 cpu=1 gang=s/4 workers=3@1
-        pod d2 cpu=1 gang=t/4 workers=3@1
-        step
-        > d1 -> a
-        > d2 waits: gang t: room for 2 of at least 4; a pod of d2: 0/1 nodes are available: 1 Insufficient cpu. It fits when 1 more node is free.
-        > gang t waits: gang t: room for 2 of at least 4; a pod of d2: 0/1 nodes are available: 1 Insufficient cpu. It fits when 1 more node is free.
-        ",
-    );
-}
-
-#[test]
 fn a_gang_is_in_one_domain_and_the_smallest_that_holds_it() {
     check(
         "
@@ -374,7 +342,8 @@ fn a_gang_is_in_one_domain_and_the_smallest_that_holds_it() {
         > g4 -> b1
         pod g5 cpu=1 group=native/g
         step
-        > g5 waits: 0/7 nodes are available: 2 Insufficient cpu, 5 node(s) were outside the topology domain of the gang.
+        > g5 waits: 0/7 nodes are available: 2 Insufficient cpu, 5 node(s) were outside the
+        >+ topology domain of the gang.
         ",
     );
 }
@@ -393,11 +362,16 @@ fn groups_of_a_composite_start_together() {
         pod h1 cpu=1 group=native/h
         pod h2 cpu=1 group=native/h
         step in full
-        > g1 waits: gang h: room for 1 of at least 2; h2: 0/1 nodes are available: 1 Insufficient cpu. It can never fit this cluster.
-        > g2 waits: gang h: room for 1 of at least 2; h2: 0/1 nodes are available: 1 Insufficient cpu. It can never fit this cluster.
-        > h1 waits: gang h: room for 1 of at least 2; h2: 0/1 nodes are available: 1 Insufficient cpu. It can never fit this cluster.
-        > h2 waits: gang h: room for 1 of at least 2; h2: 0/1 nodes are available: 1 Insufficient cpu. It can never fit this cluster.
-        > gang top waits: gang h: room for 1 of at least 2; h2: 0/1 nodes are available: 1 Insufficient cpu. It can never fit this cluster.
+        > g1 waits: gang h: room for 1 of at least 2; h2: 0/1 nodes are available: 1 Insufficient
+        >+ cpu. It can never fit this cluster.
+        > g2 waits: gang h: room for 1 of at least 2; h2: 0/1 nodes are available: 1 Insufficient
+        >+ cpu. It can never fit this cluster.
+        > h1 waits: gang h: room for 1 of at least 2; h2: 0/1 nodes are available: 1 Insufficient
+        >+ cpu. It can never fit this cluster.
+        > h2 waits: gang h: room for 1 of at least 2; h2: 0/1 nodes are available: 1 Insufficient
+        >+ cpu. It can never fit this cluster.
+        > gang top waits: gang h: room for 1 of at least 2; h2: 0/1 nodes are available: 1
+        >+ Insufficient cpu. It can never fit this cluster.
         node b cpu=1
         after 1s
         step
@@ -447,9 +421,12 @@ fn a_gang_would_fit_after_preemption() {
         pod g1 cpu=1 gang=g/2 priority=5
         pod g2 cpu=1 gang=g/2 priority=5
         step
-        > g1 waits: gang g: room for 1 of at least 2; g2: 0/1 nodes are available: 1 Insufficient cpu. It would fit after preemption.
-        > g2 waits: gang g: room for 1 of at least 2; g2: 0/1 nodes are available: 1 Insufficient cpu. It would fit after preemption.
-        > gang g waits: gang g: room for 1 of at least 2; g2: 0/1 nodes are available: 1 Insufficient cpu. It would fit after preemption.
+        > g1 waits: gang g: room for 1 of at least 2; g2: 0/1 nodes are available: 1 Insufficient
+        >+ cpu. It would fit after preemption.
+        > g2 waits: gang g: room for 1 of at least 2; g2: 0/1 nodes are available: 1 Insufficient
+        >+ cpu. It would fit after preemption.
+        > gang g waits: gang g: room for 1 of at least 2; g2: 0/1 nodes are available: 1
+        >+ Insufficient cpu. It would fit after preemption.
         ",
     );
 }
@@ -469,7 +446,8 @@ fn a_gang_that_is_evicted_whole_goes_from_all_its_nodes() {
         step in full
         > gang g started
         > urgent on c: evicts low
-        > urgent waits: 0/3 nodes are available: 3 Insufficient cpu. preemption: found a potential placement for pod on node c, preempting 1 victims
+        > urgent waits: 0/3 nodes are available: 3 Insufficient cpu. preemption: found a
+        >+ potential placement for pod on node c, preempting 1 victims
         gone pod urgent
         gone pod low
         pod other cpu=2 on=c priority=9

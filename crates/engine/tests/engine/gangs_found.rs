@@ -65,10 +65,10 @@ fn a_pod_that_comes_while_others_are_on_their_way_does_not_complete_a_gang() {
         pod other cpu=1 on=a
         pod g3 cpu=1 gang=g/2 remade created=20
         step
-        > g3 waits: gang g: room for 1 of at least 2; g3: 0/1 nodes are available: 1 \
-            Insufficient cpu. It fits when 1 more node is free.
-        > gang g waits: gang g: room for 1 of at least 2; g3: 0/1 nodes are available: 1 \
-            Insufficient cpu. It fits when 1 more node is free.
+        > g3 waits: gang g: room for 1 of at least 2; g3: 0/1 nodes are available: 1 Insufficient
+        >+ cpu. It fits when 1 more node is free.
+        > gang g waits: gang g: room for 1 of at least 2; g3: 0/1 nodes are available: 1
+        >+ Insufficient cpu. It fits when 1 more node is free.
         after 10s
         step
         > gang g disbands: evicts [g1], leaves []
@@ -145,15 +145,13 @@ fn a_gang_is_woken_when_a_node_is_gone() {
         pod g1 cpu=1 gang=g/2 far=zone,app:db
         pod g2 cpu=1 gang=g/2 far=zone,app:db
         step
-        > g1 waits: gang g: room for 0 of at least 2; g1: 0/2 nodes are available: 1 \
-            Insufficient cpu, 1 node(s) didn't match pod anti-affinity rules. It fits when 1 \
-            more node is free.
-        > g2 waits: gang g: room for 0 of at least 2; g1: 0/2 nodes are available: 1 \
-            Insufficient cpu, 1 node(s) didn't match pod anti-affinity rules. It fits when 1 \
-            more node is free.
-        > gang g waits: gang g: room for 0 of at least 2; g1: 0/2 nodes are available: 1 \
-            Insufficient cpu, 1 node(s) didn't match pod anti-affinity rules. It fits when 1 \
-            more node is free.
+        > g1 waits: gang g: room for 0 of at least 2; g1: 0/2 nodes are available: 1 Insufficient
+        >+ cpu, 1 node(s) didn't match pod anti-affinity rules. It fits when 1 more node is free.
+        > g2 waits: gang g: room for 0 of at least 2; g1: 0/2 nodes are available: 1 Insufficient
+        >+ cpu, 1 node(s) didn't match pod anti-affinity rules. It fits when 1 more node is free.
+        > gang g waits: gang g: room for 0 of at least 2; g1: 0/2 nodes are available: 1
+        >+ Insufficient cpu, 1 node(s) didn't match pod anti-affinity rules. It fits when 1 more
+        >+ node is free.
         gone node b
         after 1s
         step
@@ -197,8 +195,8 @@ fn room_that_was_kept_and_is_not_taken_wakes_others() {
         node b cpu=1 label=disk:hdd
         after 1s
         step
-        > thief waits: 0/2 nodes are available: 1 Insufficient cpu, 1 node(s) didn't match Pod's \
-            node affinity/selector.
+        > thief waits: 0/2 nodes are available: 1 Insufficient cpu, 1 node(s) didn't match Pod's
+        >+ node affinity/selector.
         pod e cpu=1 gang=s/2 select=disk:hdd
         step
         > e -> b
@@ -248,10 +246,10 @@ fn a_driver_is_not_left_out() {
         node a cpu=3
         pod d cpu=4 gang=s/2 workers=3@1
         step
-        > d waits: gang s: room for 0 of at least 2; d: 0/1 nodes are available: 1 Insufficient \
-            cpu. It can never fit this cluster.
-        > gang s waits: gang s: room for 0 of at least 2; d: 0/1 nodes are available: 1 \
-            Insufficient cpu. It can never fit this cluster.
+        > d waits: gang s: room for 0 of at least 2; d: 0/1 nodes are available: 1 Insufficient
+        >+ cpu. It can never fit this cluster.
+        > gang s waits: gang s: room for 0 of at least 2; d: 0/1 nodes are available: 1
+        >+ Insufficient cpu. It can never fit this cluster.
         load a
         > 0 pods, 0m cpu, 0 memory
         ",

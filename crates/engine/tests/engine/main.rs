@@ -4,6 +4,7 @@
 mod bindings;
 mod checkpoint;
 mod cold_path;
+mod drivers;
 mod evictions;
 mod gangs;
 mod gangs_found;

@@ -49,6 +49,18 @@ const LABELS: [&str; 4] =
 /// Domains in which every label means the same.
 const DOMAINS: [&str; 2] = ["training.kubeflow.org", "jobset.sigs.k8s.io"];
 
+/// Whether a label or an annotation says something about what a pod is, in a word of ours.
+pub(crate) fn is_word(key: &str, value: &str) -> bool {
+    let is_workload = Workload::WORDS.iter().any(|(word, _)| *word == value);
+    let is_tier = Tier::WORDS.iter().any(|(word, _)| *word == value);
+    matches!(key, TYPE | COMPONENT) && is_workload || key == TIER && is_tier
+}
+
+/// Whether a kind of controllers is known for what its pods do.
+pub(crate) fn is_known_controller(kind: &str) -> bool {
+    OWNERS.iter().any(|(known, _)| *known == kind)
+}
+
 /// What a pod says of itself, if it says anything.
 pub(super) fn hints(view: &PodView) -> Option<Box<Hints>> {
     let meta = &view.metadata;

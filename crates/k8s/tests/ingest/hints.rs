@@ -1,5 +1,7 @@
 //! What pods say of themselves, by which they are classified.
 
+use kubenexus_k8s::anonymise::Anonymiser;
+use kubenexus_k8s::ingest::slim_pod;
 use model::{Hints, Said, Tier, Workload};
 use serde_json::{Value, json};
 
@@ -128,4 +130,25 @@ fn the_rest_is_the_priority_class_and_one_label() {
     let pod = json!({"metadata": {"name": "p"}, "spec": {"priorityClassName": "spot"}});
     let found = pod_facts(&pod).spec.hints.expect("hints").priority_class;
     assert_eq!(found.as_deref(), Some("spot"));
+}
+
+#[test]
+fn what_a_pod_is_can_still_be_told_without_names() {
+    let pod = json!({
+        "metadata": {
+            "name": "p",
+            "labels": {"app.kubernetes.io/component": "inference", "team": "search",
+                "scheduling.kubenexus.io/preemptible": "true"},
+            "annotations": {"workload.kubenexus.io/type": "batch", "note": "secret",
+                "tenant.kubenexus.io/tier": "bronze"},
+            "ownerReferences": [{"kind": "PyTorchJob", "name": "secret", "controller": true}],
+        },
+        "spec": {"priorityClassName": "secret-class"},
+    });
+    let hidden = Anonymiser::new(|text: &str| text.len() as u64).object(slim_pod(pod.clone()));
+    assert!(!hidden.to_string().contains("secret"), "{hidden}");
+    let hints = |pod: &Value| *pod_facts(pod).spec.hints.expect("hints");
+    let (shown, hidden) = (hints(&pod), hints(&hidden));
+    assert_ne!(hidden.priority_class, shown.priority_class);
+    assert_eq!(hidden, Hints { priority_class: hidden.priority_class.clone(), ..shown });
 }

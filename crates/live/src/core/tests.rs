@@ -261,6 +261,8 @@ fn a_gang_without_object_speaks_through_its_first_pod_unless_it_ran_before_us() 
     bench.see(labelled("a", 2, "n"));
     bench.see(labelled("b", 2, "n"));
     bench.listed();
+    let gang = bench.core.scheduler.catalog().gangs().next().expect("there is a gang");
+    bench.core.report(&model::GangReport { gang, state: model::GangState::Started });
     assert_eq!(bench.decided(), Vec::<String>::new());
 }
 
@@ -320,4 +322,22 @@ fn of_a_composite_its_groups_are_counted() {
     );
     let decided = bench.decided();
     assert!(decided.contains(&expected), "{decided:?}");
+}
+
+/// A gang that was begun by a scheduler before us, and for the rest of which there is no room.
+#[test]
+fn a_gang_that_is_found_half_on_nodes_is_taken_back_in_time() {
+    let mut bench = bench();
+    bench.core.take(Input::Await(vec![]));
+    for name in ["a", "b"] {
+        bench.see(labelled(name, 4, "n"));
+    }
+    bench.see(labelled("c", 4, ""));
+    bench.see(labelled("d", 4, ""));
+    bench.see(node(2));
+    bench.listed();
+    assert_eq!(bench.decided(), ["tell c", "tell d"]);
+    bench.core.start -= Duration::from_secs(11);
+    let expected = "default-scheduler: gang g: 2 of at least 4 are on nodes; evict a b; keep ";
+    assert_eq!(bench.decided(), [expected]);
 }

@@ -215,7 +215,10 @@ mod tests {
         tokio::time::sleep(Duration::from_secs(1)).await;
         assert_eq!(asked()[2..], ["/apis/scheduling.k8s.io/v1beta1/podgroups"]);
         assert_eq!(told(&inbox), ["await []", "Coscheduling=0"]);
-        tokio::time::sleep(AWAITED_MAX).await;
+        // Longer than a watch waits for an answer before it asks again.
+        tokio::time::sleep(AWAITED_MAX * 3).await;
+        let is_new = |path: &String| path.contains("v1beta1");
+        assert!(asked().len() > 3 && asked()[2..].iter().all(is_new), "{:?}", asked());
         assert_eq!(told(&inbox), ["await []"], "nobody waits for ever");
     }
 

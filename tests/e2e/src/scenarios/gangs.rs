@@ -98,6 +98,7 @@ pub(crate) fn killed_between(world: &mut World) -> Run<'_> {
         proxy.inject(Fault::Hold.after(3));
         world.create_pods(gang("train", 8, "1")).await?;
         held(&proxy).await?;
+        world.wait_bound(3, 30).await?;
         world.kill(first)?;
         let early = bound_through(&proxy);
         ensure!(early.len() == 3, "{} pods were bound before, not 3", early.len());
@@ -109,21 +110,20 @@ pub(crate) fn killed_between(world: &mut World) -> Run<'_> {
     })
 }
 
-/// The same, and meanwhile somebody else took the room: the pods of the Job that were bound are
-/// taken back, and come again as a gang that waits whole.
+/// The same, and meanwhile somebody else took the room: the pods of the ReplicaSet that were bound
+/// are taken back, and come again as a gang that waits whole.
 pub(crate) fn taken_back(world: &mut World) -> Run<'_> {
     Box::pin(async move {
         world.create_nodes(4, &node("node", "1", "16Gi", 110)).await?;
         let proxy = world.proxy()?;
         let first = world.run_scheduler(Start::through(&proxy, Election::Off)).await?;
         proxy.inject(Fault::Hold.after(2));
-        let job = job("train", 4);
-        let path = format!("/apis/batch/v1/namespaces/{}/jobs", world.namespace);
-        world.plane.create(&path, [job].into_iter()).await?;
+        let path = format!("/apis/apps/v1/namespaces/{}/replicasets", world.namespace);
+        world.plane.create(&path, [replica_set("train", 4)].into_iter()).await?;
         held(&proxy).await?;
+        let early = world.wait_bound(2, 30).await?;
         world.kill(first)?;
         proxy.refuse(true);
-        let early = world.wait_bound(2, 30).await?;
         let free = world.nodes().await?;
         let taken: Vec<_> = early.iter().filter_map(node_of).collect();
         let free = free.iter().filter_map(|node| node.metadata.name.clone());
@@ -151,17 +151,19 @@ pub(crate) fn taken_back(world: &mut World) -> Run<'_> {
     })
 }
 
-/// A Job that is a gang.
-fn job(name: &str, size: usize) -> Value {
-    let mut template = gang(name, size, "1").next().unwrap_or_default();
-    template["spec"]["restartPolicy"] = "Never".into();
-    let metadata = json!({"labels": template["metadata"]["labels"]});
-    let template = json!({"metadata": metadata, "spec": template["spec"]});
+/// A ReplicaSet that is a gang. Pods of a Job would run to their end at once here.
+fn replica_set(name: &str, size: usize) -> Value {
+    let template = gang(name, size, "1").next().unwrap_or_default();
+    let labels = &template["metadata"]["labels"];
     json!({
-        "apiVersion": "batch/v1",
-        "kind": "Job",
+        "apiVersion": "apps/v1",
+        "kind": "ReplicaSet",
         "metadata": {"name": name},
-        "spec": {"parallelism": size, "completions": size, "template": template},
+        "spec": {
+            "replicas": size,
+            "selector": {"matchLabels": labels},
+            "template": {"metadata": {"labels": labels}, "spec": template["spec"]},
+        },
     })
 }
 

@@ -1,0 +1,53 @@
+//! Pods that make others of their gang when they run.
+
+use testkit::check;
+
+#[test]
+fn a_driver_has_room_kept_for_the_pods_it_makes() {
+    check(
+        "
+        node a cpu=4
+        pod d cpu=1 gang=s/4 workers=3@1
+        step
+        > d -> a
+        load a
+        > 4 pods, 4000m cpu, 0 memory
+        confirm d
+        step
+        > gang s has room kept for 3
+        > gang s started
+        pod thief cpu=1
+        step
+        > thief waits: 0/1 nodes are available: 1 Insufficient cpu.
+        pod e1 cpu=1 gang=s/4
+        pod e2 cpu=1 gang=s/4
+        step
+        > e1 -> a
+        > e2 -> a
+        load a
+        > 4 pods, 4000m cpu, 0 memory
+        pod e3 cpu=1 gang=s/4
+        step
+        > e3 -> a
+        load a
+        > 4 pods, 4000m cpu, 0 memory
+        ",
+    );
+}
+
+#[test]
+fn two_drivers_near_capacity_do_not_hold_each_other_up() {
+    check(
+        "
+        node a cpu=6
+        pod d1 cpu=1 gang=s/4 workers=3@1
+        pod d2 cpu=1 gang=t/4 workers=3@1
+        step
+        > d1 -> a
+        > d2 waits: gang t: room for 2 of at least 4; a pod of d2: 0/1 nodes are available: 1
+        >+ Insufficient cpu. It fits when 1 more node is free.
+        > gang t waits: gang t: room for 2 of at least 4; a pod of d2: 0/1 nodes are available: 1
+        >+ Insufficient cpu. It fits when 1 more node is free.
+        ",
+    );
+}
