@@ -112,17 +112,22 @@ impl<'a> Arranger<'a> {
 
     /// Places one pod of a gang that has enough already.
     pub(crate) fn add(&mut self, gang: GangId, pod: PodId) -> Result<(), Short> {
-        let mut result = Ok(());
-        for within in self.domains(gang, &Within::default()) {
-            result = match self.seek(pod, &within, Choice::Best) {
-                Some(node) => {
-                    self.take(pod, node);
-                    return Ok(());
-                }
-                None => Err(Short { gang, pod, within, expected: None }),
-            };
+        let mut domains = self.domains(gang, &Within::default());
+        for within in &domains {
+            if let Some(node) = self.seek(pod, within, Choice::Best) {
+                self.take(pod, node);
+                return Ok(());
+            }
         }
-        result
+        // Where no domain is chosen yet, none is the wrong one.
+        let mut within = domains.pop().unwrap_or_default();
+        if !domains.is_empty() {
+            let others = domains.iter().chain([&within]).filter_map(|other| other.nodes.as_ref());
+            let mut nodes: Vec<NodeId> = others.flat_map(|nodes| nodes.iter().copied()).collect();
+            nodes.sort_unstable();
+            within.nodes = Some(nodes.into());
+        }
+        Err(Short { gang, pod, within, expected: None })
     }
 
     /// Why there is no place, as it is when all are placed that can be.

@@ -153,6 +153,7 @@ impl Scheduler {
         standing.is_mending = row.is_started;
         let known = self.queue.unit_of_gang(gang);
         if let Some(unit) = known
+            && self.queue.place(unit) != Place::Tried
             && self.queue.pods(unit) == pods
             && self.queue.refusal(unit) == refusal.as_ref()
             && self.queue.standing(unit) == standing

@@ -50,6 +50,10 @@ impl Queue {
         if self.unit(id).pods.len() == 1 {
             return self.remove(id);
         }
+        // It is listed under the classes of all its pods, and found no room for all of them.
+        if matches!(self.unit(id).place, Place::Parked(_)) {
+            self.leave(id);
+        }
         self.unit_mut(id).pods.retain(|other| *other != pod);
         self.by_pod.remove(&pod);
     }

@@ -255,3 +255,29 @@ fn a_driver_is_not_left_out() {
         ",
     );
 }
+
+/// A gang that waits for room for all its pods is tried again when one of them is gone.
+#[test]
+fn a_gang_that_lost_a_waiting_pod_is_tried_again() {
+    check(
+        "
+        node a cpu=4
+        pod g1 cpu=3 gang=g/2
+        pod g2 cpu=3 gang=g/2
+        pod g3 cpu=9 gang=g/2
+        step
+        > g1 waits: gang g: room for 1 of at least 2; g2: 0/1 nodes are available: 1 Insufficient
+        >+ cpu. It can never fit this cluster.
+        > g2 waits: gang g: room for 1 of at least 2; g2: 0/1 nodes are available: 1 Insufficient
+        >+ cpu. It can never fit this cluster.
+        > g3 waits: gang g: room for 1 of at least 2; g2: 0/1 nodes are available: 1 Insufficient
+        >+ cpu. It can never fit this cluster.
+        > gang g waits: gang g: room for 1 of at least 2; g2: 0/1 nodes are available: 1
+        >+ Insufficient cpu. It can never fit this cluster.
+        gone pod g3
+        queue
+        > 1 active
+        node b cpu=3
+        ",
+    );
+}

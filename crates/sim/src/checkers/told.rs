@@ -170,15 +170,38 @@ fn so(ledger: &Ledger, facts: &PodFacts) -> BTreeMap<Why, usize> {
     let mut counts = BTreeMap::new();
     for (node, _) in ledger.nodes() {
         let objections = company::objections(&Scene::of(ledger), facts, node);
-        if objections.is_empty() && rules::cannot_be_ranked(spec) {
+        if objections.is_empty() && is_allowed(node) && rules::cannot_be_ranked(spec) {
             return only(Why::Unrankable);
         }
-        if objections.is_empty() && !is_allowed(node) {
+        // What else its surroundings have against it is not looked at.
+        let is_itself_fine =
+            objections.iter().all(is_around) && spec.features.is_within(node.features);
+        if is_itself_fine && !is_allowed(node) {
             *counts.entry(Why::OtherDomain).or_default() += 1;
+            continue;
         }
         for objection in objections {
             *counts.entry(Why::Node(objection)).or_default() += 1;
         }
     }
     counts
+}
+
+/// Whether it is not the node itself that objects, but what is around it.
+fn is_around(objection: &Objection) -> bool {
+    match objection {
+        Objection::SpreadLabel
+        | Objection::SpreadSkew
+        | Objection::NotNear
+        | Objection::NotFar
+        | Objection::Unwelcome => true,
+        Objection::NotNamed
+        | Objection::Closed
+        | Objection::Tainted
+        | Objection::Affinity
+        | Objection::Port
+        | Objection::Pods
+        | Objection::Lack { .. }
+        | Objection::Feature => false,
+    }
 }
