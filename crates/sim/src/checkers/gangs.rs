@@ -167,10 +167,15 @@ pub(crate) fn is_partial(gang: &Gang<'_>) -> bool {
 /// Whether nothing but a lack of room keeps a gang from being placed.
 pub(crate) fn is_ready(ledger: &Ledger, gang: &Gang<'_>) -> bool {
     let Ok(terms) = &gang.terms else { return false };
-    let is_over = |name: &Box<str>| ledger.roster().is_over(&(gang.key.0.clone(), name.clone()));
     (gang.is_reached || gang.members.len() + gang.missing() >= terms.min)
         && gang.waiting().all(|known| ledger.may_be_placed(known.facts()))
-        && (gang.placed() > 0 || terms.after.iter().all(is_over))
+        && may_follow(ledger, gang)
+}
+
+/// Whether all gangs are over that a gang has to wait for.
+pub(crate) fn may_follow(ledger: &Ledger, gang: &Gang<'_>) -> bool {
+    let after = gang.terms.as_ref().map_or(&[][..], |terms| &terms.after);
+    gang.placed() > 0 || after.iter().all(|name| ledger.is_gang_over(&gang.key.0, name))
 }
 
 /// Places for all pods that a gang needs, if a simple search finds any: the largest first, each on

@@ -58,9 +58,9 @@ fn check_gang(
     facts: &PodFacts,
     told: &Diagnosis,
 ) -> Option<Result<(), Violation>> {
-    let is_over = |name: &Box<str>| ledger.roster().is_over(&(gang.key.0.clone(), name.clone()));
+    let is_over = |name: &str| ledger.is_gang_over(&gang.key.0, name);
     let terms = gang.terms.as_ref();
-    let is_member = |name: &Box<str>| gang.waiting().find(|one| one.facts().key.name == *name);
+    let is_member = |name: &str| gang.waiting().find(|one| &*one.facts().key.name == name);
     let is_so = match &told.rejection {
         Some(Reason::GangFault(_)) => {
             terms.is_err_and(|troubles| troubles.contains(&Trouble::Contradiction))

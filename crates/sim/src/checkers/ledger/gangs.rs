@@ -55,6 +55,11 @@ impl Ledger {
         &self.roster
     }
 
+    /// Whether a gang ran to a good end.
+    pub(crate) fn is_gang_over(&self, namespace: &str, name: &str) -> bool {
+        self.roster.is_over(&(namespace.into(), name.into()))
+    }
+
     /// Gangs that have pods on nodes, and never had enough.
     pub(crate) fn open_gangs(&self) -> impl Iterator<Item = Gang<'_>> {
         self.roster.open.iter().map(|key| Gang::of(self, key))
