@@ -39,8 +39,8 @@ impl Scheduler {
         if is_started {
             return None;
         }
-        let is_open = |name: &&Box<str>| !self.catalog.is_gang_over(&pod.key.namespace, name);
-        let awaited = claim.after.iter().find(is_open)?;
+        let is_over = |name: &str| self.catalog.is_gang_over(&pod.key.namespace, name);
+        let awaited = claim.after.iter().find(|name| !is_over(name))?;
         let cycle = self.cycle(&pod.key.namespace, &claim.name, awaited);
         Some(cycle.unwrap_or_else(|| Reason::After(awaited.clone())))
     }
@@ -101,11 +101,7 @@ impl Scheduler {
             None => arranger.add(gang, pods[0]),
         };
         let tried = Tried { own, is_whole: whole.is_some(), kept, classes };
-        let short = match result {
-            Ok(()) => None,
-            Err(short) => Some(short),
-        };
-        let Some(short) = short else {
+        let Some(short) = result.err() else {
             let (places, seats) = arranger.commit();
             return self.placed(unit, tried, (&places, seats), now, decisions);
         };
