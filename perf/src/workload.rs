@@ -63,7 +63,7 @@ pub(crate) enum Step {
     /// Nodes join.
     CreateNodes(CreateNodes),
     /// Pods arrive, and are placed or put aside.
-    CreatePods(CreatePods),
+    CreatePods(Box<CreatePods>),
     /// A scheduler that knows nothing is told everything there is, and places one pod. Measured.
     Restart(Restart),
 }

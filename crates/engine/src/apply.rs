@@ -8,7 +8,7 @@ use model::{
 };
 
 use crate::Scheduler;
-use crate::queue::{Place, Start};
+use crate::queue::{Helped, Place, Start};
 use crate::wake::is_spread;
 
 impl Scheduler {
@@ -81,7 +81,7 @@ impl Scheduler {
         if self.catalog.set_namespace(name, labels) {
             self.reclassify(name);
             self.count_crowds();
-            self.queue.wake(now, is_about_others, |_, _, _| true);
+            self.queue.wake(now, is_about_others, |_, _, _| Helped::All);
             self.queue.wake_gangs(now, |_| true);
         }
     }
@@ -93,7 +93,7 @@ impl Scheduler {
             self.count_crowds();
             let is_about_spread =
                 |reason: &Reason| matches!(reason, Reason::SpreadSkew | Reason::SpreadLabel);
-            self.queue.wake(now, is_about_spread, |_, _, _| true);
+            self.queue.wake(now, is_about_spread, |_, _, _| Helped::All);
             self.queue.wake_gangs(now, |_| true);
         }
     }
@@ -384,7 +384,7 @@ impl Scheduler {
         if let Some(node) = node {
             self.usage.touch_guests(node);
             self.wake(Change::Freed, node, now);
-            self.queue.wake(now, is_about_others, |_, _, _| true);
+            self.queue.wake(now, is_about_others, |_, _, _| Helped::All);
             self.queue.wake_gangs(now, |_| true);
         }
     }

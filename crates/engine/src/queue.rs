@@ -26,6 +26,7 @@ use model::{
 };
 use serde::{Deserialize, Serialize};
 
+pub(crate) use parked::Helped;
 pub(crate) use unit::{Past, Share, Standing, Unit};
 
 use crate::lanes::{Lanes, Urgency};

@@ -3,15 +3,18 @@
 use std::cell::LazyCell;
 
 use framework::{cures, is_about_others};
-use model::{Change, NodeId, Occupant, Reason, Time};
+use model::{Change, NodeId, Occupant, Pod, Reason, Time, Txn};
 
+use crate::queue::Helped;
 use crate::{Scheduler, profile_of};
 
 impl Scheduler {
     /// Wakes the units that a change of one node could help: those that wait for a reason which
     /// the node does not give any more. It may still give others, and they are noted then. If all
     /// it gives is noted already, a try would find what is known: what ends that wakes them. That
-    /// is not so where somebody could be evicted, who may have been too little before.
+    /// is not so where somebody could be evicted, who may have been too little before. Units for
+    /// whom others are leaving have a node of their own: they need neither that, nor a node that has
+    /// no room beside those for whom it is proposed.
     pub(crate) fn wake(&mut self, change: Change, node: NodeId, now: Time) {
         self.wake_proposed(node, now);
         let is_there = self.catalog.has_node(node);
@@ -23,23 +26,38 @@ impl Scheduler {
         let may_be_cured = |reason: &Reason| cures(reason, change);
         self.queue.wake(now, may_be_cured, |class, reason, parked| {
             if reaches_around(reason) {
-                return true;
+                return Helped::All;
             }
             // A pod that leaves a node which is gone makes no room.
             if !is_there {
-                return false;
+                return Helped::None;
             }
             let profile = profile_of(&self.profiles, &self.catalog, class);
             let board = self.boards.of(class, profile, &self.catalog);
             let has_lesser =
                 || lowest.map(|lowest| profile.order.rank(lowest)) > parked.first_rank();
-            if board.rescues.preemption && has_lesser() {
-                return true;
-            }
             let answer = board.answer(&self.catalog, &self.usage, node);
             let is_known = answer
                 .is_some_and(|reasons| reasons.iter().all(|reason| parked.all_wait_for(reason)));
-            !is_known && !board.gives(&self.catalog, &self.usage, node, reason)
+            let is_cured = !is_known && !board.gives(&self.catalog, &self.usage, node, reason);
+            let mut is_free = || {
+                let rank = |pod: &Pod| profile.order.rank(pod.priority);
+                let rivals = self.catalog.nominated_to(node).iter();
+                let rivals = rivals.map(|pod| self.catalog.pod(*pod));
+                let mut rivals = rivals.filter(|pod| Some(rank(pod)) <= parked.first_rank());
+                let Some(first) = rivals.next() else { return true };
+                let mut txn = Txn::begin(&self.catalog, &mut self.usage);
+                txn.place(first.occupant(), node);
+                rivals.for_each(|rival| txn.place(rival.occupant(), node));
+                board.answer(&self.catalog, txn.usage(), node).is_none()
+            };
+            if is_cured && is_free() {
+                Helped::All
+            } else if is_cured || board.rescues.preemption && has_lesser() {
+                Helped::Idle
+            } else {
+                Helped::None
+            }
         });
         // A gang is helped by any node that could take one of its pods, and where nodes are, by
         // what its pods must be near to, far from or spread over.
@@ -78,7 +96,8 @@ impl Scheduler {
     ) {
         self.queue.wake(now, is_about, |class, _, _| {
             let profile = profile_of(&self.profiles, &self.catalog, class);
-            self.boards.of(class, profile, &self.catalog).is_moved_by(&self.catalog, occupant)
+            let board = self.boards.of(class, profile, &self.catalog);
+            board.is_moved_by(&self.catalog, occupant).into()
         });
         self.queue.wake_gangs(now, |class| {
             let profile = profile_of(&self.profiles, &self.catalog, class);
@@ -90,7 +109,7 @@ impl Scheduler {
     pub(crate) fn wake_after(&mut self, now: Time) {
         let is_awaited =
             |reason: &Reason| matches!(reason, Reason::After(_) | Reason::AfterCycle(_));
-        self.queue.wake(now, is_awaited, |_, _, _| true);
+        self.queue.wake(now, is_awaited, |_, _, _| Helped::All);
     }
 }
 

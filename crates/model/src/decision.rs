@@ -70,6 +70,8 @@ pub enum GangState {
     Degraded,
     /// Room is kept for this many pods that another one of it is to make; for none any more.
     Room(usize),
+    /// A binding was refused, and there is no other node: it is tried there again, later.
+    Refused,
     /// It has to wait.
     Waiting(Arc<Diagnosis>),
 }

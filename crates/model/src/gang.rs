@@ -86,6 +86,9 @@ pub struct PodGroupFacts {
     pub is_started: bool,
 }
 
+/// A group of an object: the object's kind, its name, and which of its groups is meant.
+pub type GroupPart = (PodGroupKind, Box<str>, Box<str>);
+
 /// What a pod says of its gang, and of gangs it waits for.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -95,8 +98,8 @@ pub struct GangClaim {
     /// How many have to start together, if the pod says so itself. If it does not, and names no
     /// object that does, its gang only keeps pods together.
     pub min: Option<u32>,
-    /// Objects that say so: their kind, their name, and which of their groups is meant.
-    pub objects: Box<[(PodGroupKind, Box<str>, Box<str>)]>,
+    /// Objects that say so.
+    pub objects: Box<[GroupPart]>,
     /// For how many seconds some may be on nodes without the others.
     pub timeout: Option<u32>,
     /// Pods of the gang that this one will make when it runs.

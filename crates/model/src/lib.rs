@@ -43,7 +43,8 @@ pub use event::{
     BudgetFacts, Change, Event, NamespaceFacts, NodeAspects, NodeFacts, PodFacts, PodKey, Present,
 };
 pub use gang::{
-    GANG_MAX, GangClaim, PodGroupFacts, PodGroupKey, PodGroupKind, SucceededFacts, Workers,
+    GANG_MAX, GangClaim, GroupPart, PodGroupFacts, PodGroupKey, PodGroupKind, SucceededFacts,
+    Workers,
 };
 pub use grouping::{GroupingFacts, GroupingKey, GroupingKind, Owner};
 pub use ids::{

@@ -360,6 +360,7 @@ fn full_text(decision: &Decision, catalog: &Catalog) -> String {
             match state {
                 GangState::Started => format!("gang {gang} started"),
                 GangState::Degraded => format!("gang {gang} degraded"),
+                GangState::Refused => format!("gang {gang} was refused"),
                 GangState::Room(pods) => format!("gang {gang} has room kept for {pods}"),
                 GangState::Waiting(diagnosis) => {
                     format!("gang {gang} waits: {}", message(diagnosis, catalog))

@@ -64,6 +64,7 @@ pub(crate) const ALL: &[Scenario] = &[
     ours("gang-one-of-two", gangs::one_of_two, GANGS),
     ours("gang-killed-between", gangs::killed_between, GANGS),
     ours("gang-taken-back", gangs::taken_back, GANGS),
+    ours("gang-after", gangs::after, GANGS),
     ours("gang-tier", gangs::tier, GANGS),
     ours("gang-asked-alike", gangs::asked_alike, GANGS),
     ours("gang-drivers", gangs::drivers, GANGS),

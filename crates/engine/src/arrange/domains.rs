@@ -51,6 +51,6 @@ fn placed_node(catalog: &Catalog, gang: GangId) -> Option<NodeId> {
 fn values<'a>(catalog: &'a Catalog, labels: &[Box<str>], node: NodeId) -> Option<Vec<&'a str>> {
     let symbols = catalog.symbols();
     let facts = catalog.has_node(node).then(|| catalog.node(node))?;
-    let value = |label: &Box<str>| Some(symbols.text(facts.label(symbols.find(label)?)?));
-    labels.iter().map(value).collect()
+    let value = |label: &str| Some(symbols.text(facts.label(symbols.find(label)?)?));
+    labels.iter().map(|label| value(label)).collect()
 }

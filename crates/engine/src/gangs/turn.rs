@@ -39,8 +39,8 @@ impl Scheduler {
         if is_started {
             return None;
         }
-        let is_open = |name: &&Box<str>| !self.catalog.is_gang_over(&pod.key.namespace, name);
-        let awaited = claim.after.iter().find(is_open)?;
+        let is_over = |name: &str| self.catalog.is_gang_over(&pod.key.namespace, name);
+        let awaited = claim.after.iter().find(|name| !is_over(name))?;
         let cycle = self.cycle(&pod.key.namespace, &claim.name, awaited);
         Some(cycle.unwrap_or_else(|| Reason::After(awaited.clone())))
     }
@@ -101,17 +101,15 @@ impl Scheduler {
             None => arranger.add(gang, pods[0]),
         };
         let tried = Tried { own, is_whole: whole.is_some(), kept, classes };
-        let short = match result {
-            Ok(()) => None,
-            Err(short) => Some(short),
-        };
-        let Some(short) = short else {
+        let Some(short) = result.err() else {
             let (places, seats) = arranger.commit();
             return self.placed(unit, tried, (&places, seats), now, decisions);
         };
+        // Where there is no other node, one that refused has to be asked again.
+        let is_refused = pods.iter().any(|pod| self.gangs.refused.contains_key(pod));
         let (diagnosis, fitting) = arranger.explain(gang, &short);
         let mut known = outlook;
-        if whole.is_some() && (failures + 1).is_power_of_two() {
+        if whole.is_some() && !is_refused && (failures + 1).is_power_of_two() {
             known = arranger.outlook(gang, priority);
         }
         drop(arranger);
@@ -120,19 +118,18 @@ impl Scheduler {
             own.seats.extend(kept);
         }
         classes.into_iter().for_each(|class| self.catalog.release_class(class));
-        let shortfall = whole.is_some().then(|| self.shortfall(&short, fitting, known));
-        let diagnosis = Arc::new(Diagnosis { shortfall, ..(*diagnosis).clone() });
-        self.queue.set_outlook(unit, known);
-        // Where there is no other node, one that refused has to be asked again.
-        let is_refused = pods.iter().any(|pod| self.gangs.refused.contains_key(pod));
         if is_refused {
             pods.iter().for_each(|pod| _ = self.gangs.refused.remove(pod));
             self.queue.retry(unit, now);
-        } else {
-            let classes: BTreeSet<ClassId> =
-                pods.iter().map(|pod| self.catalog.pod(*pod).class).collect();
-            self.queue.park_gang(unit, now, classes.into_iter().collect(), diagnosis.clone());
+            let state = GangState::Refused;
+            return decisions.push(Decision::Report(GangReport { gang: own, state }));
         }
+        let shortfall = whole.is_some().then(|| self.shortfall(&short, fitting, known));
+        let diagnosis = Arc::new(Diagnosis { shortfall, ..(*diagnosis).clone() });
+        self.queue.set_outlook(unit, known);
+        let classes: BTreeSet<ClassId> =
+            pods.iter().map(|pod| self.catalog.pod(*pod).class).collect();
+        self.queue.park_gang(unit, now, classes.into_iter().collect(), diagnosis.clone());
         self.tell_gang(unit, pods, &diagnosis, decisions);
     }
 

@@ -6,6 +6,23 @@ use model::{ClassId, Diagnosis, Reason, Time, UnitId};
 
 use super::{ByClass, Queue};
 
+/// Which units of a class a change could help.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Helped {
+    /// None of them.
+    None,
+    /// Those for whom nobody is leaving already.
+    Idle,
+    /// All of them.
+    All,
+}
+
+impl From<bool> for Helped {
+    fn from(is_helped: bool) -> Self {
+        if is_helped { Self::All } else { Self::None }
+    }
+}
+
 impl Queue {
     /// Wakes the parked units that wait for a reason which may be cured, and of whose class it is
     /// said that it is. It may be asked of any reason whether all units of the class wait for it,
@@ -14,7 +31,7 @@ impl Queue {
         &mut self,
         now: Time,
         may_be_cured: impl Fn(&Reason) -> bool,
-        mut is_cured: impl FnMut(ClassId, &Reason, &Parked<'_>) -> bool,
+        mut whom_it_helps: impl FnMut(ClassId, &Reason, &Parked<'_>) -> Helped,
     ) {
         let mut woken = BTreeSet::new();
         for (reason, by_class) in &self.parked_by_reason {
@@ -22,8 +39,14 @@ impl Queue {
                 continue;
             }
             for (class, units) in by_class {
-                if is_cured(*class, reason, &Parked { queue: self, class: *class }) {
-                    woken.extend(units);
+                let is_idle = |id: &&UnitId| {
+                    let parked = self.unit(**id).parked.as_ref();
+                    !parked.is_some_and(|(diagnosis, _)| diagnosis.rescue.is_making_room())
+                };
+                match whom_it_helps(*class, reason, &Parked { queue: self, class: *class }) {
+                    Helped::None => {}
+                    Helped::Idle => woken.extend(units.iter().filter(is_idle)),
+                    Helped::All => woken.extend(units),
                 }
             }
         }

@@ -16,6 +16,7 @@ fn a_node_that_refused_is_asked_again_where_there_is_no_other() {
         confirm g1
         refuse g2
         step
+        > gang g was refused
         queue
         > 1 backoff
         after 1s

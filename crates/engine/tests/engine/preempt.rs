@@ -254,7 +254,6 @@ fn what_evicting_does_is_kept_up_to_date() {
         pod b1 on=b cpu=1 priority=2
         pod high4 cpu=1 priority=9
         step
-        > high1 waits: 0/2 nodes are available: 2 Insufficient cpu.
         > high2 waits: 0/2 nodes are available: 2 Insufficient cpu.
         > high4 waits: 0/2 nodes are available: 2 Insufficient cpu.
         ",

@@ -98,13 +98,13 @@ fn case(reason: &Reason) -> Case {
         }
         Reason::NotSupported(_) => stuck("node a; pod r on=a; pod p need=volumes"),
         Reason::BrokenPreference => stuck("node a; pod r on=a; pod p prefer=5:zone:what:x"),
-        Reason::GangFault(_)
-        | Reason::NoPodGroup(_)
-        | Reason::GangIncomplete { .. }
-        | Reason::MemberGated(_)
-        | Reason::After(_)
-        | Reason::AfterCycle(_)
-        | Reason::OtherDomain => gang_case(reason),
+        Reason::GangFault(_) => stuck("node a; pod r on=a; pod p broken=x"),
+        Reason::NoPodGroup(_) => without_group(),
+        Reason::GangIncomplete { .. } => incomplete(),
+        Reason::MemberGated(_) => gated_member(),
+        Reason::After(_) => after(),
+        Reason::AfterCycle(_) => in_cycle(),
+        Reason::OtherDomain => elsewhere(),
         Reason::OtherNode => named(true),
         Reason::NotNamed(_) => named(false),
         Reason::NodeAffinity => labelled(false),
@@ -185,43 +185,53 @@ fn unwelcome() -> Case {
 }
 
 /// Reasons that only another spec ends.
-/// Reasons of gangs.
-fn gang_case(reason: &Reason) -> Case {
-    match reason {
-        Reason::GangFault(_) => stuck("node a; pod r on=a; pod p broken=x"),
-        Reason::NoPodGroup(_) => Case::new(
-            "node a; pod r on=a; pod p group=native/g; after 1s",
-            &["podgroup native/g min=1", "pod p"],
-            &["node b", "gone pod r", "podgroup native/other min=1"],
-        ),
-        Reason::GangIncomplete { .. } => Case::new(
-            "node a; pod r on=a; pod p gang=g/2; after 1s",
-            &["pod q gang=g/2", "pod q gang=g/2 on=a"],
-            &["node b", "gone pod r"],
-        ),
-        Reason::MemberGated(_) => Case::new(
-            "node a; pod r on=a; pod p gang=g/2; pod q gang=g/2 gate=x; after 1s",
-            &["pod q gang=g/2"],
-            &["node b", "gone pod r"],
-        ),
-        Reason::After(_) => Case::new(
-            "node a; pod r on=a; pod p after=g",
-            &["succeeded x g", "pod p"],
-            &["node b", "gone pod r"],
-        ),
-        Reason::AfterCycle(_) => Case::new(
-            "node a; pod r on=a; pod p gang=g/1 after=h; pod q gang=h/1 after=g on=a",
-            &["pod p"],
-            &["node b", "gone pod r"],
-        ),
-        Reason::OtherDomain => Case::new(
-            "podgroup native/g min=2 topology=zone; node a cpu=1 zone=x; node b cpu=1 zone=y; \
-             pod p group=native/g cpu=1 on=a; pod q group=native/g cpu=1",
-            &["node c zone=x"],
-            &["pod r on=b"],
-        ),
-        other => unreachable!("{other:?} is not about gangs"),
-    }
+fn without_group() -> Case {
+    Case::new(
+        "node a; pod r on=a; pod p group=native/g; after 1s",
+        &["podgroup native/g min=1", "pod p"],
+        &["node b", "gone pod r", "podgroup native/other min=1"],
+    )
+}
+
+fn incomplete() -> Case {
+    Case::new(
+        "node a; pod r on=a; pod p gang=g/2; after 1s",
+        &["pod q gang=g/2", "pod q gang=g/2 on=a"],
+        &["node b", "gone pod r"],
+    )
+}
+
+fn gated_member() -> Case {
+    Case::new(
+        "node a; pod r on=a; pod p gang=g/2; pod q gang=g/2 gate=x; after 1s",
+        &["pod q gang=g/2"],
+        &["node b", "gone pod r"],
+    )
+}
+
+fn after() -> Case {
+    Case::new(
+        "node a; pod r on=a; pod p after=g",
+        &["succeeded x g", "pod p"],
+        &["node b", "gone pod r"],
+    )
+}
+
+fn in_cycle() -> Case {
+    Case::new(
+        "node a; pod r on=a; pod p gang=g/1 after=h; pod q gang=h/1 after=g on=a",
+        &["pod p"],
+        &["node b", "gone pod r"],
+    )
+}
+
+fn elsewhere() -> Case {
+    Case::new(
+        "podgroup native/g min=2 topology=zone; node a cpu=1 zone=x; node b cpu=1 zone=y; \
+         pod p group=native/g cpu=1 on=a; pod q group=native/g cpu=1",
+        &["node c zone=x"],
+        &["pod r on=b"],
+    )
 }
 
 fn stuck(start: &'static str) -> Case {
@@ -290,9 +300,10 @@ fn waits(case: &Case, reason: &Reason) -> Script {
         [Decision::Wait(waiting)] => {
             let mut reasons = waiting.diagnosis.reasons();
             // The node that fixes the domain has a reason of its own.
-            let is_right = match reason {
-                Reason::OtherDomain => reasons.any(is_same),
-                _ => reasons.all(is_same),
+            let is_right = if *reason == Reason::OtherDomain {
+                reasons.any(is_same)
+            } else {
+                reasons.all(is_same)
             };
             assert!(is_right, "{}: {:?}", case.start, waiting.diagnosis);
         }

@@ -131,6 +131,7 @@ impl Core {
                     condition = self.state.groups.tell(key, false, told);
                 }
             }
+            GangState::Refused => debug!(%note, "no other node for a pod that was refused"),
             GangState::Room(pods) => debug!(%note, pods, "room is kept for pods of a gang"),
         }
         let event =

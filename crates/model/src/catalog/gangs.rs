@@ -96,6 +96,9 @@ impl Gang {
     }
 }
 
+/// Namespace and name.
+type Name = (Box<str>, Box<str>);
+
 /// All gangs.
 #[derive(Default)]
 pub(super) struct Gangs {
@@ -108,8 +111,8 @@ pub(super) struct Gangs {
     /// Kinds that were listed.
     served: BTreeSet<PodGroupKind>,
     /// Pods that ran to a good end, by the gang they were in and by uid.
-    succeeded: BTreeMap<(Box<str>, Box<str>), BTreeSet<Box<str>>>,
-    gang_of_succeeded: BTreeMap<Box<str>, (Box<str>, Box<str>)>,
+    succeeded: BTreeMap<Name, BTreeSet<Box<str>>>,
+    gang_of_succeeded: BTreeMap<Box<str>, Name>,
 }
 
 impl Gangs {
@@ -253,7 +256,7 @@ impl Gangs {
             }
         }
         if let Some((namespace, name)) = gang {
-            let key: (Box<str>, Box<str>) = (namespace.into(), name.into());
+            let key: Name = (namespace.into(), name.into());
             self.succeeded.entry(key.clone()).or_default().insert(uid.into());
             self.gang_of_succeeded.insert(uid.into(), key);
         }

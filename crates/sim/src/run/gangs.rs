@@ -50,7 +50,10 @@ impl Run {
                     self.world.gang_started(&key);
                 }
             }
-            GangState::Degraded | GangState::Room(_) | GangState::Waiting(_) => {}
+            GangState::Degraded
+            | GangState::Room(_)
+            | GangState::Refused
+            | GangState::Waiting(_) => {}
         }
     }
 

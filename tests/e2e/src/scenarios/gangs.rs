@@ -167,6 +167,43 @@ fn replica_set(name: &str, size: usize) -> Value {
     })
 }
 
+/// A pod that waits for a gang is bound when the gang's pods ran to a good end, and not before.
+pub(crate) fn after(world: &mut World) -> Run<'_> {
+    Box::pin(async move {
+        world.create_nodes(4, &node("node", "1", "16Gi", 110)).await?;
+        world.run_scheduler(Start::plain(Election::Quick)).await?;
+        let mut train = pod("train", "1", "64Mi");
+        let annotations = json!({"scheduling.kubenexus.io/depends-on": "prepare"});
+        train["metadata"]["annotations"] = annotations;
+        world.create_pods([train].into_iter()).await?;
+        let why = "waiting for gang \"prepare\" to succeed";
+        world.wait_waiting("train", "Unschedulable", why).await?;
+        // Pods of a Job run to their end at once here.
+        let mut template = gang("prepare", 2, "1").next().unwrap_or_default();
+        template["spec"]["restartPolicy"] = "Never".into();
+        let metadata = json!({"labels": template["metadata"]["labels"]});
+        let job = json!({
+            "apiVersion": "batch/v1",
+            "kind": "Job",
+            "metadata": {"name": "prepare"},
+            "spec": {
+                "parallelism": 2,
+                "completions": 2,
+                "template": {"metadata": metadata, "spec": template["spec"]},
+            },
+        });
+        let path = format!("/apis/batch/v1/namespaces/{}/jobs", world.namespace);
+        world.plane.create(&path, [job].into_iter()).await?;
+        until("the pod to follow the gang", Duration::from_secs(30), || async {
+            let pods = world.pods().await?;
+            let train = pods.iter().find(|pod| name_of(pod) == "train");
+            let is_bound = train.is_some_and(|pod| node_of(pod).is_some());
+            Ok(is_bound.then_some(()).ok_or("it is on no node".into()))
+        })
+        .await
+    })
+}
+
 /// A user's annotation does not raise the tier: the pod of the namespace that an administrator
 /// calls gold is placed first, though it is younger.
 pub(crate) fn tier(world: &mut World) -> Run<'_> {
