@@ -264,6 +264,16 @@ impl<'a> Arranger<'a> {
                 Err(next) => failed = next,
             }
         }
+        // Those that must be near others go last.
+        for last in &classes {
+            order.clone_from(&pods);
+            order.sort_by_key(|pod| class(pod) == *last);
+            if self.work <= limit
+                && self.in_order(&order, spare, within, Choice::Best, false).is_ok()
+            {
+                return Ok(());
+            }
+        }
         if self.in_order(&pods, spare, within, Choice::Tightest, false).is_ok() {
             return Ok(());
         }

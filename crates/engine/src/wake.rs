@@ -3,7 +3,7 @@
 use std::cell::LazyCell;
 
 use framework::{cures, is_about_others};
-use model::{Change, NodeId, Occupant, Pod, Reason, Time, Txn};
+use model::{Change, NodeId, Occupant, Reason, Time};
 
 use crate::queue::Helped;
 use crate::{Scheduler, profile_of};
@@ -13,8 +13,7 @@ impl Scheduler {
     /// the node does not give any more. It may still give others, and they are noted then. If all
     /// it gives is noted already, a try would find what is known: what ends that wakes them. That
     /// is not so where somebody could be evicted, who may have been too little before. Units for
-    /// whom others are leaving have a node of their own: they need neither that, nor a node that has
-    /// no room beside those for whom it is proposed.
+    /// whom others are leaving have a node of their own and do not need that.
     pub(crate) fn wake(&mut self, change: Change, node: NodeId, now: Time) {
         self.wake_proposed(node, now);
         let is_there = self.catalog.has_node(node);
@@ -40,20 +39,9 @@ impl Scheduler {
             let is_known = answer
                 .is_some_and(|reasons| reasons.iter().all(|reason| parked.all_wait_for(reason)));
             let is_cured = !is_known && !board.gives(&self.catalog, &self.usage, node, reason);
-            let mut is_free = || {
-                let rank = |pod: &Pod| profile.order.rank(pod.priority);
-                let rivals = self.catalog.nominated_to(node).iter();
-                let rivals = rivals.map(|pod| self.catalog.pod(*pod));
-                let mut rivals = rivals.filter(|pod| Some(rank(pod)) <= parked.first_rank());
-                let Some(first) = rivals.next() else { return true };
-                let mut txn = Txn::begin(&self.catalog, &mut self.usage);
-                txn.place(first.occupant(), node);
-                rivals.for_each(|rival| txn.place(rival.occupant(), node));
-                board.answer(&self.catalog, txn.usage(), node).is_none()
-            };
-            if is_cured && is_free() {
+            if is_cured {
                 Helped::All
-            } else if is_cured || board.rescues.preemption && has_lesser() {
+            } else if board.rescues.preemption && has_lesser() {
                 Helped::Idle
             } else {
                 Helped::None

@@ -458,3 +458,18 @@ fn a_gang_that_is_evicted_whole_goes_from_all_its_nodes() {
         ",
     );
 }
+
+#[test]
+fn whoever_must_be_near_others_goes_last() {
+    check(
+        "
+        node a cpu=4 zone=x
+        node b cpu=1 zone=y
+        pod large cpu=3 near=zone,app:db gang=g/2
+        pod small cpu=1 label=app:db gang=g/2
+        step
+        > small -> a
+        > large -> a
+        ",
+    );
+}
