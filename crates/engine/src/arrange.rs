@@ -167,24 +167,22 @@ impl<'a> Arranger<'a> {
             }
             return result;
         }
-        let mut result = Ok(());
+        let mut first = None;
         for domain in self.domains(gang, within) {
-            result = if self.txn.catalog().gang(gang).is_composite() {
+            let result = if self.txn.catalog().gang(gang).is_composite() {
                 self.groups(gang, &domain, limit)
             } else {
                 self.members(gang, &domain, limit)
             };
-            if result.is_ok() {
-                return Ok(());
+            let Err(short) = result else { return Ok(()) };
+            // The first attempt is the one that is explained: what it placed stays for that.
+            if limit == 0 {
+                return Err(short);
             }
-            // The first attempt is explained: what it placed stays for that.
-            if limit > 0 {
-                self.back_to(start);
-            } else {
-                return result;
-            }
+            self.back_to(start);
+            first.get_or_insert(short);
         }
-        result
+        first.map_or(Ok(()), Err)
     }
 
     /// Places as many parts of a gang of gangs as fit, if they are enough.
