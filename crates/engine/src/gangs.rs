@@ -79,6 +79,15 @@ impl Scheduler {
         }
         self.note_progress(root, now);
         self.divide(root, now);
+        // Another pod may decide now where the others have to be.
+        if self.is_close(root) {
+            for pod in self.waiting_in(root) {
+                self.queue
+                    .unit_of(pod)
+                    .into_iter()
+                    .for_each(|unit| self.queue.wake_unit(unit, now));
+            }
+        }
         // Whoever would evict one of it on a node would evict all of it now.
         let row = self.catalog.gang(gang);
         if row.terms.as_ref().is_ok_and(|terms| terms.is_evicted_whole) {
@@ -206,6 +215,13 @@ impl Scheduler {
         let row = self.catalog.gang(gang);
         row.members.iter().for_each(|pod| visit(*pod));
         row.parts.iter().for_each(|part| self.collect(*part, visit));
+    }
+
+    /// Whether pods of a gang, or of a part of it, have to be close to each other.
+    fn is_close(&self, gang: GangId) -> bool {
+        let row = self.catalog.gang(gang);
+        let is_own = row.terms.as_ref().is_ok_and(|terms| !terms.topology.is_empty());
+        is_own || row.parts.iter().any(|part| self.is_close(*part))
     }
 
     /// Whether a gang, or a part of it, makes no sense.

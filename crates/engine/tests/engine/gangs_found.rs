@@ -282,3 +282,25 @@ fn a_gang_that_lost_a_waiting_pod_is_tried_again() {
         ",
     );
 }
+
+/// The last pod that decided where the others have to be is gone.
+#[test]
+fn a_domain_that_nobody_is_in_any_more_wakes_those_who_had_to_be_there() {
+    check(
+        "
+        podgroup coscheduling/g min=1 topology=rack
+        node a cpu=1 rack=x
+        node b cpu=1 rack=y
+        pod g1 cpu=1 group=coscheduling/g on=a
+        pod g2 cpu=1 group=coscheduling/g
+        pod other cpu=1 on=a
+        step
+        > g2 waits: 0/2 nodes are available: 1 Insufficient cpu, 1 node(s) were outside the topology
+        >+ domain of the gang.
+        gone pod g1
+        after 1s
+        step
+        > g2 -> b
+        ",
+    );
+}
