@@ -318,7 +318,12 @@ impl Run {
             let mut decisions = std::mem::take(&mut self.decisions);
             let leader = self.leader_mut().expect("only a leader has a turn");
             leader.scheduler.step(now, 1, &mut decisions);
-            leader.drop_seats();
+            // Room that is new in a step that places nobody was there before it decided.
+            if decisions.iter().any(|decision| matches!(decision, Decision::Bind { .. })) {
+                leader.drop_seats();
+            } else {
+                leader.sync_seats();
+            }
             let mut bound = Vec::new();
             for decision in decisions.drain(..) {
                 match decision {
