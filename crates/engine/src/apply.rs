@@ -180,8 +180,7 @@ impl Scheduler {
             Some(gang) => self.regroup_with(gang, Some(pod), now),
             None => {
                 let (standing, is_gated) = self.standing(pod);
-                let start = if is_gated { Start::Gated } else { Start::Active };
-                self.queue.add(vec![pod], None, standing, now, &start);
+                self.queue.add(vec![pod], None, standing, now, &Start::of(is_gated));
             }
         }
     }
@@ -278,8 +277,7 @@ impl Scheduler {
         match unit.filter(|_| !is_same) {
             Some(unit) if is_alone(&unit) => {
                 let (standing, is_gated) = self.standing(pod);
-                let start = if is_gated { Start::Gated } else { Start::Active };
-                self.queue.renew(unit, standing, now, &start);
+                self.queue.renew(unit, standing, now, &Start::of(is_gated));
             }
             Some(unit) => self.queue.hurry(unit, now),
             None => {}
@@ -391,8 +389,7 @@ impl Scheduler {
 
     fn forget(&mut self, pod: PodId, now: Time) {
         let gang = self.catalog.pod(pod).gang;
-        let is_maker = self.catalog.pod(pod).claim.as_ref().is_some_and(|c| !c.workers.is_empty());
-        if let Some(gang) = gang.filter(|_| is_maker) {
+        if let Some(gang) = gang.filter(|_| self.catalog.pod(pod).makes_others()) {
             self.release_seats(gang, now);
         }
         self.gangs.refused.remove(&pod);

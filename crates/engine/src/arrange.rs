@@ -14,7 +14,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use framework::Profile;
-use model::{ClassId, Diagnosis, GangId, NodeId, Occupant, Pod, PodId, PodState, Txn, hash_of};
+use model::{
+    ClassId, Diagnosis, Gang, GangId, NodeId, Occupant, Pod, PodId, PodState, Txn, hash_of,
+};
 
 use crate::board::Boards;
 use crate::cycle::{Within, seek};
@@ -210,9 +212,13 @@ impl<'a> Arranger<'a> {
     /// Whether all pods of a gang that have to start together are there, or are made by one of it.
     fn is_complete(&self, gang: GangId) -> bool {
         let row = self.txn.catalog().gang(gang);
-        let is_own = |(maker, _): &&(PodId, Occupant)| row.members.contains(maker);
-        let expected = self.expected.iter().filter(is_own).count();
-        row.is_composite() || row.members.len() + expected >= row.min() as usize
+        row.is_composite() || row.members.len() + self.expected_of(row) >= row.min() as usize
+    }
+
+    /// How many pods of a gang do not exist yet.
+    fn expected_of(&self, gang: &Gang) -> usize {
+        let is_own = |(maker, _): &&(PodId, Occupant)| gang.members.contains(maker);
+        self.expected.iter().filter(is_own).count()
     }
 
     /// Places the waiting pods of a gang: all that are needed, and of the others those that fit.
@@ -233,9 +239,7 @@ impl<'a> Arranger<'a> {
             let (one, other) = (catalog.pod(*one), catalog.pod(*other));
             size(other).cmp(&size(one)).then_with(|| one.key.name.cmp(&other.key.name))
         });
-        let expected =
-            self.expected.iter().filter(|(maker, _)| row.members.contains(maker)).count();
-        let there = row.placed as usize + expected;
+        let there = row.placed as usize + self.expected_of(row);
         let min = if row.min() <= 1 { 0 } else { row.min() as usize };
         // Without the pod that makes others there are none.
         let makers = pods.iter().filter(|pod| catalog.pod(**pod).makes_others()).count();

@@ -128,8 +128,7 @@ impl Scheduler {
             let past = unit.map(|unit| self.queue.past(unit));
             self.queue.take_out(pod);
             let (standing, is_gated) = self.standing(pod);
-            let start = if is_gated { Start::Gated } else { Start::Active };
-            let unit = self.queue.add(vec![pod], None, standing, now, &start);
+            let unit = self.queue.add(vec![pod], None, standing, now, &Start::of(is_gated));
             if let Some((_, last_failure, arrived)) = past {
                 self.queue.inherit(unit, (0, last_failure, arrived));
             }
@@ -266,7 +265,7 @@ impl Scheduler {
         if terms.workers == 0 {
             return 0;
         }
-        let made = row.members.iter().filter(|pod| !self.is_maker(**pod)).count();
+        let made = row.members.iter().filter(|pod| !self.catalog.pod(**pod).makes_others()).count();
         let has_maker = made < row.members.len();
         if has_maker { (terms.workers as usize).saturating_sub(made) } else { 0 }
     }

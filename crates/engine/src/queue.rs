@@ -95,6 +95,13 @@ pub(crate) enum Start {
     Gathering(Time),
 }
 
+impl Start {
+    /// Of a pod by itself.
+    pub(crate) fn of(is_gated: bool) -> Self {
+        if is_gated { Self::Gated } else { Self::Active }
+    }
+}
+
 /// Parked units by the class that found no node.
 type ByClass = BTreeMap<ClassId, BTreeSet<UnitId>>;
 
@@ -257,6 +264,11 @@ impl Queue {
         diagnosis: Arc<Diagnosis>,
     ) {
         self.list(id, self.unit(id).standing.rank, class, &diagnosis);
+        self.put_aside(id, now, class, diagnosis);
+    }
+
+    /// Notes that a unit that is listed waits for a change.
+    fn put_aside(&mut self, id: UnitId, now: Time, class: ClassId, diagnosis: Arc<Diagnosis>) {
         self.parked.insert((now, id));
         self.counts.parked += 1;
         let unit = self.unit_mut(id);

@@ -76,7 +76,7 @@ impl Scheduler {
             Some((pods[pod], nodes.iter().map(|node| name(*node)).collect()))
         });
         let kept = gangs.kept.get(&id);
-        let maker = row.members.iter().find(|pod| self.is_maker(**pod));
+        let maker = row.members.iter().find(|pod| catalog.pod(**pod).makes_others());
         let seats = kept.into_iter().flat_map(|kept| &kept.seats).filter_map(|seat| {
             let spec = catalog.class(seat.occupant.class).spec.clone();
             Some((pods[maker?], spec, name(seat.node)))

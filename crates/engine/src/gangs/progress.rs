@@ -169,7 +169,7 @@ impl Scheduler {
         }
         if let Some(gang) = self.catalog.pod(pod).gang {
             // It is planned anew, with the pods it makes.
-            if self.is_maker(pod) {
+            if self.catalog.pod(pod).makes_others() {
                 self.release_seats(gang, now);
             }
             self.regroup(gang, now);

@@ -18,7 +18,7 @@ impl Scheduler {
         let (mut expected, mut classes) = (Vec::new(), Vec::new());
         let missing = self.missing(gang);
         let row = self.catalog.gang(gang);
-        let maker = row.members.iter().find(|pod| self.is_maker(**pod)).copied();
+        let maker = row.members.iter().find(|pod| self.catalog.pod(**pod).makes_others()).copied();
         let Some(maker) = maker.filter(|_| missing > 0) else { return (expected, classes) };
         let pod = self.catalog.pod(maker);
         let (claim, tags) = (pod.claim.clone(), pod.tags);
@@ -48,11 +48,6 @@ impl Scheduler {
         let seats = self.gangs.kept.values().flat_map(|kept| &kept.seats);
         let seats: Vec<(Occupant, NodeId)> = seats.map(|seat| (seat.occupant, seat.node)).collect();
         self.usage.count_crowds(&mut self.catalog, &seats);
-    }
-
-    /// Whether a pod makes others of its gang when it runs.
-    pub(crate) fn is_maker(&self, pod: PodId) -> bool {
-        self.catalog.pod(pod).makes_others()
     }
 
     /// Whether a pod that makes others of a gang is on a node, or sent there.

@@ -128,12 +128,7 @@ impl Queue {
     ) {
         let first = classes[0];
         self.list_gang(id, classes);
-        self.parked.insert((now, id));
-        self.counts.parked += 1;
-        let unit = self.unit_mut(id);
-        unit.fail(now);
-        unit.place = Place::Parked(now);
-        unit.parked = Some((diagnosis, first));
+        self.put_aside(id, now, first, diagnosis);
     }
 
     pub(super) fn list_gang(&mut self, id: UnitId, classes: Box<[ClassId]>) {

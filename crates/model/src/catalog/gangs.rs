@@ -60,12 +60,6 @@ pub struct GangTerms {
 }
 
 impl Gang {
-    /// What one of its members says of the pods that it makes when it runs.
-    #[must_use]
-    pub fn claim_with_workers(&self) -> Option<&Arc<GangClaim>> {
-        self.claims.iter().map(|(claim, _)| claim).find(|claim| !claim.workers.is_empty())
-    }
-
     /// How many have to start together; 0 as long as that cannot be told.
     #[must_use]
     pub fn min(&self) -> u32 {
