@@ -34,7 +34,7 @@ impl Case {
         (0..NODES).for_each(|at| _ = catalog.apply_node(&testkit::node(&format!("n{at}"))));
         let mut usage = Usage::default();
         usage.grow(NODES);
-        usage.count_crowds(&mut catalog, &[]);
+        usage.count_crowds(&mut catalog, std::iter::empty());
         Self { catalog, usage, kinds, pods: vec![Vec::new(); NODES] }
     }
 

@@ -1,8 +1,8 @@
 //! Room that is kept for pods which another pod of their gang makes when it runs.
 
 use model::{
-    Change, ClassId, GangId, GangReport, GangState, Millis, NodeId, Occupant, PodId, PodSpec,
-    PodState, Time, Txn,
+    Change, ClassId, GangId, GangReport, GangState, Millis, Occupant, PodId, PodSpec, PodState,
+    Time, Txn,
 };
 
 use super::Kept;
@@ -46,8 +46,8 @@ impl Scheduler {
     /// Counts who is where for rules about other pods, if there are new ones.
     pub(crate) fn count_crowds(&mut self) {
         let seats = self.gangs.kept.values().flat_map(|kept| &kept.seats);
-        let seats: Vec<(Occupant, NodeId)> = seats.map(|seat| (seat.occupant, seat.node)).collect();
-        self.usage.count_crowds(&mut self.catalog, &seats);
+        let seats = seats.map(|seat| (seat.occupant, seat.node));
+        self.usage.count_crowds(&mut self.catalog, seats);
     }
 
     /// Whether a pod that makes others of a gang is on a node, or sent there.

@@ -58,7 +58,7 @@ impl Case {
         let asked = asked.iter().map(|dice| pod(&mut catalog, *dice)).collect();
         let mut usage = Usage::default();
         usage.grow(catalog.node_places());
-        usage.count_crowds(&mut catalog, &[]);
+        usage.count_crowds(&mut catalog, std::iter::empty());
         let mut txn = Txn::begin(&catalog, &mut usage);
         for (pod, node) in placed {
             txn.place(pod, NodeId::at(node % nodes.len()));
