@@ -7,6 +7,8 @@
 mod resume;
 mod take;
 
+use std::sync::Arc;
+
 use model::{
     Attempt, BudgetFacts, Diagnosis, GangClaim, GroupingFacts, Labels, NamespaceFacts, NodeFacts,
     Outlook, Owner, PodGroupFacts, PodGroupKind, PodKey, PodSpec, Reason, SucceededFacts, Time,
@@ -135,7 +137,7 @@ pub struct PodEntry {
     pub is_remade: bool,
     /// What it says of its gang.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub gang: Option<Box<GangClaim>>,
+    pub gang: Option<Arc<GangClaim>>,
     /// The node it is on, or was sent to.
     pub node: Option<Box<str>>,
     /// The attempt that sent it there, if that is not confirmed yet.

@@ -141,18 +141,18 @@ impl Scheduler {
         let Some(first) = pods.first() else { return };
         let mut refusal = None;
         self.is_ready(gang, &mut refusal);
-        let (mut standing, mut is_gated) = self.standing(*first);
-        for (at, pod) in pods.iter().enumerate() {
+        let mut joined = None;
+        let mut is_gated = true;
+        for pod in &pods {
             let (own, is_own_gated) = self.standing(*pod);
-            if at > 0 {
-                standing.join(own);
-                is_gated &= is_own_gated;
-            }
+            joined.get_or_insert(own).join(own);
+            is_gated &= is_own_gated;
             if is_own_gated {
                 let name = &self.catalog.pod(*pod).key.name;
                 refusal.get_or_insert_with(|| Reason::MemberGated(name.clone()));
             }
         }
+        let mut standing = joined.expect("a gang with a pod that waits");
         let row = self.catalog.gang(gang);
         if let Some(priority) = row.terms.as_ref().ok().and_then(|terms| terms.priority) {
             let class = self.catalog.pod(*first).class;

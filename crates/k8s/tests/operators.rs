@@ -287,7 +287,7 @@ fn a_spark_driver_that_hides_its_executors_is_told_what_to_add() {
     let mut driver = objects(&file).swap_remove(0);
     driver["metadata"]["annotations"] = json!({});
     let claim = pod(&driver).gang.expect("a claim");
-    let fault = claim.fault.expect("a fault");
+    let fault = claim.fault.clone().expect("a fault");
     assert!(fault.contains("add annotation scheduling.kubenexus.io/members"), "{fault}");
 }
 

@@ -1,6 +1,7 @@
 //! What comes in: facts from the API and outcomes of our own decisions.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
@@ -205,7 +206,7 @@ pub struct PodFacts {
     pub is_remade: bool,
     /// What it says of its gang.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub gang: Option<Box<GangClaim>>,
+    pub gang: Option<Arc<GangClaim>>,
 }
 
 /// Names of a pod.

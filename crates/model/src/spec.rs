@@ -1,5 +1,7 @@
 //! The scheduling-relevant part of a pod, as it arrives. Pods with equal specs share a class.
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 
 use crate::amounts::Requests;
@@ -107,8 +109,8 @@ pub struct LabelSelector {
     pub requirements: Vec<RequirementSpec<LabelOperator>>,
 }
 
-/// Labels, sorted by key.
-pub type Labels = Box<[(Box<str>, Box<str>)]>;
+/// Labels, sorted by key. Whoever keeps them shares them.
+pub type Labels = Arc<[(Box<str>, Box<str>)]>;
 
 impl LabelSelector {
     /// Whether all requirements hold. Labels are sorted by key.

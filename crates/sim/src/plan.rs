@@ -2,6 +2,8 @@
 //! scheduler's settings. A plan says what happens by itself; what the scheduler makes of it is the
 //! run's.
 
+use std::sync::Arc;
+
 use k8s::config::Settings;
 use model::{
     Amounts, GangClaim, LabelSelector, Labels, Millis, NodeFacts, PodGroupFacts, PodGroupKind,
@@ -178,7 +180,7 @@ pub struct Membership {
     pub made_by: Option<(String, (Millis, Millis))>,
     /// What its pods say to the letter, if that is known; the gang's name, and with whom it is
     /// together, still hold.
-    pub claim: Option<Box<GangClaim>>,
+    pub claim: Option<Arc<GangClaim>>,
 }
 
 /// An object about a gang.

@@ -16,6 +16,8 @@ mod script;
 mod tests;
 mod trouble;
 
+use std::sync::Arc;
+
 use k8s::config::Settings;
 use k8s::manifest::{self, Manifest};
 use model::{GangClaim, Millis, PodSpec, Workers};
@@ -152,7 +154,7 @@ fn workers(job: &Job) -> Vec<Job> {
             gates: None,
             gang: Some(Membership {
                 made_by: Some((job.name.clone(), WORKERS_MADE)),
-                claim: Some(Box::new(claim)),
+                claim: Some(Arc::new(claim)),
                 ..gang.clone()
             }),
             ..job.clone()

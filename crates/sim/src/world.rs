@@ -83,7 +83,7 @@ pub(crate) struct World {
     budgets: Vec<BudgetRecord>,
     groups: Vec<GroupRecord>,
     /// What the pods of each job say of their gang.
-    claims: Vec<Option<Box<GangClaim>>>,
+    claims: Vec<Option<Arc<GangClaim>>>,
     node_by_name: Map<String, NodeAt>,
     pod_by_uid: Map<Box<str>, PodAt>,
     pools: Vec<Box<str>>,

@@ -98,7 +98,7 @@ pub fn pod(words: &str) -> PodFacts {
     let mut pod = PodFacts {
         key: PodKey { uid: name.clone(), namespace: "default".into(), name },
         spec: PodSpec { scheduler: "default-scheduler".into(), ..PodSpec::default() },
-        labels: Box::default(),
+        labels: Default::default(),
         owner: None,
         priority: 0,
         gates: Box::default(),
@@ -161,7 +161,7 @@ fn set_pod(pod: &mut PodFacts, key: &str, value: &str) {
         "need" => spec.needs.push(need(value)),
         "label" => {
             let (key, value) = terms::pair(value);
-            let mut labels = std::mem::take(&mut pod.labels).into_vec();
+            let mut labels = pod.labels.to_vec();
             labels.push((key.into(), value.into()));
             labels.sort();
             pod.labels = labels.into();

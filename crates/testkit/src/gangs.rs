@@ -1,12 +1,14 @@
 //! Words about gangs.
 
+use std::sync::Arc;
+
 use model::{Amounts, PodFacts, PodGroupFacts, PodGroupKey, PodGroupKind, Workers};
 
 use crate::facts::{quantity, requests};
 
 /// Adds a word to what a pod says of its gang.
 pub(crate) fn claim(pod: &mut PodFacts, key: &str, value: &str) {
-    let claim = pod.gang.get_or_insert_default();
+    let claim = Arc::make_mut(pod.gang.get_or_insert_default());
     match key {
         "gang" => {
             let (name, min) = value.split_once('/').map_or((value, None), |(n, m)| (n, Some(m)));

@@ -142,7 +142,7 @@ fn pod_entry(pod: &Pod, spec: usize, catalog: &Catalog) -> PodEntry {
         generation: *generation,
         created: *created,
         is_remade: *is_remade,
-        gang: claim.as_ref().map(|claim| Box::new((**claim).clone())),
+        gang: claim.clone(),
         node: state.node().map(|node| catalog.node_name(node).into()),
         attempt,
     }

@@ -42,18 +42,19 @@ impl Scheduler {
             }
             return;
         }
-        let mut bound = 0;
-        self.collect(gang, &mut |pod| {
-            bound += usize::from(matches!(self.catalog.pod(pod).state, PodState::Bound(_)));
-        });
         // Time counts from the first that is on a node, also if the others are on their way in
         // between.
-        if bound == 0 {
-            self.gangs.partial.remove(&gang);
-        } else {
+        if self.has_bound(gang) {
             let patience = self.patience(gang);
             self.gangs.partial.entry(gang).or_insert(now + patience);
+        } else {
+            self.gangs.partial.remove(&gang);
         }
+    }
+
+    fn has_bound(&self, gang: GangId) -> bool {
+        let row = self.catalog.gang(gang);
+        row.bound > 0 || row.parts.iter().any(|part| self.has_bound(*part))
     }
 
     /// Notes that a gang, with all its parts that are up, has started.

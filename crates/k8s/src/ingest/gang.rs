@@ -6,6 +6,7 @@
 
 use std::borrow::Cow;
 use std::fmt;
+use std::sync::Arc;
 
 use model::{GANG_MAX, GangClaim, PodGroupKind};
 
@@ -52,10 +53,10 @@ const TIMEOUT_MAX: u32 = 3600;
 const SHOWN_MAX: usize = 80;
 
 /// What a pod says of its gang; nothing if it says nothing.
-pub(super) fn claim(pod: &PodView) -> Option<Box<GangClaim>> {
+pub(super) fn claim(pod: &PodView) -> Option<Arc<GangClaim>> {
     let mut claim = GangClaim { after: after(pod), ..GangClaim::default() };
     claim.fault = fill(&mut claim, pod).err().map(Into::into);
-    (claim != GangClaim::default()).then(|| Box::new(claim))
+    (claim != GangClaim::default()).then(|| Arc::new(claim))
 }
 
 /// Fills in a claim as far as that can be told, or says why not.

@@ -58,7 +58,7 @@ pub fn read_succeeded(text: &[u8]) -> Result<(String, Option<Event>), IngestErro
     let mut view: PodView = read_text("Pod", text)?;
     let version = std::mem::take(&mut view.metadata.resource_version);
     let facts = pod::facts(view);
-    let gang = facts.gang.map(|claim| claim.name).filter(|name| !name.is_empty());
+    let gang = facts.gang.map(|claim| claim.name.clone()).filter(|name| !name.is_empty());
     let event = gang.map(|gang| {
         let (uid, namespace) = (facts.key.uid, facts.key.namespace);
         Event::SucceededApplied(Box::new(SucceededFacts { uid, namespace, gang }))

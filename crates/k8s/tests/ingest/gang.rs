@@ -181,7 +181,7 @@ fn what_makes_no_sense_or_lacks_its_companion_is_told_with_key_and_value() {
     check(json!({NAME: "a", MIN: "10000"}), json!({}), json!({}), "a min=10000");
     let long = "x".repeat(254);
     let claim = pod_facts(&pod(json!({}), json!({GROUP: long}), json!({}))).gang.unwrap();
-    let fault = claim.fault.unwrap();
+    let fault = claim.fault.clone().unwrap();
     assert!(fault.contains("253") && fault.len() < 250, "{fault}");
 }
 
@@ -336,7 +336,7 @@ fn without_names_it_is_the_same_gang() {
     let (facts, named) = (pod_facts(&anonymous), pod_facts(&object));
     assert_eq!((facts.created, facts.is_remade), (named.created, true));
     let (claim, named) = (facts.gang.unwrap(), named.gang.unwrap());
-    assert_eq!((claim.min, claim.fault, &claim.workers), (Some(4), None, &named.workers));
+    assert_eq!((claim.min, claim.fault.clone(), &claim.workers), (Some(4), None, &named.workers));
     assert_eq!(named.workers.len(), 1);
     assert_eq!(claim.after[1], claim.name);
     assert_eq!(claim.objects.len(), 2);

@@ -142,7 +142,7 @@ mod tests {
 
     fn applied(standing: Standing) -> (PodFacts, Seen) {
         let facts = PodFacts {
-            labels: Box::default(),
+            labels: Default::default(),
             owner: None,
             key: PodKey { uid: "u".into(), ..PodKey::default() },
             spec: PodSpec::default(),

@@ -139,11 +139,9 @@ impl Crowds {
             meant: Vec::new(),
             held: Vec::new(),
         };
-        let crowds: Vec<_> = self.index.crowds_of(&tags).collect();
-        for crowd in crowds {
+        for crowd in self.index.add_tags(id, &tags) {
             tags.join(crowd, &self.get(crowd).rule, &self.namespaces);
         }
-        self.index.add_tags(id, &tags);
         self.tags[id.index()] = Some(tags);
         let rows = &self.tags;
         let rehash = |id: &TagsId| rows[id.index()].as_ref().map_or(0, |tags| tags.hash);

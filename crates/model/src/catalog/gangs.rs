@@ -136,24 +136,23 @@ impl Gangs {
         &mut self,
         pod: PodId,
         namespace: &str,
-        claim: &GangClaim,
+        claim: &Arc<GangClaim>,
         state: PodState,
     ) -> (GangId, Arc<GangClaim>) {
         let id = self.enter(namespace, &claim.name, false);
         let gang = self.row(id);
         gang.members.insert(pod);
         gang.count(state, true);
-        if let Some((known, count)) = gang.claims.iter_mut().find(|(known, _)| **known == *claim) {
+        if let Some((known, count)) = gang.claims.iter_mut().find(|(known, _)| known == claim) {
             *count += 1;
             return (id, known.clone());
         }
-        let own = Arc::new(claim.clone());
-        gang.claims.push((own.clone(), 1));
+        gang.claims.push((claim.clone(), 1));
         for key in objects_of(namespace, claim) {
             self.by_object.entry(key).or_default().insert(id);
         }
         self.resolve(id);
-        (id, own)
+        (id, claim.clone())
     }
 
     pub(super) fn leave(&mut self, id: GangId, pod: PodId, claim: &GangClaim, state: PodState) {
@@ -326,7 +325,7 @@ impl Gangs {
         let gang = self.get(id);
         let mut parent = None;
         let terms = self.terms(gang, &mut parent);
-        let namespace = gang.namespace.clone();
+        let parent = parent.map(|name| (gang.namespace.clone(), name));
         let is_started = terms.as_ref().is_ok_and(|terms| {
             let object = terms.object.as_ref().and_then(|key| self.objects.get(key));
             object.is_some_and(|object| object.is_started)
@@ -334,18 +333,15 @@ impl Gangs {
         let gang = self.row(id);
         gang.terms = terms;
         gang.is_started |= is_started;
-        self.set_parent(id, parent.map(|name| (namespace, name)));
+        self.set_parent(id, parent);
     }
 
     fn terms(&self, gang: &Gang, parent: &mut Option<Box<str>>) -> Result<GangTerms, Reason> {
         let mut terms = GangTerms::default();
         let mut min = None;
-        let own = PodGroupKey {
-            kind: PodGroupKind::Composite,
-            namespace: gang.namespace.clone(),
-            name: gang.name.clone(),
-        };
         if gang.is_composite {
+            let (namespace, name) = (gang.namespace.clone(), gang.name.clone());
+            let own = PodGroupKey { kind: PodGroupKind::Composite, namespace, name };
             self.add_object(own, "", &mut terms, &mut min, parent)?;
         }
         for (claim, _) in &gang.claims {

@@ -2,7 +2,6 @@
 //! pods.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 
 use super::{Catalog, Gang, Pod};
 use crate::event::PodFacts;
@@ -113,19 +112,20 @@ impl Catalog {
 
     /// Takes in what a pod says of its gang.
     pub(super) fn set_claim(&mut self, pod: PodId, facts: &PodFacts) {
-        let claim = facts.gang.as_deref();
+        let claim = facts.gang.as_ref();
         let before = self.pods.get(pod);
-        if before.claim.as_deref() == claim && before.gang.is_some() == is_member(claim, facts) {
+        let is_member = is_member(facts);
+        if before.claim.as_ref() == claim && before.gang.is_some() == is_member {
             return;
         }
         self.leave_gang(pod);
         let Some(claim) = claim else { return };
         let state = self.pods.get(pod).state;
-        if is_member(Some(claim), facts) {
+        if is_member {
             let (gang, claim) = self.gangs.join(pod, &facts.key.namespace, claim, state);
             self.pods.set_gang(pod, Some(claim), Some(gang));
         } else {
-            self.pods.set_gang(pod, Some(Arc::new(claim.clone())), None);
+            self.pods.set_gang(pod, Some(claim.clone()), None);
         }
     }
 
@@ -138,10 +138,10 @@ impl Catalog {
     }
 }
 
-/// Whether a pod that makes such a claim is counted in its gang.
-fn is_member(claim: Option<&GangClaim>, facts: &PodFacts) -> bool {
+/// Whether a pod is counted in the gang it claims.
+fn is_member(facts: &PodFacts) -> bool {
     let is_named = |claim: &GangClaim| claim.fault.is_none() && !claim.name.is_empty();
-    claim.is_some_and(is_named) && !facts.is_terminating && !facts.is_finished
+    facts.gang.as_deref().is_some_and(is_named) && !facts.is_terminating && !facts.is_finished
 }
 
 impl Catalog {

@@ -33,7 +33,7 @@ fn plan() -> Plan {
         at: Time(1_000),
         pods: 3,
         followers: 0,
-        labels: Box::default(),
+        labels: Default::default(),
         spec,
         priority: 0,
         node: None,

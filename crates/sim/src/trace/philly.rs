@@ -131,7 +131,7 @@ fn plan(job: &TraceJob, name: String, pods: u64, gpus: u64, scheduler: &str) -> 
         pods,
         followers: 0,
         spec,
-        labels: Box::default(),
+        labels: Default::default(),
         priority: 0,
         node: None,
         runs,

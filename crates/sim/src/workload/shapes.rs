@@ -151,7 +151,7 @@ fn job(name: &str, kind: Kind, at: Time, cpu_milli: i64, memory_mib: i64, gpus: 
         pods: 1,
         followers: 0,
         spec,
-        labels: Box::default(),
+        labels: Default::default(),
         priority,
         node: None,
         runs: None,

@@ -24,18 +24,18 @@ pub(super) fn is_made(job: &Job) -> bool {
 }
 
 /// What the pods of each job say of their gang.
-pub(super) fn claims(jobs: &[Job]) -> Vec<Option<Box<GangClaim>>> {
+pub(super) fn claims(jobs: &[Job]) -> Vec<Option<Arc<GangClaim>>> {
     let claim = |job: &Job| {
         let gang = job.gang.as_ref()?;
         if let Some(claim) = &gang.claim {
-            return Some(Box::new(GangClaim { name: gang.gang.clone(), ..(**claim).clone() }));
+            return Some(Arc::new(GangClaim { name: gang.gang.clone(), ..(**claim).clone() }));
         }
         let object = gang.object.map(|kind| (kind, gang.gang.clone(), "".into()));
         let workers = jobs.iter().filter(|other| is_maker_of(job, other)).map(|other| {
             let count = u32::try_from(other.pods).unwrap_or(u32::MAX);
             Workers { count, requests: other.spec.requests.clone() }
         });
-        Some(Box::new(GangClaim {
+        Some(Arc::new(GangClaim {
             name: gang.gang.clone(),
             min: gang.min,
             objects: object.into_iter().collect(),

@@ -21,10 +21,15 @@ pub(super) struct Index {
 }
 
 impl Index {
-    pub(super) fn add_tags(&mut self, id: TagsId, tags: &Tags) {
+    /// Lists tags; tells which crowds they may belong to.
+    pub(super) fn add_tags(&mut self, id: TagsId, tags: &Tags) -> Vec<CrowdId> {
+        let mut found = Vec::new();
         for key in keys(tags) {
             self.tags.entry(key).or_default().insert(id);
+            found.extend(self.crowds.get(&key).into_iter().flatten());
         }
+        found.extend(&self.others);
+        found
     }
 
     pub(super) fn remove_tags(&mut self, id: TagsId, tags: &Tags) {
@@ -54,12 +59,6 @@ impl Index {
         if listed.is_empty() {
             self.crowds.remove(&key);
         }
-    }
-
-    /// Crowds that tags may belong to.
-    pub(super) fn crowds_of(&self, tags: &Tags) -> impl Iterator<Item = CrowdId> {
-        let labelled = keys(tags).filter_map(|key| self.crowds.get(&key)).flatten();
-        labelled.chain(&self.others).copied()
     }
 
     /// Tags that a rule may be about; none if it may be about any.
