@@ -1,6 +1,6 @@
-//! What is written beside bindings: conditions of pods that wait, and events. It waits in a bounded
-//! queue behind the bindings: while any is out, only a trickle is written, and of events only those
-//! that have waited long.
+//! What is written beside bindings: why pods and gangs wait, that gangs have started, and events.
+//! It stands back for the bindings: while any is out, only a trickle of reasons is written, and of
+//! what tells of bindings that are over only what has waited long.
 
 #[cfg(test)]
 mod tests;
@@ -25,12 +25,12 @@ use crate::limit::Limiter;
 use crate::metrics::Metrics;
 use crate::order::{GroupRef, Happened, Report, Subject, Tell};
 
-/// Beyond this many the oldest events are dropped.
+/// Beyond this many late writes the oldest events are dropped.
 const QUEUE_MAX: usize = 60_000;
 /// Writes at a time when no binding is out; when some are; and when the queue is half full.
 const AT_ONCE: [usize; 3] = [16, 1, 8];
-/// How long events wait for the bindings to be over.
-const EVENT_PATIENCE: Duration = Duration::from_secs(10);
+/// How long late writes wait for the bindings to be over.
+const LATE_PATIENCE: Duration = Duration::from_secs(10);
 /// How long an answer may take.
 const PATIENCE: Duration = Duration::from_secs(15);
 /// Attempts of a write, with growing pauses between.
@@ -86,6 +86,15 @@ impl Write {
         Self::Event { about, scheduler, at: Timestamp::now(), text }
     }
 
+    /// Whether it tells of bindings that are over, and can wait for those that are not.
+    fn is_late(&self) -> bool {
+        match self {
+            Self::Event { .. } => true,
+            Self::Condition { .. } | Self::Unpropose { .. } => false,
+            Self::Group { condition, .. } => condition.is_scheduled,
+        }
+    }
+
     /// What it is about, as users write it.
     fn subject(&self) -> String {
         match self {
@@ -119,8 +128,10 @@ pub(crate) struct Writes {
 
 #[derive(Default)]
 struct Queues {
-    conditions: VecDeque<Write>,
-    events: VecDeque<(Instant, Write)>,
+    /// Why pods and gangs wait.
+    reasons: VecDeque<Write>,
+    /// Events, and that gangs have started, each since when.
+    late: VecDeque<(Instant, Write)>,
     in_flight: usize,
 }
 
@@ -176,17 +187,20 @@ impl Writes {
     /// Queues a write. When the queue is full the oldest event is dropped, never a condition.
     pub(crate) fn push(&self, write: Write) {
         let mut queues = self.queues();
-        match write {
-            Write::Condition { .. } | Write::Unpropose { .. } | Write::Group { .. } => {
-                queues.conditions.push_back(write);
-            }
-            Write::Event { .. } => {
-                if queues.events.len() >= QUEUE_MAX {
-                    queues.events.pop_front();
-                    self.metrics.event_dropped();
+        if !write.is_late() {
+            queues.reasons.push_back(write);
+        } else {
+            if queues.late.len() >= QUEUE_MAX
+                && let Some((_, oldest)) = queues.late.pop_front()
+            {
+                match oldest {
+                    Write::Event { .. } => self.metrics.event_dropped(),
+                    Write::Condition { .. } | Write::Unpropose { .. } | Write::Group { .. } => {
+                        queues.reasons.push_back(oldest);
+                    }
                 }
-                queues.events.push_back((Instant::now(), write));
             }
+            queues.late.push_back((Instant::now(), write));
         }
         drop(queues);
         self.changed.notify_one();
@@ -203,8 +217,8 @@ impl Writes {
             while let Some(write) = self.pop() {
                 tokio::spawn(self.clone().carry_out(write));
             }
-            // Events also get old while nothing else changes.
-            let _ = tokio::time::timeout(EVENT_PATIENCE / 4, self.changed.notified()).await;
+            // Writes also get old while nothing else changes.
+            let _ = tokio::time::timeout(LATE_PATIENCE / 4, self.changed.notified()).await;
         }
     }
 
@@ -213,7 +227,7 @@ impl Writes {
         loop {
             {
                 let queues = self.queues();
-                if queues.in_flight + queues.conditions.len() + queues.events.len() == 0 {
+                if queues.in_flight + queues.reasons.len() + queues.late.len() == 0 {
                     return;
                 }
             }
@@ -229,21 +243,21 @@ impl Writes {
     fn pop(&self) -> Option<Write> {
         let mut queues = self.queues();
         let [idle, trickle, crowded] = AT_ONCE;
-        let waiting = queues.conditions.len() + queues.events.len();
+        let waiting = queues.reasons.len() + queues.late.len();
         let at_once = match self.binds.load(Ordering::Relaxed) {
             0 => idle,
             _ if waiting > QUEUE_MAX / 2 => crowded,
             _ => trickle,
         };
-        self.metrics.events_queued(queues.events.len());
+        self.metrics.events_queued(queues.late.len());
         if queues.in_flight >= at_once {
             return None;
         }
-        let is_due = |since: &Instant| at_once != trickle || since.elapsed() >= EVENT_PATIENCE;
-        let is_event_due = queues.events.front().is_some_and(|(since, _)| is_due(since));
-        let write = match queues.conditions.pop_front() {
-            Some(condition) => condition,
-            None if is_event_due => queues.events.pop_front()?.1,
+        let is_due = |since: &Instant| at_once != trickle || since.elapsed() >= LATE_PATIENCE;
+        let is_late_due = queues.late.front().is_some_and(|(since, _)| is_due(since));
+        let write = match queues.reasons.pop_front() {
+            Some(reason) => reason,
+            None if is_late_due => queues.late.pop_front()?.1,
             None => return None,
         };
         queues.in_flight += 1;

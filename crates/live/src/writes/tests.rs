@@ -104,8 +104,8 @@ async fn a_full_queue_drops_the_oldest_event() {
         bench.writes.push(Write::scheduled(pod(&format!("p{at}")), "n".into(), "s".into()));
     }
     let queues = bench.writes.queues();
-    assert_eq!(queues.events.len(), QUEUE_MAX);
-    let Some((_, Write::Event { about: Subject::Pod(pod), .. })) = queues.events.front() else {
+    assert_eq!(queues.late.len(), QUEUE_MAX);
+    let Some((_, Write::Event { about: Subject::Pod(pod), .. })) = queues.late.front() else {
         panic!("events about pods only")
     };
     assert_eq!(&*pod.name, "p1");
@@ -156,23 +156,55 @@ async fn the_owner_of_a_gang_is_told_in_its_object() {
     assert_eq!((&event["regarding"], &event["reason"]), (&regarding, &"GangScheduled".into()));
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_status_of_a_gang_that_is_refused_is_reported() {
-    let bench = bench(422);
+/// What the object of a gang is to say.
+fn status(is_scheduled: bool) -> Report {
     let api = crate::watch::GROUP_APIS[0];
     let (kind, namespace, name) = (api.kind, "ns".into(), "g".into());
     let key = model::PodGroupKey { kind, namespace, name };
     let group = GroupRef { api, key, uid: "u-g".into() };
     let condition = GroupCondition {
         r#type: "PodGroupInitiallyScheduled",
-        is_scheduled: false,
-        reason: "Unschedulable",
+        is_scheduled,
+        reason: if is_scheduled { "Scheduled" } else { "Unschedulable" },
         message: "why".into(),
         generation: 1,
         is_transition: true,
     };
-    let condition = Some((group, condition));
-    bench.writes.report(Report { scheduler: "s".into(), condition, event: None });
+    Report { scheduler: "s".into(), condition: Some((group, condition)), event: None }
+}
+
+#[tokio::test(start_paused = true)]
+async fn that_a_gang_has_started_waits_for_the_bindings_and_why_one_waits_does_not() {
+    let bench = bench(200);
+    let sent = || bench.log.lock().unwrap().len();
+    bench.binds.store(1, Ordering::Relaxed);
+    bench.writes.report(status(true));
+    tokio::time::sleep(Duration::from_secs(9)).await;
+    assert_eq!(sent(), 0);
+    bench.writes.report(status(false));
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    assert_eq!(sent(), 1);
+    tokio::time::sleep(Duration::from_secs(4)).await;
+    assert_eq!(sent(), 2, "it does not wait for ever");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_full_queue_never_drops_that_a_gang_has_started() {
+    let bench = bench(200);
+    bench.binds.store(1, Ordering::Relaxed);
+    bench.writes.report(status(true));
+    for at in 0..QUEUE_MAX {
+        bench.writes.push(Write::scheduled(pod(&format!("p{at}")), "n".into(), "s".into()));
+    }
+    let queues = bench.writes.queues();
+    assert_eq!(queues.late.len(), QUEUE_MAX);
+    assert!(matches!(queues.reasons.front(), Some(Write::Group { .. })));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_status_of_a_gang_that_is_refused_is_reported() {
+    let bench = bench(422);
+    bench.writes.report(status(false));
     bench.writes.flushed().await;
     let told = bench.inbox.try_iter().next();
     assert!(matches!(told, Some(Input::NotTold { uid }) if &*uid == "u-g"));
