@@ -210,25 +210,31 @@ impl Scheduler {
     fn update_pod(&mut self, pod: PodId, facts: &PodFacts, now: Time) {
         let part = |pod: &Pod| (pod.gang, pod.state, pod.started, pod.priority, pod.class);
         let before = part(self.catalog.pod(pod));
-        self.release_if_maker(pod, facts, now);
+        let is_other = self.release_if_others(pod, facts, now);
         self.move_pod(pod, facts, now);
         // It is forgotten if it is being deleted before it had a node. Most changes of pods on
         // nodes are nothing to their gangs.
-        let is_there = self.catalog.find_pod(&facts.key.uid).is_some();
-        if is_there && (before.1 == PodState::Waiting || part(self.catalog.pod(pod)) != before) {
+        if self.catalog.find_pod(&facts.key.uid).is_none() {
+            return;
+        }
+        let is_waiting = before.1 == PodState::Waiting;
+        if is_other || is_waiting || part(self.catalog.pod(pod)) != before {
             self.regroup_of(pod, before.0, now);
         }
     }
 
-    /// Gives up the room that is kept for pods which a pod is to make, if it is another one now.
-    fn release_if_maker(&mut self, pod: PodId, facts: &PodFacts, now: Time) {
+    /// Gives up the room that is kept for pods to come, if they are others after a change of a pod
+    /// of their gang, or more of them; tells whether they are.
+    fn release_if_others(&mut self, pod: PodId, facts: &PodFacts, now: Time) -> bool {
         let known = self.catalog.pod(pod);
+        // Pods to come have the labels of the one that makes them.
         let is_same = !facts.is_terminating
-            && known.claim.as_deref() == facts.gang.as_deref()
-            && self.catalog.tags(known.tags).labels == facts.labels;
+            && known.claim == facts.gang
+            && (!known.makes_others() || self.catalog.tags(known.tags).labels == facts.labels);
         if let Some(gang) = known.gang.filter(|_| !is_same) {
             self.release_seats(gang, now);
         }
+        !is_same
     }
 
     fn move_pod(&mut self, pod: PodId, facts: &PodFacts, now: Time) {

@@ -51,3 +51,29 @@ fn two_drivers_near_capacity_do_not_hold_each_other_up() {
         ",
     );
 }
+
+#[test]
+fn room_is_kept_as_it_is_when_labels_of_a_pod_that_makes_nobody_change() {
+    check(
+        "
+        node a cpu=4
+        pod d cpu=1 gang=s/3 workers=2@1
+        step
+        > d -> a
+        confirm d
+        step
+        > gang s has room kept for 2
+        > gang s started
+        pod e1 cpu=1 gang=s/3
+        step
+        > e1 -> a
+        confirm e1
+        step
+        pod e1 cpu=1 gang=s/3 label=ready:yes on=a
+        step
+        pod d cpu=1 label=ready:yes gang=s/3 workers=2@1 on=a
+        step
+        > gang s has room kept for 1
+        ",
+    );
+}
