@@ -42,6 +42,14 @@ const OWNERS: [(&str, Workload); 18] = [
     ("DaemonSet", Workload::Service),
 ];
 
+/// Controllers that have their pods made by a StatefulSet, or by the ReplicaSet of a Deployment: the
+/// label that they give these pods, and their kind.
+const BEHIND: [(&str, &str); 3] = [
+    ("leaderworkerset.sigs.k8s.io/name", "LeaderWorkerSet"),
+    ("serving.kserve.io/inferenceservice", "InferenceService"),
+    ("notebook-name", "Notebook"),
+];
+
 /// Labels that operators put on pods that run to their end.
 const LABELS: [&str; 4] =
     ["spark-role", "tf-replica-type", "pytorch-job-name", "pytorch-replica-type"];
@@ -70,7 +78,7 @@ pub(super) fn hints(view: &PodView) -> Option<Box<Hints>> {
     const TRUTHS: [(&str, bool); 2] = [("true", true), ("false", false)];
     let hints = Hints {
         declared: declared.map(|word| Said::read(word, &Workload::WORDS)),
-        made_by: made_by(&meta.owner_references),
+        made_by: made_by(&meta.owner_references, &meta.labels),
         labelled: labelled(&meta.labels),
         tier: lowest([label(TIER), meta.annotations.get(TIER)]),
         preemptible: label(PREEMPTIBLE).map(|word| Said::read(word, &TRUTHS)),
@@ -88,9 +96,15 @@ fn lowest(words: [Option<&str>; 2]) -> Option<Said<Tier>> {
     })
 }
 
-fn made_by(owners: &[OwnerView]) -> Option<(Workload, Box<str>)> {
-    let owner = owners.iter().find(|owner| owner.controller)?;
-    let (kind, workload) = OWNERS.iter().find(|(kind, _)| *kind == owner.kind)?;
+fn made_by(
+    owners: &[OwnerView],
+    labels: &BTreeMap<String, String>,
+) -> Option<(Workload, Box<str>)> {
+    let kind = &*owners.iter().find(|owner| owner.controller)?.kind;
+    let behind = BEHIND.iter().find(|(label, _)| labels.contains_key(*label));
+    let behind = behind.filter(|_| matches!(kind, "StatefulSet" | "ReplicaSet"));
+    let kind = behind.map_or(kind, |(_, kind)| kind);
+    let (kind, workload) = OWNERS.iter().find(|(known, _)| *known == kind)?;
     Some((*workload, (*kind).into()))
 }
 

@@ -59,6 +59,31 @@ fn controllers_are_known_by_their_kind() {
 }
 
 #[test]
+fn controllers_behind_others_are_known_by_the_label_they_give() {
+    let made_by = |kind: &str, label: &str| {
+        let owner = json!({"kind": kind, "name": "o", "uid": "u", "controller": true});
+        let found = hints(json!({"ownerReferences": [owner], "labels": {label: "x"}}));
+        found.made_by.map(|(workload, kind)| (workload, kind.to_string()))
+    };
+    let table = [
+        ("StatefulSet", "leaderworkerset.sigs.k8s.io/name", "LeaderWorkerSet"),
+        ("ReplicaSet", "serving.kserve.io/inferenceservice", "InferenceService"),
+        ("StatefulSet", "notebook-name", "Notebook"),
+        // What such a controller does not make itself is not its own.
+        ("DaemonSet", "notebook-name", "DaemonSet"),
+        ("StatefulSet", "my-notebook-name", "StatefulSet"),
+    ];
+    for (kind, label, behind) in table {
+        let (_, found) = made_by(kind, label).expect("a controller");
+        assert_eq!(found, behind, "{kind} {label}");
+    }
+    let notebook = made_by("StatefulSet", "notebook-name").expect("a controller");
+    assert_eq!(notebook.0, Workload::Interactive);
+    let alone = hints(json!({"labels": {"notebook-name": "x", "spark-role": "driver"}}));
+    assert_eq!(alone.made_by, None, "nobody made it");
+}
+
+#[test]
 fn labels_are_known_whole() {
     let table = [
         ("spark-role", "executor", Workload::Batch),
