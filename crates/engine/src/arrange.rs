@@ -26,7 +26,9 @@ use crate::trial::{Trial, view};
 use sizes::{room, share};
 
 /// How many places are looked for before an arrangement is given up.
-const WORK_MAX: usize = 4_000;
+pub(crate) const WORK_MAX: usize = 4_000;
+/// Where all nodes that take a pod are compared, so many of them are as much work as one place.
+const NODES_PER_LOOK: usize = 32;
 /// How many pods places are taken back for.
 const DEEP_MAX: usize = 64;
 
@@ -100,11 +102,11 @@ impl<'a> Arranger<'a> {
         }
     }
 
-    /// Places a gang, or none of it.
-    pub(crate) fn arrange(&mut self, gang: GangId) -> Result<(), Short> {
+    /// Places a gang, or none of it, with so much work at most beyond the first attempt.
+    pub(crate) fn arrange(&mut self, gang: GangId, limit: usize) -> Result<(), Short> {
         self.work = 0;
         let start = self.moment();
-        let result = self.part(gang, &Within::default(), WORK_MAX);
+        let result = self.part(gang, &Within::default(), limit);
         let result = result.and_then(|()| self.expect(gang));
         if result.is_err() {
             self.back_to(start);
@@ -364,6 +366,9 @@ impl<'a> Arranger<'a> {
     fn seek(&mut self, id: PodId, within: &Within, choice: Choice) -> Option<NodeId> {
         self.work += 1;
         if choice == Choice::Tightest {
+            if self.work > WORK_MAX {
+                return None;
+            }
             let class = self.txn.catalog().pod(id).class;
             let nodes = self.fitting(id, within);
             return nodes.into_iter().min_by_key(|node| (room(&self.txn, class, *node), *node));
@@ -400,7 +405,9 @@ impl<'a> Arranger<'a> {
         held.extend(&within.avoided);
         let Trial { pod, board, txn, .. } = trial;
         let nodes = within.nodes.as_deref().unwrap_or(catalog.nodes());
-        board.fitting_among(view(txn, pod), nodes, &held)
+        let fitting = board.fitting_among(view(txn, pod), nodes, &held);
+        self.work += fitting.len() / NODES_PER_LOOK;
+        fitting
     }
 
     fn without_refused(&self, id: PodId, within: &Within) -> Within {

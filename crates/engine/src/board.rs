@@ -262,6 +262,11 @@ impl Board {
         node.index() < self.peaks.count() && self.peaks.total(node.index()) != UNFIT
     }
 
+    /// Whether a node would do if it were empty, as far as its facts tell.
+    pub(crate) fn is_allowed(&self, node: NodeId) -> bool {
+        node.index() < self.peaks.count() && self.peaks.fixed(node.index()) != UNFIT
+    }
+
     fn rebuild(&mut self, view: View<'_>) {
         let places = view.catalog.node_places();
         self.peaks = Peaks::new(places);

@@ -11,7 +11,7 @@ use model::{
 use super::Kept;
 use super::seats::SEATS_KEPT;
 use crate::Scheduler;
-use crate::arrange::{Arranger, Seat, Short};
+use crate::arrange::{Arranger, Seat, Short, WORK_MAX};
 
 /// A gang that had its turn.
 struct Tried {
@@ -97,7 +97,7 @@ impl Scheduler {
         arranger.expected = expected;
         kept.iter().for_each(|seat| arranger.txn.evict(seat.occupant, seat.node));
         let result = match whole {
-            Some(gang) => arranger.arrange(gang),
+            Some(gang) => arranger.arrange(gang, WORK_MAX),
             None => arranger.add(gang, pods[0]),
         };
         let tried = Tried { own, is_whole: whole.is_some(), kept, classes };

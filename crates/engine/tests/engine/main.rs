@@ -11,6 +11,7 @@ mod gangs_found;
 mod kept_results;
 mod nodes;
 mod nominated;
+mod outlook;
 mod preempt;
 mod queue;
 mod relist;
