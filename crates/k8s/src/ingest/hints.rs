@@ -42,7 +42,7 @@ const OWNERS: [(&str, Workload); 18] = [
     ("DaemonSet", Workload::Service),
 ];
 
-/// Controllers that have their pods made by a StatefulSet, or by the ReplicaSet of a Deployment: the
+/// Controllers that have their pods made by a StatefulSet or by the ReplicaSet of a Deployment: the
 /// label that they give these pods, and their kind.
 const BEHIND: [(&str, &str); 3] = [
     ("leaderworkerset.sigs.k8s.io/name", "LeaderWorkerSet"),
