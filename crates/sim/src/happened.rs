@@ -25,6 +25,8 @@ pub struct Happened {
     pub nodes_lost: u64,
     /// Nodes that were closed, opened, tainted, labelled or resized.
     pub nodes_changed: u64,
+    /// Namespaces that were made, labelled or deleted.
+    pub namespaces_changed: u64,
     /// Bindings that were refused.
     pub refused: u64,
     /// Requests that never arrived, or late.
@@ -40,7 +42,7 @@ pub struct Happened {
 impl Happened {
     /// Every count with its name, in a fixed order.
     #[must_use]
-    pub fn rows(&self) -> [(&'static str, u64); 16] {
+    pub fn rows(&self) -> [(&'static str, u64); 17] {
         [
             ("pods", self.pods),
             ("bound", self.bound),
@@ -53,6 +55,7 @@ impl Happened {
             ("resized in place", self.resized),
             ("nodes lost", self.nodes_lost),
             ("nodes changed", self.nodes_changed),
+            ("namespaces changed", self.namespaces_changed),
             ("bindings refused", self.refused),
             ("requests lost or late", self.lost),
             ("answers lost", self.unanswered),
@@ -76,6 +79,7 @@ impl Happened {
             gangs,
             nodes_lost,
             nodes_changed,
+            namespaces_changed,
             refused,
             lost,
             unanswered,
@@ -87,6 +91,7 @@ impl Happened {
         self.gangs += gangs;
         self.nodes_lost += nodes_lost;
         self.nodes_changed += nodes_changed;
+        self.namespaces_changed += namespaces_changed;
         self.refused += refused;
         self.lost += lost;
         self.unanswered += unanswered;

@@ -5,7 +5,7 @@
 use k8s::config::Settings;
 use model::{
     Amounts, GangClaim, LabelSelector, Labels, Millis, NodeFacts, PodGroupFacts, PodGroupKind,
-    PodSpec, Taint, Time,
+    PodSpec, Said, Taint, Tier, Time,
 };
 
 /// All of it.
@@ -23,6 +23,8 @@ pub struct Plan {
     pub budgets: Vec<Budget>,
     /// Objects about gangs.
     pub pod_groups: Vec<PodGroupPlan>,
+    /// Namespaces, as objects. Pods may be in others, of which nothing is known then.
+    pub namespaces: Vec<NamespacePlan>,
     /// How the scheduler is configured.
     pub settings: Settings,
     /// What goes wrong between the scheduler and the API server.
@@ -192,6 +194,16 @@ pub struct PodGroupPlan {
     pub deleted: Option<Time>,
 }
 
+/// A namespace, as an object of an administrator.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NamespacePlan {
+    /// Its name.
+    pub name: Box<str>,
+    /// Its labels from some time on, or that it is not there from then on. Before the first it is
+    /// not there.
+    pub states: Vec<(Time, Option<Labels>)>,
+}
+
 /// What becomes of the pods of a job beside running for their time. The default is nothing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Life {
@@ -206,6 +218,9 @@ pub struct Life {
     pub resized: Option<(Millis, i64)>,
     /// When their owner lets them tolerate every taint, counted from their arrival.
     pub tolerant_after: Option<Millis>,
+    /// When their owner writes on them that they are of a tier, counted from their arrival, and what
+    /// he writes.
+    pub wishes: Option<(Millis, Said<Tier>)>,
     /// The node that is proposed for them.
     pub nominated: Option<String>,
     /// Whether nobody may be evicted for them.

@@ -200,6 +200,7 @@ impl Scenario {
             jobs,
             budgets: Vec::new(),
             pod_groups: Vec::new(),
+            namespaces: Vec::new(),
             settings,
             faults: self.faults,
         };

@@ -48,6 +48,13 @@ impl Watch {
         }
     }
 
+    /// Sends a part of a list on its way: what is not in it may still be there, and what changes
+    /// is not shown before a whole one.
+    pub(crate) fn list_part(&mut self, events: Vec<Arc<Event>>, at: Time) {
+        let seen = self.seen;
+        events.into_iter().for_each(|event| self.push(event, seen, at));
+    }
+
     fn push(&mut self, event: Arc<Event>, version: u64, at: Time) {
         let earliest = self.coming.back().map_or(at, |(before, ..)| at.max(*before));
         self.coming.push_back((earliest, version, event));

@@ -49,6 +49,7 @@ fn plan() -> Plan {
         jobs: vec![job],
         budgets: Vec::new(),
         pod_groups: Vec::new(),
+        namespaces: Vec::new(),
         settings: k8s::config::defaults(plugins::known()),
         faults: Faults::NONE,
     }
