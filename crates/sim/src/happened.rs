@@ -35,6 +35,8 @@ pub struct Happened {
     pub unanswered: u64,
     /// Watches that were cut.
     pub cuts: u64,
+    /// Lists that broke off.
+    pub lists_broken: u64,
     /// Leaders that were lost.
     pub leaders_lost: u64,
 }
@@ -42,7 +44,7 @@ pub struct Happened {
 impl Happened {
     /// Every count with its name, in a fixed order.
     #[must_use]
-    pub fn rows(&self) -> [(&'static str, u64); 17] {
+    pub fn rows(&self) -> [(&'static str, u64); 18] {
         [
             ("pods", self.pods),
             ("bound", self.bound),
@@ -60,6 +62,7 @@ impl Happened {
             ("requests lost or late", self.lost),
             ("answers lost", self.unanswered),
             ("watches cut", self.cuts),
+            ("lists broken off", self.lists_broken),
             ("leaders lost", self.leaders_lost),
         ]
     }
@@ -84,6 +87,7 @@ impl Happened {
             lost,
             unanswered,
             cuts,
+            lists_broken,
             leaders_lost,
             ..
         } = other;
@@ -96,6 +100,7 @@ impl Happened {
         self.lost += lost;
         self.unanswered += unanswered;
         self.cuts += cuts;
+        self.lists_broken += lists_broken;
         self.leaders_lost += leaders_lost;
     }
 }

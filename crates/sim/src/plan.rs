@@ -47,6 +47,8 @@ pub struct Faults {
     pub unanswered_percent: u64,
     /// The mean time between two cuts of a watch; each leads to a list of everything.
     pub watch_cut_every: Option<Millis>,
+    /// How many of a hundred lists break off after a part of them; everything is listed again later.
+    pub broken_list_percent: u64,
     /// The mean time between two ends of the leading scheduler, in the middle of anything.
     pub leader_lost_every: Option<Millis>,
     /// How long another scheduler takes to bind the pods that none of our profiles schedules, at
@@ -63,6 +65,7 @@ impl Faults {
         lost_percent: 0,
         unanswered_percent: 0,
         watch_cut_every: None,
+        broken_list_percent: 0,
         leader_lost_every: None,
         second_scheduler: None,
     };

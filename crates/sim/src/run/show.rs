@@ -32,7 +32,7 @@ impl Run {
         let at = self.world.now() + self.shown_after();
         let version = self.versions[kind as usize];
         let mut events = self.world.list(kind);
-        let is_broken = self.chance(self.faults.lost_percent);
+        let is_broken = self.chance(self.faults.broken_list_percent);
         if is_broken {
             let shown = self.dice.between(0, events.len() as u64 - 1);
             // Below the length, so it fits.
@@ -46,7 +46,7 @@ impl Run {
             return replica.watch(kind).list(events, version, at);
         }
         replica.watch(kind).list_part(events, at);
-        self.world.happened_mut().lost += 1;
+        self.world.happened_mut().lists_broken += 1;
         let again = self.world.now() + Millis(self.dice.between(RELISTS.0, RELISTS.1));
         self.agenda.add(again, Doing::Lists(id, kind));
     }

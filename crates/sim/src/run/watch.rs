@@ -129,4 +129,13 @@ mod tests {
         assert_eq!(shown(&mut watch, 110).len(), 2);
         assert_eq!((watch.seen(), watch.has_listed()), (4, true));
     }
+
+    #[test]
+    fn a_list_that_breaks_off_shows_its_part_and_settles_nothing() {
+        let mut watch = Watch::unlisted();
+        watch.list_part(vec![gone("part")], Time(10));
+        watch.send(gone("missed"), 1, Time(11));
+        assert_eq!(shown(&mut watch, 100), ["(\"part\")"]);
+        assert_eq!((watch.seen(), watch.has_listed()), (0, false));
+    }
 }

@@ -49,6 +49,8 @@ pub enum Fault {
     Unanswered,
     /// Watches are cut.
     Cut,
+    /// Lists break off.
+    Lists,
     /// Leaders are lost.
     Leader,
     /// Another scheduler binds pods of its own.
@@ -57,13 +59,14 @@ pub enum Fault {
 
 impl Fault {
     /// All of them, with the words for them.
-    pub const WORDS: [(&'static str, Self); 8] = [
+    pub const WORDS: [(&'static str, Self); 9] = [
         ("slow", Self::Slow),
         ("lag", Self::Lag),
         ("refused", Self::Refused),
         ("lost", Self::Lost),
         ("unanswered", Self::Unanswered),
         ("cut", Self::Cut),
+        ("lists", Self::Lists),
         ("leader", Self::Leader),
         ("second", Self::Second),
     ];
@@ -85,6 +88,7 @@ impl Fault {
             Self::Lost => faults.lost_percent = 0,
             Self::Unanswered => faults.unanswered_percent = 0,
             Self::Cut => faults.watch_cut_every = None,
+            Self::Lists => faults.broken_list_percent = 0,
             Self::Leader => faults.leader_lost_every = None,
             Self::Second => faults.second_scheduler = None,
         }

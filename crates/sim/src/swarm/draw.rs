@@ -78,6 +78,7 @@ fn faults(dice: &mut Dice) -> Faults {
     faults.refused_percent = some_percent(40);
     faults.lost_percent = some_percent(25);
     faults.unanswered_percent = some_percent(25);
+    faults.broken_list_percent = some_percent(60);
     let mut once_in_a_while =
         |least, most| dice.percent(45).then(|| Millis(dice.between(least, most)));
     faults.watch_cut_every = once_in_a_while(2_000, 60_000);

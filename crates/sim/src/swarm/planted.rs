@@ -1,6 +1,7 @@
 //! Bugs of every class, planted between the world and the engine: the right checker catches each.
 
 mod gangs;
+mod tiers;
 
 use model::{
     Effect, Event, LabelOperator, LabelSelector, Millis, NodeFacts, PodSpec, RequirementSpec,

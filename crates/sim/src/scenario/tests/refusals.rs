@@ -65,6 +65,15 @@ fn mistakes_in_manifests_by_table() {
             "kind: Node\nmetadata:\n  name: n1\n",
             "a.yaml:7: metadata.name: node \"n1\" is there twice",
         ),
+        ("kind: Namespace\n", "a.yaml:5: metadata.name: required, but missing"),
+        (
+            "kind: Namespace\nmetadata: {name: a}\n---\nkind: Namespace\nmetadata: {name: a}\n",
+            "a.yaml:9: metadata.name: namespace \"a\" is there twice",
+        ),
+        (
+            "kind: Namespace\nmetadata:\n  name: a\n  labels: [gold]\n",
+            "a.yaml:8: metadata.labels: expected an object, found a list",
+        ),
         (
             "kind: Node\nmetadata: {name: n2}\nstatus:\n  allocatable: {memory: 1Ei}\n",
             "a.yaml:8: status.allocatable: expected at most 70368744177664 (64 Ti) of each \
