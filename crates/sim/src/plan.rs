@@ -47,7 +47,7 @@ pub struct Faults {
     pub unanswered_percent: u64,
     /// The mean time between two cuts of a watch; each leads to a list of everything.
     pub watch_cut_every: Option<Millis>,
-    /// How many of a hundred lists break off after a part of them; everything is listed again later.
+    /// How many of a hundred lists break off after a part; everything is listed again later.
     pub broken_list_percent: u64,
     /// The mean time between two ends of the leading scheduler, in the middle of anything.
     pub leader_lost_every: Option<Millis>,
@@ -221,8 +221,7 @@ pub struct Life {
     pub resized: Option<(Millis, i64)>,
     /// When their owner lets them tolerate every taint, counted from their arrival.
     pub tolerant_after: Option<Millis>,
-    /// When their owner writes on them that they are of a tier, counted from their arrival, and what
-    /// he writes.
+    /// When their owner writes a tier on them, counted from their arrival, and what he writes.
     pub wishes: Option<(Millis, Said<Tier>)>,
     /// The node that is proposed for them.
     pub nominated: Option<String>,

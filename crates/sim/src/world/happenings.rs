@@ -18,7 +18,7 @@ pub(super) enum Happening {
     /// An object about a gang is made, or deleted.
     GroupMade(usize),
     GroupDeleted(usize),
-    /// A namespace gets its next labels, or is gone: by its place in the plan, and that of the state.
+    /// A namespace gets other labels, or is gone: by its place in the plan, and that of its state.
     NamespaceChanges(usize, usize),
     /// A pod makes others.
     WorkersMade(PodAt),

@@ -213,7 +213,7 @@ fn on_a_bad_day_everybody_ends_as_his_namespace_says() {
     for seed in 0..12 {
         let state = |step: u64| {
             let word = words[(seed + step) as usize % words.len()];
-            (step * 4_000, if (seed + step) % 5 == 0 { None } else { tier_label(word) })
+            (step * 4_000, if (seed + step).is_multiple_of(5) { None } else { tier_label(word) })
         };
         let states: Vec<_> = (0..20).map(state).collect();
         let mut plan = wishing(contest(&states), Said::Known(Tier::Gold));

@@ -63,9 +63,10 @@ fn ask(dice: &mut Dice, job: &mut Job, span: Millis) {
 /// Profiles as an administrator writes them.
 fn configured(dice: &mut Dice) -> Vec<ProfileSettings> {
     let [kube, own] = OURS;
+    let offset = json!({"namespaceSelector": selector(dice), "offset": dice.pick(&[-5, 15])});
     let mut order = json!({
         "starvation": {"orderAfterSeconds": dice.pick(&[1, 10, 60])},
-        "namespacePriority": [{"namespaceSelector": selector(dice), "offset": dice.pick(&[-5, 15])}],
+        "namespacePriority": [offset],
     });
     if dice.percent(30) {
         order["tierOrderBoost"] = json!({"gold": 3, "silver": 2, "bronze": 1});

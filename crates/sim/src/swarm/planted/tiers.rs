@@ -43,7 +43,8 @@ fn labels_that_outlive_their_namespace_are_caught() {
 fn a_namespace_that_a_list_does_not_end_is_caught() {
     let mut plan = served("gold", None);
     // Watches are cut so often that only a list tells of some deletions.
-    let state = |number: u64| (Time(number * 3_000), (number % 2 == 0).then(|| labels("gold")));
+    let state =
+        |number: u64| (Time(number * 3_000), number.is_multiple_of(2).then(|| labels("gold")));
     plan.namespaces[0].states = (0..10).map(state).collect();
     plan.faults.watch_cut_every = Some(Millis(300));
     assert_eq!(run(plan.clone(), Alters(|_: &mut Event| true)), Ok(()));
