@@ -143,6 +143,9 @@ impl World {
         if let Some(span) = gates.as_ref().and_then(|gates| gates.lifted_after) {
             self.agenda.add(self.now + span, Happening::GateLifted(pod));
         }
+        if self.is_calm {
+            return;
+        }
         if let Some(span) = life.tolerant_after {
             self.agenda.add(self.now + span, Happening::PodTolerates(pod));
         }
