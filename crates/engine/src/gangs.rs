@@ -103,7 +103,9 @@ impl Scheduler {
         let Some(unit) = self.queue.unit_of_gang(gang) else { return false };
         let mut refusal = None;
         let is_gathering = matches!(self.queue.place(unit), Place::Gathering(_));
-        if !is_gathering || self.is_ready(gang, &mut refusal) {
+        // What comes to pods that were found on nodes may tell that they were enough once.
+        let is_told_by_it = self.gangs.found.contains(&gang);
+        if !is_gathering || is_told_by_it || self.is_ready(gang, &mut refusal) {
             return false;
         }
         self.queue.push(unit, pod, refusal);

@@ -13,6 +13,7 @@ mod gangs;
 mod inspector;
 mod ledger;
 mod roster;
+mod tiers;
 mod told;
 
 use std::fmt;
@@ -26,6 +27,7 @@ pub(crate) use inspector::{Inspector, takes_one};
 pub(crate) use ledger::{Ledger, Spot};
 pub(crate) use roster::{Gang, SeatFacts, gang_of};
 use rules::Objection;
+pub(crate) use tiers::{TIER, Tiers};
 pub(crate) use told::check_told;
 
 /// A rule that was broken.
@@ -127,6 +129,15 @@ pub enum Violation {
         /// What is wrong.
         why: String,
     },
+    /// A pod is served as another tier than what was delivered makes it.
+    Tier {
+        /// The pod.
+        pod: String,
+        /// How it is served.
+        given: &'static str,
+        /// How it should be.
+        right: &'static str,
+    },
     /// What a waiting pod was told is not so.
     Untrue {
         /// The pod.
@@ -172,6 +183,9 @@ impl fmt::Display for Violation {
                 write!(out, "{plans} times pods were to be evicted for {pod}, without any change")
             }
             Self::Gang { gang, why } => write!(out, "gang {gang}: {why}"),
+            Self::Tier { pod, given, right } => {
+                write!(out, "pod {pod} is {given}, but what was delivered makes it {right}")
+            }
             Self::Untrue { pod, text } => write!(out, "pod {pod} was told {text}"),
         }
     }

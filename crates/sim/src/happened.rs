@@ -25,6 +25,8 @@ pub struct Happened {
     pub nodes_lost: u64,
     /// Nodes that were closed, opened, tainted, labelled or resized.
     pub nodes_changed: u64,
+    /// Namespaces that were made, labelled or deleted.
+    pub namespaces_changed: u64,
     /// Bindings that were refused.
     pub refused: u64,
     /// Requests that never arrived, or late.
@@ -33,6 +35,8 @@ pub struct Happened {
     pub unanswered: u64,
     /// Watches that were cut.
     pub cuts: u64,
+    /// Lists that broke off.
+    pub lists_broken: u64,
     /// Leaders that were lost.
     pub leaders_lost: u64,
 }
@@ -40,7 +44,7 @@ pub struct Happened {
 impl Happened {
     /// Every count with its name, in a fixed order.
     #[must_use]
-    pub fn rows(&self) -> [(&'static str, u64); 16] {
+    pub fn rows(&self) -> [(&'static str, u64); 18] {
         [
             ("pods", self.pods),
             ("bound", self.bound),
@@ -53,10 +57,12 @@ impl Happened {
             ("resized in place", self.resized),
             ("nodes lost", self.nodes_lost),
             ("nodes changed", self.nodes_changed),
+            ("namespaces changed", self.namespaces_changed),
             ("bindings refused", self.refused),
             ("requests lost or late", self.lost),
             ("answers lost", self.unanswered),
             ("watches cut", self.cuts),
+            ("lists broken off", self.lists_broken),
             ("leaders lost", self.leaders_lost),
         ]
     }
@@ -76,10 +82,12 @@ impl Happened {
             gangs,
             nodes_lost,
             nodes_changed,
+            namespaces_changed,
             refused,
             lost,
             unanswered,
             cuts,
+            lists_broken,
             leaders_lost,
             ..
         } = other;
@@ -87,10 +95,12 @@ impl Happened {
         self.gangs += gangs;
         self.nodes_lost += nodes_lost;
         self.nodes_changed += nodes_changed;
+        self.namespaces_changed += namespaces_changed;
         self.refused += refused;
         self.lost += lost;
         self.unanswered += unanswered;
         self.cuts += cuts;
+        self.lists_broken += lists_broken;
         self.leaders_lost += leaders_lost;
     }
 }

@@ -128,7 +128,14 @@ mod tests {
 
     fn world() -> World {
         let plan = Demo { seed: 1, nodes: 10, minutes: 1 }.plan();
-        World::new(1, plan.nodes, (plan.jobs, Vec::new(), Vec::new()), Faults::NONE, Vec::new())
+        World::new(
+            1,
+            plan.nodes,
+            (plan.jobs, Vec::new()),
+            Default::default(),
+            Faults::NONE,
+            Vec::new(),
+        )
     }
 
     #[test]

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use k8s::config::Settings;
 use model::{
     Amounts, GangClaim, LabelSelector, Labels, Millis, NodeFacts, PodGroupFacts, PodGroupKind,
-    PodSpec, Taint, Time,
+    PodSpec, Said, Taint, Tier, Time,
 };
 
 /// All of it.
@@ -25,6 +25,8 @@ pub struct Plan {
     pub budgets: Vec<Budget>,
     /// Objects about gangs.
     pub pod_groups: Vec<PodGroupPlan>,
+    /// Namespaces, as objects. Pods may be in others, of which nothing is known then.
+    pub namespaces: Vec<NamespacePlan>,
     /// How the scheduler is configured.
     pub settings: Settings,
     /// What goes wrong between the scheduler and the API server.
@@ -47,6 +49,8 @@ pub struct Faults {
     pub unanswered_percent: u64,
     /// The mean time between two cuts of a watch; each leads to a list of everything.
     pub watch_cut_every: Option<Millis>,
+    /// How many of a hundred lists break off after a part; everything is listed again later.
+    pub broken_list_percent: u64,
     /// The mean time between two ends of the leading scheduler, in the middle of anything.
     pub leader_lost_every: Option<Millis>,
     /// How long another scheduler takes to bind the pods that none of our profiles schedules, at
@@ -63,6 +67,7 @@ impl Faults {
         lost_percent: 0,
         unanswered_percent: 0,
         watch_cut_every: None,
+        broken_list_percent: 0,
         leader_lost_every: None,
         second_scheduler: None,
     };
@@ -194,6 +199,16 @@ pub struct PodGroupPlan {
     pub deleted: Option<Time>,
 }
 
+/// A namespace, as an object of an administrator.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NamespacePlan {
+    /// Its name.
+    pub name: Box<str>,
+    /// Its labels from some time on, or that it is not there from then on. Before the first it is
+    /// not there.
+    pub states: Vec<(Time, Option<Labels>)>,
+}
+
 /// What becomes of the pods of a job beside running for their time. The default is nothing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Life {
@@ -208,6 +223,8 @@ pub struct Life {
     pub resized: Option<(Millis, i64)>,
     /// When their owner lets them tolerate every taint, counted from their arrival.
     pub tolerant_after: Option<Millis>,
+    /// When their owner writes a tier on them, counted from their arrival, and what he writes.
+    pub wishes: Option<(Millis, Said<Tier>)>,
     /// The node that is proposed for them.
     pub nominated: Option<String>,
     /// Whether nobody may be evicted for them.

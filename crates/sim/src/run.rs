@@ -9,6 +9,7 @@
 
 mod evict;
 mod gangs;
+mod inspect;
 mod lease;
 mod replica;
 mod shell;
@@ -132,19 +133,20 @@ impl Run {
     /// checked before it is carried out.
     #[must_use]
     pub fn new(plan: Plan) -> Self {
-        let Plan { seed, span, nodes, jobs, budgets, pod_groups, settings, faults } = plan;
+        let Plan { seed, span, nodes, jobs, settings, faults, .. } = plan;
+        let objects = (plan.pod_groups, plan.namespaces);
         let recorder = Recorder::new(&jobs, span);
         let mut run = Self {
             seed,
             recorder,
             ends_when_settled: false,
             end: Time::default() + span,
-            world: World::new(seed, nodes, (jobs, budgets, pod_groups), faults, names(&settings)),
+            world: World::new(seed, nodes, (jobs, plan.budgets), objects, faults, names(&settings)),
             settings,
             faults,
             dice: Dice::new(seed, Stream::Network),
             agenda: Agenda::default(),
-            versions: [0; 6],
+            versions: Kind::ALL.map(|_| 0),
             replicas: Vec::new(),
             replicas_made: 0,
             lead: Lead::Vacant,
@@ -407,29 +409,6 @@ impl Run {
     fn find_pod(&self, uid: &str) -> Result<PodAt, Violation> {
         let unknown = || Violation::Unknown { name: format!("pod {uid}") };
         self.world.find_pod(uid).ok_or_else(unknown)
-    }
-
-    /// Looks at everything that the leader keeps.
-    fn inspect(&mut self) -> Result<(), Violation> {
-        let Some((id, mut inspector)) = self.inspector.take() else { return Ok(()) };
-        // Also across leaders, whose ledgers know nothing of each other.
-        if let Some((pod, node)) = self.world.overfull() {
-            let pod = self.world.pod(pod).key.name.to_string();
-            let node = self.world.node(node).facts.name.clone();
-            return Err(Violation::Overfull { pod, node });
-        }
-        let Some(leader) = self.leader() else {
-            self.inspector = Some((id, inspector));
-            return Ok(());
-        };
-        if leader.id != id {
-            inspector = Inspector::default();
-        }
-        let now = self.world.now();
-        let is_idle = leader.scheduler.next_wakeup().is_none_or(|at| at > now);
-        inspector.inspect(&leader.ledger, &leader.scheduler, is_idle)?;
-        self.inspector = Some((leader.id, inspector));
-        Ok(())
     }
 }
 

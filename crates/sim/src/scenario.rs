@@ -9,6 +9,7 @@ mod complete;
 mod draft;
 mod length;
 mod mistakes;
+mod namespaces;
 mod owners;
 mod pools;
 mod script;
@@ -22,7 +23,7 @@ use k8s::config::Settings;
 use k8s::manifest::{self, Manifest};
 use model::{GangClaim, Millis, PodSpec, Workers};
 
-use crate::plan::{Job, Membership, NodePlan, Plan};
+use crate::plan::{Job, Membership, NamespacePlan, NodePlan, Plan};
 use complete::Priorities;
 use draft::Draft;
 pub use mistakes::{Mistake, Mistakes};
@@ -69,6 +70,7 @@ pub struct Scenario {
     faults: crate::plan::Faults,
     nodes: Vec<NodePlan>,
     jobs: Vec<Job>,
+    namespaces: Vec<NamespacePlan>,
     notes: Vec<String>,
 }
 
@@ -106,6 +108,7 @@ fn assembled(manifests: &Manifests<'_>, script: Script, mistakes: &mut Mistakes)
     jobs.extend(jobs.iter().flat_map(workers).collect::<Vec<_>>());
     // Stable: what arrives together stays in the order of the files.
     jobs.sort_by_key(|job| job.at);
+    let namespaces = namespaces::read(&manifests.namespaces, &jobs, mistakes);
     notes.extend(manifests.ignored_note());
     notes.extend(draft::endless_note(&jobs, &drafts));
     let pods = jobs
@@ -127,6 +130,7 @@ fn assembled(manifests: &Manifests<'_>, script: Script, mistakes: &mut Mistakes)
         faults: script.faults,
         nodes,
         jobs,
+        namespaces,
         notes,
     }
 }
@@ -202,6 +206,7 @@ impl Scenario {
             jobs,
             budgets: Vec::new(),
             pod_groups: Vec::new(),
+            namespaces: self.namespaces.clone(),
             settings,
             faults: self.faults,
         };
@@ -249,14 +254,14 @@ struct Manifests<'a> {
     nodes: Vec<(&'a str, Manifest)>,
     workload: Vec<(&'a str, Manifest)>,
     priorities: Vec<(&'a str, Manifest)>,
+    namespaces: Vec<(&'a str, Manifest)>,
     /// How many of each kind make no difference.
     ignored: std::collections::BTreeMap<String, u64>,
     others: Vec<(&'a str, Manifest)>,
 }
 
 /// Kinds that make no difference to where a pod goes.
-const IGNORED: [&str; 28] = [
-    "Namespace",
+const IGNORED: [&str; 27] = [
     "Service",
     "Endpoints",
     "EndpointSlice",
@@ -292,6 +297,7 @@ impl<'a> Manifests<'a> {
             KIND => &mut self.scenarios,
             "Node" => &mut self.nodes,
             "PriorityClass" => &mut self.priorities,
+            "Namespace" => &mut self.namespaces,
             kind if draft::KINDS.contains(&kind) => &mut self.workload,
             kind if IGNORED.contains(&kind) => {
                 *self.ignored.entry(kind.to_owned()).or_default() += 1;
@@ -315,7 +321,8 @@ impl<'a> Manifests<'a> {
                     "name this file under config of a Scenario, or with --config".to_owned()
                 }
                 kind => {
-                    let known = draft::KINDS.into_iter().chain([KIND, "Node", "PriorityClass"]);
+                    let others = [KIND, "Node", "PriorityClass", "Namespace"];
+                    let known = draft::KINDS.into_iter().chain(others);
                     let hint = k8s::document::suggestion(kind, known);
                     format!("{} is not simulated{hint}", k8s::document::quoted(kind))
                 }

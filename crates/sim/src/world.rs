@@ -11,6 +11,7 @@ mod budgets;
 mod evictions;
 mod gangs;
 mod happenings;
+mod namespaces;
 mod nodes;
 mod pods;
 mod records;
@@ -23,13 +24,14 @@ use model::{Diagnosis, Event, GangClaim, Map, Millis, PodKey, Time};
 use crate::dice::{Dice, Stream};
 use crate::happened::Happened;
 use crate::meter::{Meter, PoolAt};
-use crate::plan::{Budget, Fate, Faults, Job, NodePlan, PodGroupPlan};
+use crate::plan::{Budget, Fate, Faults, Job, NamespacePlan, NodePlan, PodGroupPlan};
 pub(crate) use agenda::Agenda;
 pub(crate) use bindings::{Answer, Whereabouts};
 use budgets::BudgetRecord;
 pub(crate) use evictions::Step;
 use gangs::GroupRecord;
 use happenings::Happening;
+use namespaces::NamespaceRecord;
 pub(crate) use records::{JobAt, NodeAt, NodeRecord, Phase, PodAt, PodRecord};
 
 /// Names of scheduling gates.
@@ -47,10 +49,11 @@ pub(crate) enum Kind {
     PluginGroups,
     /// Pods of gangs that ran to a good end.
     Succeeded,
+    Namespaces,
 }
 
 /// Something for each kind.
-pub(crate) type ByKind<T> = [T; 6];
+pub(crate) type ByKind<T> = [T; 7];
 
 impl Kind {
     pub(crate) const ALL: ByKind<Self> = [
@@ -60,6 +63,7 @@ impl Kind {
         Self::NativeGroups,
         Self::PluginGroups,
         Self::Succeeded,
+        Self::Namespaces,
     ];
 }
 
@@ -82,6 +86,7 @@ pub(crate) struct World {
     healthy: Vec<i32>,
     budgets: Vec<BudgetRecord>,
     groups: Vec<GroupRecord>,
+    namespaces: Vec<NamespaceRecord>,
     /// What the pods of each job say of their gang.
     claims: Vec<Option<Arc<GangClaim>>>,
     node_by_name: Map<String, NodeAt>,
@@ -110,7 +115,8 @@ impl World {
     pub(crate) fn new(
         seed: u64,
         nodes: Vec<NodePlan>,
-        (jobs, budgets, groups): (Vec<Job>, Vec<Budget>, Vec<PodGroupPlan>),
+        (jobs, budgets): (Vec<Job>, Vec<Budget>),
+        (groups, namespaces): (Vec<PodGroupPlan>, Vec<NamespacePlan>),
         faults: Faults,
         ours: Vec<String>,
     ) -> Self {
@@ -134,6 +140,7 @@ impl World {
             healthy: vec![0; jobs.len()],
             budgets: budgets.into_iter().map(|one| BudgetRecord::new(one, &jobs)).collect(),
             groups: Vec::new(),
+            namespaces: Vec::new(),
             claims: gangs::claims(&jobs),
             jobs,
             node_by_name: Map::default(),
@@ -152,6 +159,7 @@ impl World {
         };
         nodes.into_iter().for_each(|plan| world.expect_node(plan));
         groups.into_iter().for_each(|plan| world.expect_group(plan));
+        namespaces.into_iter().for_each(|plan| world.expect_namespace(plan));
         for (at, job) in world.jobs.iter().enumerate().filter(|(_, job)| !gangs::is_made(job)) {
             world.agenda.add(job.at, Happening::JobArrives(JobAt(at)));
         }

@@ -304,3 +304,23 @@ fn a_domain_that_nobody_is_in_any_more_wakes_those_who_had_to_be_there() {
         ",
     );
 }
+
+/// After a restart, a pod that was made when another one ran already tells that its gang had
+/// started, also if it comes to others that wait.
+#[test]
+fn a_gang_that_is_found_in_part_is_mended_if_a_pod_is_newer_than_what_runs() {
+    check(
+        "
+        node a cpu=3
+        pod g1 cpu=1 gang=g/4 remade on=a started=100 created=90
+        pod g2 cpu=1 gang=g/4 remade created=90
+        pod g3 cpu=1 gang=g/4 remade created=110
+        step
+        > gang g degraded
+        > g2 -> a
+        > g3 -> a
+        after 10s
+        step
+        ",
+    );
+}

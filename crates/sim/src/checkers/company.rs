@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use model::{NodeFacts, PodFacts, PodTerm, SpreadSpec, Target};
+use model::{Labels, NodeFacts, PodFacts, PodTerm, SpreadSpec, Target};
 
 use super::ledger::{Ledger, Place};
 use super::rules::{self, Objection, Taken};
@@ -95,12 +95,15 @@ fn label<'a>(node: &'a NodeFacts, key: &str) -> Option<&'a str> {
     node.labels.iter().find(|(other, _)| other == key).map(|(_, value)| &**value)
 }
 
-/// Whether a rule means a pod. Namespaces have no labels here.
-fn means(target: &Target, pod: &PodFacts) -> bool {
-    let is_any = target.namespace_selector.as_ref().is_some_and(|s| s.requirements.is_empty());
+/// Whether a rule means a pod whose namespace has these labels. If nothing is known of the
+/// namespace, a selector means it only if it means all.
+fn means(target: &Target, pod: &PodFacts, namespace: Option<&Labels>) -> bool {
+    let is_selected = target.namespace_selector.as_ref().is_some_and(|selector| {
+        namespace.map_or(selector.requirements.is_empty(), |labels| selector.matches(labels))
+    });
     let is_named = target.namespaces.iter().any(|name| **name == *pod.key.namespace);
     let selector = target.selector.as_ref();
-    (is_any || is_named) && selector.is_some_and(|selector| selector.matches(&pod.labels))
+    (is_selected || is_named) && selector.is_some_and(|selector| selector.matches(&pod.labels))
 }
 
 fn spread(scene: &Scene<'_>, pod: &PodFacts, node: &NodeFacts) -> Option<Objection> {
@@ -144,8 +147,10 @@ fn affinity(scene: &Scene<'_>, pod: &PodFacts, node: &NodeFacts) -> Option<Objec
             scene.nodes().filter(|(other, _)| own.is_some() && label(other, key) == own);
         nodes.any(|(other, place)| scene.pods(other, place).any(is_meant))
     };
+    let labels = |pod: &PodFacts| scene.ledger.namespace(&pod.key.namespace);
+    let is_meant = |term: &PodTerm, other: &PodFacts| means(&term.target, other, labels(other));
     let near = &pod.spec.near;
-    let all = |other: &PodFacts| near.iter().all(|term| means(&term.target, other));
+    let all = |other: &PodFacts| near.iter().all(|term| is_meant(term, other));
     if near.iter().any(|term| label(node, &term.key).is_none()) {
         return Some(Objection::NotNear);
     }
@@ -159,15 +164,18 @@ fn affinity(scene: &Scene<'_>, pod: &PodFacts, node: &NodeFacts) -> Option<Objec
             return Some(Objection::NotNear);
         }
     }
-    let is_hated = |term: &PodTerm| is_near(&term.key, &|other| means(&term.target, other));
+    let is_hated = |term: &PodTerm| is_near(&term.key, &|other| is_meant(term, other));
     if pod.spec.far.iter().any(is_hated) {
         return Some(Objection::NotFar);
     }
+    // For those who are there already, a namespace that is not known has no labels.
+    let none = Labels::default();
+    let own_labels = labels(pod).unwrap_or(&none);
     for (other_node, other) in scene.unwelcoming() {
         for term in &other.spec.far {
             let own = label(node, &term.key);
             let is_shared = own.is_some() && own == label(other_node, &term.key);
-            if is_shared && means(&term.target, pod) {
+            if is_shared && means(&term.target, pod, Some(own_labels)) {
                 return Some(Objection::Unwelcome);
             }
         }

@@ -9,7 +9,9 @@ mod gangs;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use model::{Attempt, BudgetFacts, Diagnosis, Event, Map, NodeFacts, PodFacts, Present, Rescue};
+use model::{
+    Attempt, BudgetFacts, Diagnosis, Event, Labels, Map, NodeFacts, PodFacts, Present, Rescue,
+};
 
 use super::Violation;
 use super::evictions::Eviction;
@@ -141,6 +143,7 @@ pub(crate) struct Ledger {
     /// Waiting pods by the node that is proposed for them.
     proposals: BTreeMap<Box<str>, Objects>,
     budgets: BTreeMap<Box<str>, Arc<Event>>,
+    namespaces: BTreeMap<Box<str>, Labels>,
     roster: Roster,
     seats: Vec<SeatFacts>,
     /// How often pods were to be evicted for whom since anything was delivered.
@@ -196,12 +199,17 @@ impl Ledger {
                 let keys: Vec<GangKey> = self.roster.keys().cloned().collect();
                 keys.into_iter().for_each(|key| self.note_gang(key));
             }
-            // The world has no namespaces, services or controllers.
-            Event::NamespaceApplied(_)
-            | Event::NamespaceDeleted(_)
-            | Event::GroupingApplied(_)
+            Event::NamespaceApplied(facts) => {
+                self.namespaces.insert(facts.name.clone(), facts.labels.clone());
+            }
+            Event::NamespaceDeleted(name) => _ = self.namespaces.remove(name.as_str()),
+            Event::Reset(Present::Namespaces(names)) => {
+                self.namespaces.retain(|name, _| names.contains(name));
+            }
+            // The world has no services or controllers.
+            Event::GroupingApplied(_)
             | Event::GroupingDeleted(_)
-            | Event::Reset(Present::Namespaces(_) | Present::Groupings(..)) => {}
+            | Event::Reset(Present::Groupings(..)) => {}
         }
     }
 
@@ -392,6 +400,15 @@ impl Ledger {
 impl Ledger {
     pub(crate) fn pod(&self, uid: &str) -> Option<&Known> {
         self.pods.get(uid)
+    }
+
+    pub(crate) fn pods(&self) -> impl Iterator<Item = &PodFacts> {
+        self.pods.values().map(Known::facts)
+    }
+
+    /// The labels of a namespace that is there.
+    pub(crate) fn namespace(&self, name: &str) -> Option<&Labels> {
+        self.namespaces.get(name)
     }
 
     pub(crate) fn pod_count(&self) -> usize {

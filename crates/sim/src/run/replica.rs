@@ -7,7 +7,7 @@ use k8s::config::Settings;
 use model::{Catalog, Event, Time};
 
 use super::watch::Watch;
-use crate::checkers::{Ledger, Patience, SeatFacts, is_partial};
+use crate::checkers::{Ledger, Patience, SeatFacts, Tiers, is_partial};
 use crate::world::{ByKind, Kind};
 
 /// Tells replicas apart, dead ones included.
@@ -21,6 +21,8 @@ pub(crate) struct Replica {
     pub(crate) ledger: Ledger,
     /// How long gangs have been incomplete.
     pub(super) patience: Patience,
+    /// What may have changed about the tiers of its pods since they were last looked at.
+    pub(super) tiers: Tiers,
     watches: ByKind<Watch>,
     /// Bindings that are out.
     pub(super) in_flight: usize,
@@ -33,6 +35,7 @@ impl Replica {
             scheduler: scheduler(settings, seed),
             ledger: Ledger::new(names(settings)),
             patience: Patience::default(),
+            tiers: Tiers::new(settings),
             watches: Kind::ALL.map(|_| Watch::unlisted()),
             in_flight: 0,
         }

@@ -24,14 +24,31 @@ impl Run {
         self.expect_cut(id);
     }
 
+    /// Sends a list of everything on its way. If the server fails while it lists, a part may have
+    /// been shown, and everything is listed again later.
     pub(super) fn list(&mut self, id: ReplicaId, kind: Kind) {
         // What changed before is in the list.
         self.spread();
         let at = self.world.now() + self.shown_after();
         let version = self.versions[kind as usize];
-        if let Some(replica) = self.replicas.iter_mut().find(|replica| replica.id == id) {
-            replica.watch(kind).list(self.world.list(kind), version, at);
+        let mut events = self.world.list(kind);
+        let is_broken = self.chance(self.faults.broken_list_percent);
+        if is_broken {
+            let shown = self.dice.between(0, events.len() as u64 - 1);
+            // Below the length, so it fits.
+            events.truncate(shown as usize);
         }
+        // The replica may have died since.
+        let Some(replica) = self.replicas.iter_mut().find(|replica| replica.id == id) else {
+            return;
+        };
+        if !is_broken {
+            return replica.watch(kind).list(events, version, at);
+        }
+        replica.watch(kind).list_part(events, at);
+        self.world.happened_mut().lists_broken += 1;
+        let again = self.world.now() + Millis(self.dice.between(RELISTS.0, RELISTS.1));
+        self.agenda.add(again, Doing::Lists(id, kind));
     }
 
     /// Sends what changed on its way to every replica.
@@ -70,6 +87,9 @@ impl Run {
         let now = self.world.now();
         let replica = &mut self.replicas[at];
         replica.ledger.apply(event);
+        if self.inspector.is_some() {
+            replica.tiers.note(event);
+        }
         #[cfg(test)]
         if let Some(saboteur) = &mut self.saboteur {
             if let Some(event) = saboteur.event(event) {

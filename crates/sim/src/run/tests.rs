@@ -1,6 +1,7 @@
 //! Whole runs: small ones, and ones made for a single question.
 
 mod gangs;
+mod tiers;
 
 use model::{Millis, NodeFacts, Time};
 

@@ -48,6 +48,13 @@ impl Watch {
         }
     }
 
+    /// Sends a part of a list on its way: what is not in it may still be there, and what changes
+    /// is not shown before a whole one.
+    pub(crate) fn list_part(&mut self, events: Vec<Arc<Event>>, at: Time) {
+        let seen = self.seen;
+        events.into_iter().for_each(|event| self.push(event, seen, at));
+    }
+
     fn push(&mut self, event: Arc<Event>, version: u64, at: Time) {
         let earliest = self.coming.back().map_or(at, |(before, ..)| at.max(*before));
         self.coming.push_back((earliest, version, event));
@@ -121,5 +128,14 @@ mod tests {
         assert_eq!(watch.seen(), 0, "a list counts when it is complete");
         assert_eq!(shown(&mut watch, 110).len(), 2);
         assert_eq!((watch.seen(), watch.has_listed()), (4, true));
+    }
+
+    #[test]
+    fn a_list_that_breaks_off_shows_its_part_and_settles_nothing() {
+        let mut watch = Watch::unlisted();
+        watch.list_part(vec![gone("part")], Time(10));
+        watch.send(gone("missed"), 1, Time(11));
+        assert_eq!(shown(&mut watch, 100), ["(\"part\")"]);
+        assert_eq!((watch.seen(), watch.has_listed()), (0, false));
     }
 }

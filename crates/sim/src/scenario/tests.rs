@@ -2,6 +2,7 @@
 
 mod fuzz;
 mod gangs;
+mod namespaces;
 mod refusals;
 
 use model::{Millis, Time};

@@ -143,6 +143,7 @@ pub(super) fn faults(spot: Spot<'_>, problems: &mut Problems) -> Option<Faults> 
         lost_percent: percent(&fields, "lostPercent", problems),
         unanswered_percent: percent(&fields, "unansweredPercent", problems),
         watch_cut_every: every(&fields, "watchCutEvery", problems),
+        broken_list_percent: 0,
         leader_lost_every: every(&fields, "leaderLostEvery", problems),
         second_scheduler: None,
     })

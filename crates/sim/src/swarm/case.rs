@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use model::Millis;
 
 use super::draw;
-use crate::plan::{Budget, Faults, Job, NodePlan, Plan, PodGroupPlan};
+use crate::plan::{Budget, Faults, Job, NamespacePlan, NodePlan, Plan, PodGroupPlan};
 
 /// A world to be.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -49,6 +49,8 @@ pub enum Fault {
     Unanswered,
     /// Watches are cut.
     Cut,
+    /// Lists break off.
+    Lists,
     /// Leaders are lost.
     Leader,
     /// Another scheduler binds pods of its own.
@@ -57,13 +59,14 @@ pub enum Fault {
 
 impl Fault {
     /// All of them, with the words for them.
-    pub const WORDS: [(&'static str, Self); 8] = [
+    pub const WORDS: [(&'static str, Self); 9] = [
         ("slow", Self::Slow),
         ("lag", Self::Lag),
         ("refused", Self::Refused),
         ("lost", Self::Lost),
         ("unanswered", Self::Unanswered),
         ("cut", Self::Cut),
+        ("lists", Self::Lists),
         ("leader", Self::Leader),
         ("second", Self::Second),
     ];
@@ -85,6 +88,7 @@ impl Fault {
             Self::Lost => faults.lost_percent = 0,
             Self::Unanswered => faults.unanswered_percent = 0,
             Self::Cut => faults.watch_cut_every = None,
+            Self::Lists => faults.broken_list_percent = 0,
             Self::Leader => faults.leader_lost_every = None,
             Self::Second => faults.second_scheduler = None,
         }
@@ -126,6 +130,8 @@ impl Case {
             plan.jobs.iter().any(names)
         };
         plan.pod_groups.retain(is_named);
+        let is_used = |name: &str| plan.jobs.iter().any(|job| job.spec.namespace == name);
+        plan.namespaces.retain(|namespace| is_used(&namespace.name));
         for job in &mut plan.jobs {
             job.pods = job.pods.min(only.pods.unwrap_or(u64::MAX));
         }
@@ -209,6 +215,12 @@ impl Case {
             let _ = write!(text, ", deleted {deleted:?}: {mins:?}, timeout {timeout:?}");
             let _ = writeln!(text, ", topology {:?}", facts.topology);
         }
+        for NamespacePlan { name, states } in &plan.namespaces {
+            let _ = writeln!(text, "namespace {name}: {states:?}");
+        }
+        for profile in plan.settings.profiles.iter().filter(|profile| !profile.args.is_empty()) {
+            let _ = writeln!(text, "profile {}: {:?}", profile.scheduler, profile.args);
+        }
         for Budget { name, namespace, selector, min_available } in &plan.budgets {
             let _ = write!(text, "budget {name} in {namespace}: {min_available} of ");
             let _ = writeln!(text, "{:?}", selector.requirements);
@@ -260,6 +272,7 @@ fn describe_job(text: &mut String, job: &Job) {
         (!spec.spread.is_empty()).then(|| format!("spread {:?}", spec.spread)),
         (!spec.near.is_empty()).then(|| format!("near {:?}", spec.near)),
         (!spec.far.is_empty()).then(|| format!("far {:?}", spec.far)),
+        spec.hints.as_ref().map(|hints| format!("{hints:?}")),
         (!spec.prefers.is_empty()).then(|| format!("prefers {:?}", spec.prefers)),
         job.gang.as_ref().map(|gang| format!("{gang:?}")),
         (job.life != Default::default()).then(|| format!("{:?}", job.life)),

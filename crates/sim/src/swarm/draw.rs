@@ -7,6 +7,7 @@ mod gangs;
 mod importance;
 mod jobs;
 mod nodes;
+mod tiers;
 
 use model::Millis;
 
@@ -23,6 +24,9 @@ const LABELS: [(&str, &[&str]); 4] = [
     ("cores", &["4", "16", "64", "many"]),
     ("arch", &["amd64", "arm64"]),
 ];
+/// A label of namespaces.
+const TEAM: &str = "team";
+const TEAMS: [&str; 2] = ["sea", "sky"];
 const TAINTS: [&str; 3] = ["spot", "gpu", "old"];
 const IMAGES: [&str; 3] = ["web", "db", "model"];
 const SCALARS: [&str; 3] = ["nvidia.com/gpu", "example.com/nic", "hugepages-2Mi"];
@@ -52,7 +56,8 @@ pub(super) fn plan(seed: u64) -> Plan {
     }
     let budgets = importance::draw(&mut dice, &mut jobs);
     let pod_groups = gangs::draw(&mut dice, &mut jobs, span);
-    Plan { seed, span, nodes, jobs, budgets, pod_groups, settings, faults }
+    let namespaces = tiers::draw(&mut dice, (&mut jobs, span), &mut settings.profiles);
+    Plan { seed, span, nodes, jobs, budgets, pod_groups, namespaces, settings, faults }
 }
 
 fn faults(dice: &mut Dice) -> Faults {
@@ -73,6 +78,7 @@ fn faults(dice: &mut Dice) -> Faults {
     faults.refused_percent = some_percent(40);
     faults.lost_percent = some_percent(25);
     faults.unanswered_percent = some_percent(25);
+    faults.broken_list_percent = some_percent(60);
     let mut once_in_a_while =
         |least, most| dice.percent(45).then(|| Millis(dice.between(least, most)));
     faults.watch_cut_every = once_in_a_while(2_000, 60_000);

@@ -1,6 +1,7 @@
 //! Bugs of every class, planted between the world and the engine: the right checker catches each.
 
 mod gangs;
+mod tiers;
 
 use model::{
     Effect, Event, LabelOperator, LabelSelector, Millis, NodeFacts, PodSpec, RequirementSpec,
@@ -49,6 +50,7 @@ fn plan() -> Plan {
         jobs: vec![job],
         budgets: Vec::new(),
         pod_groups: Vec::new(),
+        namespaces: Vec::new(),
         settings: k8s::config::defaults(plugins::known()),
         faults: Faults::NONE,
     }

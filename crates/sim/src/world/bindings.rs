@@ -79,6 +79,7 @@ impl World {
             Kind::NativeGroups => self.list_groups(PodGroupKind::Native),
             Kind::PluginGroups => self.list_groups(PodGroupKind::Coscheduling),
             Kind::Succeeded => self.list_succeeded(),
+            Kind::Namespaces => self.list_namespaces(),
         };
         events.push(Arc::new(Event::Reset(present)));
         events

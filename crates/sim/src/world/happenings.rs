@@ -18,6 +18,8 @@ pub(super) enum Happening {
     /// An object about a gang is made, or deleted.
     GroupMade(usize),
     GroupDeleted(usize),
+    /// A namespace gets other labels, or is gone: by its place in the plan, and that of its state.
+    NamespaceChanges(usize, usize),
     /// A pod makes others.
     WorkersMade(PodAt),
     /// A pod that made others is gone, and they have to go as well.
@@ -28,6 +30,8 @@ pub(super) enum Happening {
     PodResizes(PodAt),
     /// Its owner lets it tolerate every taint.
     PodTolerates(PodAt),
+    /// Its owner writes on it that it is of a tier.
+    PodWishes(PodAt),
     PodEnds(PodAt),
     /// Its owner does not want it any more.
     OwnerDeletes(PodAt),
@@ -56,8 +60,10 @@ impl Happening {
             | Self::MemberArrives(_)
             | Self::GroupMade(_)
             | Self::GroupDeleted(_)
+            | Self::NamespaceChanges(..)
             | Self::PodResizes(_)
             | Self::PodTolerates(_)
+            | Self::PodWishes(_)
             | Self::PodEnds(_)
             | Self::OwnerDeletes(_)
             | Self::OwnerReplaces(_)
@@ -75,12 +81,14 @@ impl World {
             Happening::MemberArrives(job) => self.pod_arrives(job, None),
             Happening::GroupMade(group) => self.group_made(group),
             Happening::GroupDeleted(group) => self.group_deleted(group),
+            Happening::NamespaceChanges(at, state) => self.namespace_changes(at, state),
             Happening::WorkersMade(pod) => self.workers_made(pod),
             Happening::MakerEnded(pod) => self.delete_workers(pod),
             Happening::GateLifted(pod) => self.lift_gate(pod),
             Happening::PodReachesNode(pod) => self.pod_reaches_node(pod),
             Happening::PodResizes(pod) => self.pod_resizes(pod),
             Happening::PodTolerates(pod) => self.pod_tolerates(pod),
+            Happening::PodWishes(pod) => self.pod_wishes(pod),
             Happening::PodEnds(pod) => self.pod_ends(pod),
             Happening::OwnerDeletes(pod) => self.owner_deletes(pod),
             Happening::PodGone(pod) => self.remove(pod),
@@ -135,8 +143,14 @@ impl World {
         if let Some(span) = gates.as_ref().and_then(|gates| gates.lifted_after) {
             self.agenda.add(self.now + span, Happening::GateLifted(pod));
         }
+        if self.is_calm {
+            return;
+        }
         if let Some(span) = life.tolerant_after {
             self.agenda.add(self.now + span, Happening::PodTolerates(pod));
+        }
+        if let Some((span, _)) = life.wishes {
+            self.agenda.add(self.now + span, Happening::PodWishes(pod));
         }
         if let Some(range) = life.deleted_after {
             let at = self.now + self.draw(range);

@@ -45,6 +45,12 @@ impl World {
         if record.size_percent != 100 {
             spec.requests = scaled(&spec.requests, record.size_percent);
         }
+        if let Some((_, tier)) = self.job(record.job).life.wishes.as_ref()
+            && record.is_wishing
+        {
+            let hints = spec.hints.get_or_insert_default();
+            hints.tier = Some(tier.clone());
+        }
         if record.is_tolerant {
             let (key, value, effect) = (None, String::new(), None);
             spec.tolerations.push(Toleration { key, value, operator: Operator::Exists, effect });
@@ -180,6 +186,13 @@ impl World {
     pub(super) fn pod_tolerates(&mut self, pod: PodAt) {
         if !self.pods[pod.0].phase.is_over() {
             self.pods[pod.0].is_tolerant = true;
+            self.publish_pod(pod);
+        }
+    }
+
+    pub(super) fn pod_wishes(&mut self, pod: PodAt) {
+        if !self.pods[pod.0].phase.is_over() {
+            self.pods[pod.0].is_wishing = true;
             self.publish_pod(pod);
         }
     }

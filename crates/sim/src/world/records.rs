@@ -107,6 +107,8 @@ pub(crate) struct PodRecord {
     pub(crate) is_gone: bool,
     /// Whether it tolerates every taint by now.
     pub(super) is_tolerant: bool,
+    /// Whether its owner has written on it what tier it is of.
+    pub(super) is_wishing: bool,
     /// Which part of a hundred of its requests it takes.
     pub(super) size_percent: i64,
     /// Since when it may be scheduled: its arrival, or the lifting of its gate.
@@ -143,6 +145,7 @@ impl PodRecord {
             is_terminating: false,
             is_gone: false,
             is_tolerant: false,
+            is_wishing: false,
             size_percent: 100,
             since: now,
             placed: None,

@@ -19,7 +19,7 @@ const BAD_DAY: Faults = Faults {
     ..Faults::NONE
 };
 
-fn node(name: &str, cpu: i64) -> NodePlan {
+pub(super) fn node(name: &str, cpu: i64) -> NodePlan {
     let facts = NodeFacts {
         name: name.to_owned(),
         allocatable: amounts(cpu * 1000, 1024 * 1024, 0),
@@ -30,7 +30,7 @@ fn node(name: &str, cpu: i64) -> NodePlan {
 }
 
 /// Pods of a gang that ask for so many CPUs each, a second after the start.
-fn job(name: &str, gang: &str, min: u32, pods: u64, cpu: i64) -> Job {
+pub(super) fn job(name: &str, gang: &str, min: u32, pods: u64, cpu: i64) -> Job {
     let mut job = Demo { seed: 7, nodes: 0, minutes: 5 }.plan().jobs.remove(0);
     (job.name, job.at, job.pods, job.followers) = (name.to_owned(), Time(1_000), pods, 0);
     (job.priority, job.runs, job.gates, job.life) = (0, None, None, Life::default());
@@ -42,7 +42,7 @@ fn job(name: &str, gang: &str, min: u32, pods: u64, cpu: i64) -> Job {
     job
 }
 
-fn plan(nodes: Vec<NodePlan>, jobs: Vec<Job>) -> Plan {
+pub(super) fn plan(nodes: Vec<NodePlan>, jobs: Vec<Job>) -> Plan {
     let base = Demo { seed: 7, nodes: 0, minutes: 5 }.plan();
     Plan { span: Millis::seconds(120), nodes, jobs, faults: Faults::NONE, ..base }
 }

@@ -9,9 +9,30 @@ fn refusal(text: &str) -> String {
     }
 }
 
+/// Manifests after a node of three lines and a separator.
+fn check_manifests(table: &[(&str, &str)]) {
+    for (text, expected) in table {
+        assert_eq!(refusal(&format!("{NODE}---\n{text}")), *expected, "{text}");
+    }
+}
+
+#[test]
+fn mistakes_in_namespaces_by_table() {
+    check_manifests(&[
+        ("kind: Namespace\n", "a.yaml:5: metadata.name: required, but missing"),
+        (
+            "kind: Namespace\nmetadata: {name: a}\n---\nkind: Namespace\nmetadata: {name: a}\n",
+            "a.yaml:9: metadata.name: namespace \"a\" is there twice",
+        ),
+        (
+            "kind: Namespace\nmetadata:\n  name: a\n  labels: [gold]\n",
+            "a.yaml:8: metadata.labels: expected an object, found a list",
+        ),
+    ]);
+}
+
 #[test]
 fn mistakes_in_manifests_by_table() {
-    // (text after a node of three lines and a separator, message)
     let table = [
         ("kind: Sevrice\n", "a.yaml:5: kind: \"Sevrice\" is not simulated"),
         (
@@ -71,9 +92,7 @@ fn mistakes_in_manifests_by_table() {
              resource",
         ),
     ];
-    for (text, expected) in table {
-        assert_eq!(refusal(&format!("{NODE}---\n{text}")), expected, "{text}");
-    }
+    check_manifests(&table);
     assert_eq!(
         refusal("kind: Pod\nmetadata: {name: p}\n"),
         "no nodes: give Node manifests, or pools"

@@ -4,7 +4,7 @@ use model::{
     LabelOperator, LabelSelector, Labels, PodSpec, PodTerm, RequirementSpec, SpreadSpec, Target,
 };
 
-use super::LABELS;
+use super::{LABELS, TEAM, TEAMS};
 use crate::dice::Dice;
 
 const APP: &str = "app";
@@ -47,13 +47,27 @@ fn spread(dice: &mut Dice) -> SpreadSpec {
 }
 
 fn term(dice: &mut Dice, namespace: &str) -> PodTerm {
-    let is_any = dice.percent(25);
+    let chosen = match dice.between(0, 99) {
+        0..25 => Some(LabelSelector::default()),
+        25..45 => Some(team(dice)),
+        _ => None,
+    };
+    let is_named = chosen.is_none() || dice.percent(10);
     let target = Target {
-        namespaces: if is_any { Vec::new() } else { vec![namespace.to_owned()] },
-        namespace_selector: is_any.then(LabelSelector::default),
+        namespaces: if is_named { vec![namespace.to_owned()] } else { Vec::new() },
+        namespace_selector: chosen,
         selector: Some(selector(dice)),
     };
     PodTerm { key: key(dice), target }
+}
+
+/// Chooses namespaces.
+fn team(dice: &mut Dice) -> LabelSelector {
+    let operators = [LabelOperator::In, LabelOperator::NotIn, LabelOperator::Exists];
+    let operator = dice.pick(&operators);
+    let is_any = operator == LabelOperator::Exists;
+    let values = if is_any { Vec::new() } else { vec![dice.pick(&TEAMS).to_owned()] };
+    LabelSelector { requirements: vec![RequirementSpec { key: TEAM.to_owned(), operator, values }] }
 }
 
 fn key(dice: &mut Dice) -> String {

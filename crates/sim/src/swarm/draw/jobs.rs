@@ -42,6 +42,7 @@ fn job(dice: &mut Dice, number: u64, span: Millis, nodes: u64, has_second: bool)
                 .percent(15)
                 .then(|| (Millis(dice.between(1, span.0 / 2)), dice.pick(&[25, 50, 150, 300]))),
             tolerant_after: dice.percent(10).then(|| Millis(dice.between(0, span.0 / 2))),
+            wishes: None,
             nominated: some_node(dice, 8),
             is_modest: dice.percent(8),
         },

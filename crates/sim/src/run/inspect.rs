@@ -1,0 +1,32 @@
+//! Looks at everything that schedulers keep, after every step, if that is wanted.
+
+use super::Run;
+use crate::checkers::{Inspector, Violation};
+
+impl Run {
+    /// Looks at everything that the leader keeps, and at how every replica serves whom.
+    pub(super) fn inspect(&mut self) -> Result<(), Violation> {
+        let Some((id, mut inspector)) = self.inspector.take() else { return Ok(()) };
+        for replica in &mut self.replicas {
+            replica.tiers.check(&replica.ledger, &replica.scheduler)?;
+        }
+        // Also across leaders, whose ledgers know nothing of each other.
+        if let Some((pod, node)) = self.world.overfull() {
+            let pod = self.world.pod(pod).key.name.to_string();
+            let node = self.world.node(node).facts.name.clone();
+            return Err(Violation::Overfull { pod, node });
+        }
+        let Some(leader) = self.leader() else {
+            self.inspector = Some((id, inspector));
+            return Ok(());
+        };
+        if leader.id != id {
+            inspector = Inspector::default();
+        }
+        let now = self.world.now();
+        let is_idle = leader.scheduler.next_wakeup().is_none_or(|at| at > now);
+        inspector.inspect(&leader.ledger, &leader.scheduler, is_idle)?;
+        self.inspector = Some((leader.id, inspector));
+        Ok(())
+    }
+}
