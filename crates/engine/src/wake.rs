@@ -5,6 +5,7 @@ use std::cell::LazyCell;
 use framework::{cures, is_about_others};
 use model::{Change, NodeId, Occupant, Reason, Time};
 
+use crate::gangs::minimum::free_in_all;
 use crate::queue::Helped;
 use crate::{Scheduler, profile_of};
 
@@ -26,6 +27,10 @@ impl Scheduler {
         self.queue.wake(now, may_be_cured, |class, reason, parked| {
             if reaches_around(reason) {
                 return Helped::All;
+            }
+            if let Reason::ClusterShort { resource, asked, .. } = reason {
+                let free = free_in_all(&self.catalog, &self.usage, resource);
+                return (free >= *asked).into();
             }
             // A pod that leaves a node which is gone makes no room.
             if !is_there {

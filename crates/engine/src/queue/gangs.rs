@@ -107,6 +107,16 @@ impl Queue {
         self.activate(id, now);
     }
 
+    /// Wakes a unit for which all nodes together had too little: it may ask for less now, or for
+    /// nothing.
+    pub(crate) fn wake_from_all(&mut self, id: UnitId, now: Time) {
+        let parked = self.unit(id).parked.as_ref();
+        let rejection = parked.and_then(|(diagnosis, _)| diagnosis.rejection.as_ref());
+        if matches!(rejection, Some(Reason::ClusterShort { .. })) {
+            self.unpark(id, now);
+        }
+    }
+
     /// Wakes the gangs that found no room, if a pod of a class of theirs is said to be helped.
     pub(crate) fn wake_gangs(&mut self, now: Time, mut is_helped: impl FnMut(ClassId) -> bool) {
         let mut woken = BTreeSet::new();
