@@ -15,8 +15,7 @@ fn amounts(amounts: &Amounts<ResourceId>) -> impl Iterator<Item = (ResourceId, i
 /// How large pods of a class are: the largest part of what a node has at most of a resource.
 pub(super) fn share(catalog: &Catalog, class: ClassId) -> u64 {
     let part = |(resource, asked): (ResourceId, i64)| {
-        let most =
-            catalog.nodes().iter().map(|node| catalog.offer(*node).amounts.of(resource));
+        let most = catalog.nodes().iter().map(|node| catalog.offer(*node).amounts.of(resource));
         let most = most.max().unwrap_or(0).max(1);
         u64::try_from(i128::from(asked.max(0)) * (1 << 20) / i128::from(most)).unwrap_or(u64::MAX)
     };

@@ -59,9 +59,13 @@ pub fn read_pod_group(kind: PodGroupKind, text: &[u8]) -> Result<SeenPodGroup, I
     Ok(SeenPodGroup { version, event, standing })
 }
 
-/// Whether a condition says if the gang was once on nodes. Kubernetes 1.36 had another word.
+/// Whether a condition says if the gang was once on nodes. Kubernetes 1.36 had another word, and
+/// composites have one of their own.
 fn is_start(condition: &Condition) -> bool {
-    matches!(condition.r#type.as_str(), "PodGroupInitiallyScheduled" | "PodGroupScheduled")
+    matches!(
+        condition.r#type.as_str(),
+        "PodGroupInitiallyScheduled" | "PodGroupScheduled" | "CompositePodGroupInitiallyScheduled"
+    )
 }
 
 /// Which kind is meant by an API group and a kind of object.

@@ -77,10 +77,11 @@ fn composites_and_workloads_are_read() {
     let gang = |policy: Value| {
         let spec = json!({"workloadRef": {"workloadName": "w", "templateName": "all"},
             "schedulingPolicy": policy, "priority": 7});
-        facts(&object(version, "CompositePodGroup", spec, json!({})))
+        let status = started("CompositePodGroupInitiallyScheduled", "True");
+        facts(&object(version, "CompositePodGroup", spec, status))
     };
     let all = gang(json!({"gang": {"minGroupCount": 2}}));
-    assert_eq!((all.mins, all.priority), (only(2), Some(7)));
+    assert_eq!((all.mins, all.priority, all.is_started), (only(2), Some(7), true));
     assert_eq!(gang(json!({"basic": {}})).mins, only(0));
     let spec = json!({
         "controllerRef": {"apiGroup": "batch", "kind": "Job", "name": "job"},
@@ -145,8 +146,7 @@ fn a_mistake_in_a_pod_group_names_its_place() {
          (expected a number such as 500m, 2, 1.5Gi or 1e3)";
     assert_eq!(text, expected);
     let text = read(json!({"minResources": {"memory": "-1Gi"}}));
-    let expected =
-        "PodGroup: spec.minResources.memory: \"-1Gi\" is negative (expected 0 or more)";
+    let expected = "PodGroup: spec.minResources.memory: \"-1Gi\" is negative (expected 0 or more)";
     assert_eq!(text, expected);
 }
 
