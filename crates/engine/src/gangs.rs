@@ -124,7 +124,7 @@ impl Scheduler {
         for pod in self.waiting_in(gang) {
             let unit = self.queue.unit_of(pod);
             if let Some(unit) = unit.filter(|unit| self.queue.gang(*unit).is_none()) {
-                self.queue.wake_from_all(unit, now);
+                self.wake_from_all(unit, now);
                 continue;
             }
             let past = unit.map(|unit| self.queue.past(unit));
@@ -169,7 +169,7 @@ impl Scheduler {
             && self.queue.standing(unit) == standing
             && (self.queue.place(unit) == Place::Gated) == (is_gated && refusal.is_some())
         {
-            return self.queue.wake_from_all(unit, now);
+            return self.wake_from_all(unit, now);
         }
         let start = match &refusal {
             None => Start::Active,

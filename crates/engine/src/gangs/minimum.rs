@@ -1,6 +1,6 @@
 //! What gangs ask of the cluster as a whole, before any node is looked at.
 
-use model::{Catalog, GangId, Reason, Usage};
+use model::{Catalog, GangId, Reason, Time, UnitId, Usage};
 
 use crate::Scheduler;
 
@@ -15,6 +15,15 @@ impl Scheduler {
                 Reason::ClusterShort { resource: resource.into(), asked, free, offered }
             })
         })
+    }
+
+    /// Wakes a unit for which all nodes together had too little, if its gang asks for less now, or
+    /// has begun.
+    pub(super) fn wake_from_all(&mut self, unit: UnitId, now: Time) {
+        let is_short = self.queue.waits_for_all(unit);
+        if is_short && self.refusal(unit, self.queue.pods(unit)).is_none() {
+            self.queue.wake_unit(unit, now);
+        }
     }
 }
 

@@ -107,14 +107,11 @@ impl Queue {
         self.activate(id, now);
     }
 
-    /// Wakes a unit for which all nodes together had too little: it may ask for less now, or for
-    /// nothing.
-    pub(crate) fn wake_from_all(&mut self, id: UnitId, now: Time) {
+    /// Whether a unit waits because all nodes together had too little for its gang.
+    pub(crate) fn waits_for_all(&self, id: UnitId) -> bool {
         let parked = self.unit(id).parked.as_ref();
         let rejection = parked.and_then(|(diagnosis, _)| diagnosis.rejection.as_ref());
-        if matches!(rejection, Some(Reason::ClusterShort { .. })) {
-            self.unpark(id, now);
-        }
+        matches!(rejection, Some(Reason::ClusterShort { .. }))
     }
 
     /// Wakes the gangs that found no room, if a pod of a class of theirs is said to be helped.
