@@ -207,7 +207,8 @@ impl Case {
             let (key, mins, timeout) = (&facts.key, &facts.mins, facts.timeout);
             let _ = write!(text, "{:?} {} in {} at {} ms", key.kind, key.name, key.namespace, at.0);
             let _ = write!(text, ", deleted {deleted:?}: {mins:?}, timeout {timeout:?}");
-            let _ = writeln!(text, ", topology {:?}", facts.topology);
+            let asked: Vec<_> = facts.min_resources.named().collect();
+            let _ = writeln!(text, ", topology {:?}, asks for {asked:?}", facts.topology);
         }
         for Budget { name, namespace, selector, min_available } in &plan.budgets {
             let _ = write!(text, "budget {name} in {namespace}: {min_available} of ");
