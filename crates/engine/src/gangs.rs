@@ -3,6 +3,7 @@
 //! As long as a gang has fewer pods on nodes than it needs, all that wait are one unit. Once it has
 //! enough, every other pod is a unit of its own.
 
+pub(crate) mod minimum;
 mod progress;
 mod seats;
 mod turn;
@@ -124,7 +125,8 @@ impl Scheduler {
         self.gangs.degraded.remove(&gang);
         for pod in self.waiting_in(gang) {
             let unit = self.queue.unit_of(pod);
-            if unit.is_some_and(|unit| self.queue.gang(unit).is_none()) {
+            if let Some(unit) = unit.filter(|unit| self.queue.gang(*unit).is_none()) {
+                self.wake_from_all(unit, now);
                 continue;
             }
             let past = unit.map(|unit| self.queue.past(unit));
@@ -169,7 +171,7 @@ impl Scheduler {
             && self.queue.standing(unit) == standing
             && (self.queue.place(unit) == Place::Gated) == (is_gated && refusal.is_some())
         {
-            return;
+            return self.wake_from_all(unit, now);
         }
         let start = match &refusal {
             None => Start::Active,

@@ -1,10 +1,12 @@
 //! Whom a change could help.
 
 use std::cell::LazyCell;
+use std::collections::BTreeMap;
 
 use framework::{cures, is_about_others};
 use model::{Change, NodeId, Occupant, Reason, Time};
 
+use crate::gangs::minimum::free_in_all;
 use crate::queue::Helped;
 use crate::{Scheduler, profile_of};
 
@@ -22,10 +24,18 @@ impl Scheduler {
             let pods = self.catalog.pods_on(node).iter();
             pods.map(|pod| self.catalog.pod(*pod).priority).min()
         });
+        // All that wait for the same resource are helped by the same sum.
+        let mut free: BTreeMap<Box<str>, i64> = BTreeMap::new();
         let may_be_cured = |reason: &Reason| cures(reason, change);
         self.queue.wake(now, may_be_cured, |class, reason, parked| {
             if reaches_around(reason) {
                 return Helped::All;
+            }
+            if let Reason::ClusterShort { resource, asked, .. } = reason {
+                let free = free.entry(resource.clone());
+                let free =
+                    free.or_insert_with(|| free_in_all(&self.catalog, &self.usage, resource));
+                return (*free >= *asked).into();
             }
             // A pod that leaves a node which is gone makes no room.
             if !is_there {

@@ -15,7 +15,9 @@ pub fn cures(reason: &Reason, change: Change) -> bool {
         Reason::Closed => aspects.opened,
         Reason::UntoleratedTaint => aspects.taints,
         Reason::NodeAffinity | Reason::AddedAffinity => aspects.labels,
-        Reason::TooManyPods | Reason::Insufficient { .. } => aspects.allocatable,
+        Reason::TooManyPods | Reason::Insufficient { .. } | Reason::ClusterShort { .. } => {
+            aspects.allocatable
+        }
         Reason::MissingFeature => aspects.features,
         Reason::SpreadLabel | Reason::NotNear | Reason::NotFar | Reason::Unwelcome => {
             aspects.labels
@@ -60,7 +62,8 @@ fn is_about_nodes(reason: &Reason) -> bool {
         | Reason::SpreadSkew
         | Reason::NotNear
         | Reason::NotFar
-        | Reason::Unwelcome => true,
+        | Reason::Unwelcome
+        | Reason::ClusterShort { .. } => true,
         Reason::Gated(_)
         | Reason::AffinityConflict
         | Reason::NoneNamed(_)
@@ -83,7 +86,8 @@ fn is_about_load(reason: &Reason) -> bool {
     match reason {
         Reason::HostPort
         | Reason::TooManyPods
-        | Reason::Insufficient { is_beyond_node: false, .. } => true,
+        | Reason::Insufficient { is_beyond_node: false, .. }
+        | Reason::ClusterShort { .. } => true,
         Reason::Insufficient { is_beyond_node: true, .. }
         | Reason::NoNodes
         | Reason::Gated(_)
@@ -145,6 +149,7 @@ pub fn is_about_others(reason: &Reason) -> bool {
         | Reason::MemberGated(_)
         | Reason::After(_)
         | Reason::AfterCycle(_)
-        | Reason::OtherDomain => false,
+        | Reason::OtherDomain
+        | Reason::ClusterShort { .. } => false,
     }
 }

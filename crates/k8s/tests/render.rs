@@ -46,7 +46,13 @@ fn every_reason(gpu: ResourceId) -> Vec<Reason> {
         Reason::After("prepare".into()),
         Reason::AfterCycle(boxed(&["a", "b", "a"])),
         Reason::OtherDomain,
+        short_in_all("cpu", (40_000, 12_500, 64_000)),
+        short_in_all("memory", (10 << 30, 0, 5 << 20)),
     ]
+}
+
+fn short_in_all(resource: &str, (asked, free, offered): (i64, i64, i64)) -> Reason {
+    Reason::ClusterShort { resource: resource.into(), asked, free, offered }
 }
 
 /// What users read for a reason, and whether evicting pods may help.
@@ -101,6 +107,18 @@ fn expected(reason: &Reason) -> (&'static str, &'static str) {
         Reason::After(_) => ("waiting for gang \"prepare\" to succeed", never),
         Reason::AfterCycle(_) => ("gangs wait for each other: a -> b -> a", never),
         Reason::OtherDomain => ("node(s) were outside the topology domain of the gang", never),
+        Reason::ClusterShort { resource, .. } => match &**resource {
+            "cpu" => (
+                "waiting for minResources of the gang: 40 cpu are asked for, \
+                 12500m are free on all nodes",
+                never,
+            ),
+            _ => (
+                "waiting for minResources of the gang: 10Gi memory are asked for, \
+                 0 are free on all nodes, which have 5Mi. It can never fit this cluster.",
+                never,
+            ),
+        },
     }
 }
 

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::ids::ResourceId;
+
 /// Amounts per resource. `R` names the counted resources: a string in facts, an id in the catalog.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -42,6 +44,29 @@ impl<R: PartialEq> Amounts<R> {
     /// The amount of a counted resource, if it is named at all.
     pub fn scalar(&self, resource: &R) -> Option<i64> {
         self.scalars.iter().find(|(name, _)| name == resource).map(|(_, amount)| *amount)
+    }
+}
+
+impl Amounts<String> {
+    /// Everything that is not nothing, by name, in units of its own.
+    pub fn named(&self) -> impl Iterator<Item = (&str, i64)> {
+        let fixed =
+            [("cpu", self.cpu), ("memory", self.memory), ("ephemeral-storage", self.ephemeral)];
+        let scalars = self.scalars.iter().map(|(name, amount)| (&**name, *amount));
+        fixed.into_iter().chain(scalars).filter(|(_, amount)| *amount != 0)
+    }
+}
+
+impl Amounts<ResourceId> {
+    /// The amount of a resource.
+    #[must_use]
+    pub fn of(&self, resource: ResourceId) -> i64 {
+        match resource {
+            ResourceId::CPU => self.cpu,
+            ResourceId::MEMORY => self.memory,
+            ResourceId::EPHEMERAL => self.ephemeral,
+            other => self.scalar(&other).unwrap_or(0),
+        }
     }
 }
 

@@ -367,6 +367,12 @@ impl Catalog {
         self.resources.all()
     }
 
+    /// The number of a resource name, if it was seen before.
+    #[must_use]
+    pub fn find_resource(&self, name: &str) -> Option<ResourceId> {
+        self.resources.find(name)
+    }
+
     /// The number of a resource name.
     pub fn resource(&mut self, name: &str) -> ResourceId {
         self.resources.id(name)

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::amounts::Requests;
+use crate::amounts::{Amounts, Requests};
 
 /// The largest minimum that a gang may have.
 pub const GANG_MAX: u32 = 10_000;
@@ -84,6 +84,9 @@ pub struct PodGroupFacts {
     pub parent: Option<Box<str>>,
     /// Whether its status says that enough of its pods were once on nodes.
     pub is_started: bool,
+    /// What has to be free on all nodes together before any of its pods is tried.
+    #[serde(default)]
+    pub min_resources: Amounts<String>,
 }
 
 /// A group of an object: the object's kind, its name, and which of its groups is meant.

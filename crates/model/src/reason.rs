@@ -98,6 +98,17 @@ pub enum Reason {
     AfterCycle(Box<[Box<str>]>),
     /// The node is not in the domain of the pods of the gang that are on nodes.
     OtherDomain,
+    /// All nodes together have less free than the gang asks for.
+    ClusterShort {
+        /// The name of what is short.
+        resource: Box<str>,
+        /// How much is asked for.
+        asked: i64,
+        /// How much is free.
+        free: i64,
+        /// How much all nodes have.
+        offered: i64,
+    },
 }
 
 impl Reason {
@@ -137,7 +148,8 @@ impl Reason {
             | Self::MemberGated(_)
             | Self::After(_)
             | Self::AfterCycle(_)
-            | Self::OtherDomain => self,
+            | Self::OtherDomain
+            | Self::ClusterShort { .. } => self,
         })
     }
 
@@ -178,7 +190,8 @@ impl Reason {
             | Self::MemberGated(_)
             | Self::After(_)
             | Self::AfterCycle(_)
-            | Self::OtherDomain => Code::Unresolvable,
+            | Self::OtherDomain
+            | Self::ClusterShort { .. } => Code::Unresolvable,
             Self::BrokenPreference | Self::BrokenSpread => Code::Error,
         }
     }

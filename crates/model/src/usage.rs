@@ -40,6 +40,17 @@ struct Rare {
 }
 
 impl Load {
+    /// How much of a resource is taken.
+    #[must_use]
+    pub fn of(&self, resource: ResourceId) -> i64 {
+        match resource {
+            ResourceId::CPU => self.cpu,
+            ResourceId::MEMORY => self.memory,
+            ResourceId::EPHEMERAL => self.ephemeral,
+            other => self.scalar(other),
+        }
+    }
+
     /// How much of a counted resource is taken.
     #[must_use]
     pub fn scalar(&self, resource: ResourceId) -> i64 {

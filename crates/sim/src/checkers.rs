@@ -208,6 +208,7 @@ pub(crate) fn check_binding(ledger: &Ledger, uid: &str, node: &str) -> Result<()
     if !facts.spec.needs.is_empty() {
         return Err(wrong("it asks for something that is not supported"));
     }
+    gangs::check_begin(ledger, facts)?;
     let objections = company::objections(&Scene::of(ledger), facts, node);
     let Some(objection) = objections.into_iter().next() else { return Ok(()) };
     let lacks =

@@ -13,7 +13,7 @@
 //!           gang=NAME[/MIN] group=KIND/NAME[/PART] workers=COUNT@CPU after=GANG broken=WHY
 //!           created=SECONDS remade tier=WORD class=NAME
 //! podgroup KIND/NAME[/PART] min=3 timeout=SECONDS priority=5 topology=LABEL parent=NAME started
-//!           whole
+//!           whole minres=cpu:8
 //!           where KIND is native, composite, workload, coscheduling, volcano or kai
 //! namespace NAME LABEL:VALUE ..
 //! budget NAME allows=1 label=KEY:VALUE disrupted=POD namespace=
@@ -238,7 +238,7 @@ pub(crate) fn grouping_kind(word: &str) -> GroupingKind {
 }
 
 /// Takes in an amount of a resource, if the key is one.
-fn ask(amounts: &mut Amounts<String>, key: &str, value: &str) -> bool {
+pub(crate) fn ask(amounts: &mut Amounts<String>, key: &str, value: &str) -> bool {
     match key {
         "cpu" => amounts.cpu = quantity(value).milli(),
         "memory" => amounts.memory = quantity(value).units(),

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use model::{Amounts, PodFacts, PodGroupFacts, PodGroupKey, PodGroupKind, Workers};
 
-use crate::facts::{quantity, requests};
+use crate::facts::{ask, quantity, requests};
 
 /// Adds a word to what a pod says of its gang.
 pub(crate) fn claim(pod: &mut PodFacts, key: &str, value: &str) {
@@ -71,6 +71,7 @@ pub fn pod_group(words: &str) -> PodGroupFacts {
         is_evicted_whole: false,
         parent: None,
         is_started: false,
+        min_resources: Amounts::default(),
     };
     for word in words {
         let number = |value: &str| value.parse().expect("a number");
@@ -84,6 +85,10 @@ pub fn pod_group(words: &str) -> PodGroupFacts {
             Some(("priority", value)) => facts.priority = Some(number(value)),
             Some(("topology", value)) => facts.topology = [value.into()].into(),
             Some(("parent", value)) => facts.parent = Some(value.into()),
+            Some(("minres", value)) => {
+                let (key, amount) = value.split_once(':').expect("minres is RESOURCE:AMOUNT");
+                assert!(ask(&mut facts.min_resources, key, amount), "{key:?} is no resource");
+            }
             Some(_) | None => panic!("a pod group does not know the word {word:?}"),
         }
     }

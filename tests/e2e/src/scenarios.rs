@@ -3,6 +3,7 @@
 mod binds;
 mod faults;
 mod gangs;
+mod groups;
 mod journal;
 mod others;
 mod plain;
@@ -24,6 +25,13 @@ const APIS_OFF: &[&str] =
 /// With the native API for gangs.
 const GANGS: &[&str] =
     &["--feature-gates=GenericWorkload=true", "--runtime-config=scheduling.k8s.io/v1beta1=true"];
+
+/// The same with groups of groups.
+const COMPOSITES: &[&str] = &[
+    "--feature-gates=GenericWorkload=true,TopologyAwareWorkloadScheduling=true,\
+     CompositePodGroup=true",
+    "--runtime-config=scheduling.k8s.io/v1beta1=true,scheduling.k8s.io/v1alpha3=true",
+];
 
 /// Lists are not streamed.
 const NO_STREAMS: &[&str] = &["--feature-gates=WatchList=false"];
@@ -69,6 +77,8 @@ pub(crate) const ALL: &[Scenario] = &[
     ours("gang-asked-alike", gangs::asked_alike, GANGS),
     ours("gang-drivers", gangs::drivers, GANGS),
     ours("gang-example", gangs::example, GANGS),
+    ours("gang-foreign", groups::foreign, GANGS),
+    ours("gang-composite", groups::composite, COMPOSITES),
     ours("apis-off-deployment", plain::deployment, APIS_OFF),
     ours("apis-off-job", plain::job, APIS_OFF),
     ours("apis-off-waits-for-node", waiting::waits_for_node, APIS_OFF),

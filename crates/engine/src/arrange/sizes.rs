@@ -12,20 +12,10 @@ fn amounts(amounts: &Amounts<ResourceId>) -> impl Iterator<Item = (ResourceId, i
     fixed.into_iter().chain(amounts.scalars.iter().copied())
 }
 
-fn amount(offer: &Amounts<ResourceId>, resource: ResourceId) -> i64 {
-    match resource {
-        ResourceId::CPU => offer.cpu,
-        ResourceId::MEMORY => offer.memory,
-        ResourceId::EPHEMERAL => offer.ephemeral,
-        other => offer.scalar(&other).unwrap_or(0),
-    }
-}
-
 /// How large pods of a class are: the largest part of what a node has at most of a resource.
 pub(super) fn share(catalog: &Catalog, class: ClassId) -> u64 {
     let part = |(resource, asked): (ResourceId, i64)| {
-        let most =
-            catalog.nodes().iter().map(|node| amount(&catalog.offer(*node).amounts, resource));
+        let most = catalog.nodes().iter().map(|node| catalog.offer(*node).amounts.of(resource));
         let most = most.max().unwrap_or(0).max(1);
         u64::try_from(i128::from(asked.max(0)) * (1 << 20) / i128::from(most)).unwrap_or(u64::MAX)
     };
@@ -37,13 +27,7 @@ pub(super) fn room(txn: &Txn<'_>, class: ClassId, node: NodeId) -> u64 {
     let catalog = txn.catalog();
     let (offer, load) = (&catalog.offer(node).amounts, txn.usage().load(node));
     let left = |(resource, asked): (ResourceId, i64)| {
-        let taken = match resource {
-            ResourceId::CPU => load.cpu,
-            ResourceId::MEMORY => load.memory,
-            ResourceId::EPHEMERAL => load.ephemeral,
-            other => load.scalar(other),
-        };
-        let left = i128::from(amount(offer, resource)) - i128::from(taken);
+        let left = i128::from(offer.of(resource)) - i128::from(load.of(resource));
         (asked > 0).then(|| u64::try_from(left * 1024 / i128::from(asked)).unwrap_or(0))
     };
     amounts(&catalog.class(class).requests.fit).filter_map(left).min().unwrap_or(0)

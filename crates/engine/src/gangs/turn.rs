@@ -35,14 +35,18 @@ impl Scheduler {
         if let Some(fault) = &claim.fault {
             return Some(Reason::GangFault(fault.clone()));
         }
-        let is_started = pod.gang.is_some_and(|gang| self.catalog.gang(gang).placed > 0);
-        if is_started {
+        let row = pod.gang.map(|gang| self.catalog.gang(gang));
+        if row.is_some_and(|row| row.placed > 0) {
             return None;
         }
         let is_over = |name: &str| self.catalog.is_gang_over(&pod.key.namespace, name);
-        let awaited = claim.after.iter().find(|name| !is_over(name))?;
-        let cycle = self.cycle(&pod.key.namespace, &claim.name, awaited);
-        Some(cycle.unwrap_or_else(|| Reason::After(awaited.clone())))
+        if let Some(awaited) = claim.after.iter().find(|name| !is_over(name)) {
+            let cycle = self.cycle(&pod.key.namespace, &claim.name, awaited);
+            return Some(cycle.unwrap_or_else(|| Reason::After(awaited.clone())));
+        }
+        let is_begun = row.is_some_and(|row| row.is_started);
+        let gang = self.queue.gang(unit).or(pod.gang).filter(|_| !is_begun);
+        gang.and_then(|gang| self.cluster_short(gang))
     }
 
     /// The way from a gang back to itself, by what its pods wait for.

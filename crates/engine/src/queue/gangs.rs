@@ -107,6 +107,13 @@ impl Queue {
         self.activate(id, now);
     }
 
+    /// Whether a unit waits because all nodes together had too little for its gang.
+    pub(crate) fn waits_for_all(&self, id: UnitId) -> bool {
+        let parked = self.unit(id).parked.as_ref();
+        let rejection = parked.and_then(|(diagnosis, _)| diagnosis.rejection.as_ref());
+        matches!(rejection, Some(Reason::ClusterShort { .. }))
+    }
+
     /// Wakes the gangs that found no room, if a pod of a class of theirs is said to be helped.
     pub(crate) fn wake_gangs(&mut self, now: Time, mut is_helped: impl FnMut(ClassId) -> bool) {
         let mut woken = BTreeSet::new();

@@ -63,6 +63,7 @@ fn reasons() -> Vec<Reason> {
         Reason::After("g".into()),
         Reason::AfterCycle(Box::default()),
         Reason::OtherDomain,
+        Reason::ClusterShort { resource: "cpu".into(), asked: 6000, free: 5000, offered: 8000 },
     ]
 }
 
@@ -105,6 +106,7 @@ fn case(reason: &Reason) -> Case {
         Reason::After(_) => after(),
         Reason::AfterCycle(_) => in_cycle(),
         Reason::OtherDomain => elsewhere(),
+        Reason::ClusterShort { .. } => short_in_all(),
         Reason::OtherNode => named(true),
         Reason::NotNamed(_) => named(false),
         Reason::NodeAffinity => labelled(false),
@@ -231,6 +233,25 @@ fn elsewhere() -> Case {
          pod p group=native/g cpu=1 on=a; pod q group=native/g cpu=1",
         &["node c zone=x"],
         &["pod r on=b"],
+    )
+}
+
+/// All nodes count together, whoever may use them.
+fn short_in_all() -> Case {
+    Case::new(
+        "podgroup coscheduling/g min=1 minres=cpu:6; node a; node b closed; pod q on=a cpu=1; \
+         pod s on=b cpu=2; pod r on=a; pod p group=coscheduling/g cpu=1",
+        &[
+            "gone pod q",
+            "gone pod s",
+            "pod q on=a cpu=0",
+            "node a cpu=5",
+            "node c cpu=1",
+            "podgroup coscheduling/g min=1 minres=cpu:5",
+            "podgroup coscheduling/g min=1",
+            "pod t on=a group=coscheduling/g",
+        ],
+        &["gone pod r", "node a zone=x", "node a cpu=3", "pod q on=a cpu=2", "gone node b"],
     )
 }
 

@@ -1,9 +1,8 @@
 //! Objects that say how many pods of a gang start together, of all projects that have such.
 //!
-//! Of the PodGroup of scheduler-plugins `minResources` is not read: a gang is planned with what its
-//! pods ask for. Queues and priority classes of other schedulers mean nothing to this one.
+//! Queues and priority classes of other schedulers mean nothing to this one.
 
-use model::{Event, PodGroupFacts, PodGroupKey, PodGroupKind};
+use model::{Amounts, Event, PodGroupFacts, PodGroupKey, PodGroupKind};
 use serde_json::Value;
 
 use super::seen::read_text;
@@ -60,9 +59,13 @@ pub fn read_pod_group(kind: PodGroupKind, text: &[u8]) -> Result<SeenPodGroup, I
     Ok(SeenPodGroup { version, event, standing })
 }
 
-/// Whether a condition says if the gang was once on nodes. Kubernetes 1.36 had another word.
+/// Whether a condition says if the gang was once on nodes. Kubernetes 1.36 had another word, and
+/// composites have one of their own.
 fn is_start(condition: &Condition) -> bool {
-    matches!(condition.r#type.as_str(), "PodGroupInitiallyScheduled" | "PodGroupScheduled")
+    matches!(
+        condition.r#type.as_str(),
+        "PodGroupInitiallyScheduled" | "PodGroupScheduled" | "CompositePodGroupInitiallyScheduled"
+    )
 }
 
 /// Which kind is meant by an API group and a kind of object.
@@ -107,7 +110,24 @@ fn facts(kind: PodGroupKind, view: PodGroupView) -> PodGroupFacts {
         is_evicted_whole: is_native && spec.disruption_mode.0,
         parent: (is_native && !parent.is_empty()).then(|| parent.into()),
         is_started: is_native && is_started,
+        min_resources: min_resources(kind, &spec),
     }
+}
+
+/// What has to be free on all nodes together. How many pods that are is said by a number of its
+/// own, and planned for.
+fn min_resources(kind: PodGroupKind, spec: &PodGroupSpec) -> Amounts<String> {
+    let mut amounts = match kind {
+        PodGroupKind::Coscheduling | PodGroupKind::Volcano => spec.min_resources.amounts(),
+        PodGroupKind::Native
+        | PodGroupKind::Composite
+        | PodGroupKind::Workload
+        | PodGroupKind::Kai => return Amounts::default(),
+    };
+    // Volcano's controllers add what a quota counts, such as `count/pods`.
+    let scalars = std::mem::take(&mut amounts.scalars).into_iter();
+    amounts.scalars = scalars.filter(|(name, _)| !name.starts_with("count/")).collect();
+    amounts
 }
 
 fn mins(kind: PodGroupKind, spec: &PodGroupSpec) -> Box<[(Box<str>, u32)]> {

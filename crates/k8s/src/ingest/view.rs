@@ -106,6 +106,7 @@ views! {
         parent_composite_pod_group_name: String,
         pod_groups: Vec<WorkloadGroup>,
         min_member: Option<i32>,
+        min_resources: List,
         schedule_timeout_seconds: Option<i32>,
     }
     PolicyView { gang: Option<GangView>, }

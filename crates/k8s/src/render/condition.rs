@@ -45,7 +45,8 @@ pub fn message(diagnosis: &Diagnosis, catalog: &Catalog) -> String {
             | Reason::GangIncomplete { .. }
             | Reason::MemberGated(_)
             | Reason::After(_)
-            | Reason::AfterCycle(_)),
+            | Reason::AfterCycle(_)
+            | Reason::ClusterShort { .. }),
         ) => {
             return reason_text(reason, catalog);
         }

@@ -1,6 +1,6 @@
 //! Reasons in kube-scheduler's words, which users, dashboards and alerts already know.
 
-use model::{Catalog, Code, Need, Reason};
+use model::{Catalog, Code, Need, Reason, is_huge_page};
 
 /// The text of a reason.
 #[must_use]
@@ -49,6 +49,18 @@ pub fn reason_text(reason: &Reason, catalog: &Catalog) -> String {
         Reason::After(gang) => format!("waiting for gang {gang:?} to succeed"),
         Reason::AfterCycle(gangs) => format!("gangs wait for each other: {}", gangs.join(" -> ")),
         Reason::OtherDomain => "node(s) were outside the topology domain of the gang".into(),
+        Reason::ClusterShort { resource, asked, free, offered } => {
+            let text = |amount: i64| amount_text(resource, amount);
+            let wanted = format!("{} {resource} are asked for", text(*asked));
+            let short = format!(
+                "waiting for minResources of the gang: {wanted}, {} are free on all nodes",
+                text(*free)
+            );
+            if asked <= offered {
+                return short;
+            }
+            format!("{short}, which have {}. It can never fit this cluster.", text(*offered))
+        }
     }
 }
 
@@ -56,6 +68,20 @@ fn need_text(need: Need) -> &'static str {
     match need {
         Need::Volumes => "volumes that tie a pod to nodes (claims and disks) are",
         Need::ResourceClaims => "resource claims (DRA) are",
+    }
+}
+
+/// An amount as people write it: thousandths of CPUs, and bytes in the largest unit that is exact.
+fn amount_text(resource: &str, amount: i64) -> String {
+    if resource == "cpu" {
+        return if amount % 1000 == 0 { (amount / 1000).to_string() } else { format!("{amount}m") };
+    }
+    let is_bytes = matches!(resource, "memory" | "ephemeral-storage") || is_huge_page(resource);
+    let units = [(40, "Ti"), (30, "Gi"), (20, "Mi"), (10, "Ki")];
+    let fits = |(bits, _): &(i32, &str)| amount != 0 && amount % (1_i64 << bits) == 0;
+    match units.into_iter().find(fits).filter(|_| is_bytes) {
+        Some((bits, unit)) => format!("{}{unit}", amount >> bits),
+        None => amount.to_string(),
     }
 }
 

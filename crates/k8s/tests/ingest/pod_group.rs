@@ -1,7 +1,7 @@
 //! Objects about gangs, as the projects that have them write them.
 
 use kubenexus_k8s::ingest::{pod_group, pod_group_kind, read_pod_group, read_succeeded};
-use model::{Event, PodGroupFacts, PodGroupKind, SucceededFacts};
+use model::{Amounts, Event, PodGroupFacts, PodGroupKind, SucceededFacts};
 use serde_json::{Value, json};
 
 /// The facts of an object, which are the same whether it is read as a value or as text.
@@ -77,10 +77,11 @@ fn composites_and_workloads_are_read() {
     let gang = |policy: Value| {
         let spec = json!({"workloadRef": {"workloadName": "w", "templateName": "all"},
             "schedulingPolicy": policy, "priority": 7});
-        facts(&object(version, "CompositePodGroup", spec, json!({})))
+        let status = started("CompositePodGroupInitiallyScheduled", "True");
+        facts(&object(version, "CompositePodGroup", spec, status))
     };
     let all = gang(json!({"gang": {"minGroupCount": 2}}));
-    assert_eq!((all.mins, all.priority), (only(2), Some(7)));
+    assert_eq!((all.mins, all.priority, all.is_started), (only(2), Some(7), true));
     assert_eq!(gang(json!({"basic": {}})).mins, only(0));
     let spec = json!({
         "controllerRef": {"apiGroup": "batch", "kind": "Job", "name": "job"},
@@ -100,13 +101,21 @@ fn pod_groups_of_other_projects_are_read() {
     let found = facts(&object("scheduling.x-k8s.io/v1alpha1", "PodGroup", spec, status));
     assert_eq!((found.key.kind, found.timeout), (PodGroupKind::Coscheduling, Some(120)));
     assert_eq!(found.mins, only(5));
+    let asked = Amounts { cpu: 5_000, memory: 10 << 30, ..Amounts::default() };
+    assert_eq!(found.min_resources, asked);
     let spec = json!({"minMember": 3, "minTaskMember": {"worker": 2}, "queue": "default",
-        "priorityClassName": "high", "minResources": {"cpu": "3"}});
+        "priorityClassName": "high",
+        // Its controllers write down what quotas count, too.
+        "minResources": {"cpu": "2500m", "nvidia.com/gpu": 3, "pods": "3", "count/pods": "3",
+            "requests.cpu": "2500m", "limits.cpu": "3", "requests.nvidia.com/gpu": "3"}});
     let status = json!({"phase": "Inqueue", "conditions": [{"type": "Scheduled",
         "status": "True", "transitionID": "t", "lastTransitionTime": "2026-11-16T06:31:00Z"}]});
     let found = facts(&object("scheduling.volcano.sh/v1beta1", "PodGroup", spec, status));
     assert_eq!((found.key.kind, found.mins), (PodGroupKind::Volcano, only(3)));
     assert!(!found.is_started);
+    let scalars = Box::new([("nvidia.com/gpu".into(), 3)]);
+    let asked = Amounts { cpu: 2_500, scalars, ..Amounts::default() };
+    assert_eq!(found.min_resources, asked);
     let spec = json!({"minMember": 2, "queue": "q", "priorityClassName": "train",
         "subGroups": [{"name": "a", "minMember": 1}], "topologyConstraint": {}});
     let found = facts(&object("scheduling.run.ai/v2alpha2", "PodGroup", spec, json!({})));
@@ -132,6 +141,13 @@ fn a_mistake_in_a_pod_group_names_its_place() {
     assert_eq!(text, expected);
     let text = read(json!({"schedulingConstraints": []}));
     assert_eq!(text, "PodGroup: spec.schedulingConstraints: expected an object, found a list");
+    let text = read(json!({"minResources": {"cpu": "many"}}));
+    let expected = "PodGroup: spec.minResources.cpu: \"many\" is not a quantity \
+         (expected a number such as 500m, 2, 1.5Gi or 1e3)";
+    assert_eq!(text, expected);
+    let text = read(json!({"minResources": {"memory": "-1Gi"}}));
+    let expected = "PodGroup: spec.minResources.memory: \"-1Gi\" is negative (expected 0 or more)";
+    assert_eq!(text, expected);
 }
 
 #[test]

@@ -126,9 +126,17 @@ impl Core {
             }
             GangState::Waiting(diagnosis) => {
                 let said = render::condition(diagnosis, self.scheduler.catalog());
+                let told = (said.reason, said.message.as_str());
                 if let Some(key) = &object {
-                    let told = (said.reason, said.message.as_str());
                     condition = self.state.groups.tell(key, false, told);
+                }
+                // What keeps a gang of gangs waiting keeps its parts waiting.
+                for key in objects_of_parts(self.scheduler.catalog(), gang) {
+                    let condition = self.state.groups.tell(&key, false, told);
+                    if condition.is_some() {
+                        let scheduler = scheduler.clone();
+                        self.send(Order::Report(Report { scheduler, condition, event: None }));
+                    }
                 }
             }
             GangState::Refused => debug!(%note, "no other node for a pod that was refused"),
@@ -177,6 +185,17 @@ fn up(catalog: &Catalog, gang: GangId) -> u32 {
     };
     let count = catalog.gang(gang).parts.iter().filter(is_up).count();
     u32::try_from(count).unwrap_or(u32::MAX)
+}
+
+/// The objects of the parts of a gang, and of their parts.
+fn objects_of_parts(catalog: &Catalog, gang: GangId) -> Vec<PodGroupKey> {
+    let mut objects = Vec::new();
+    for part in &catalog.gang(gang).parts {
+        let terms = catalog.gang(*part).terms.as_ref().ok();
+        objects.extend(terms.and_then(|terms| terms.object.clone()));
+        objects.extend(objects_of_parts(catalog, *part));
+    }
+    objects
 }
 
 /// The pods of a gang and of all its parts.

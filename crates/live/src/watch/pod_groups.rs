@@ -96,7 +96,8 @@ impl GroupApi {
     pub(crate) fn condition(self) -> Option<&'static str> {
         match self.kind {
             PodGroupKind::Native if self.version == "v1alpha2" => Some("PodGroupScheduled"),
-            PodGroupKind::Native | PodGroupKind::Composite => Some("PodGroupInitiallyScheduled"),
+            PodGroupKind::Native => Some("PodGroupInitiallyScheduled"),
+            PodGroupKind::Composite => Some("CompositePodGroupInitiallyScheduled"),
             PodGroupKind::Workload
             | PodGroupKind::Coscheduling
             | PodGroupKind::Volcano
@@ -226,7 +227,8 @@ mod tests {
     fn only_what_is_ours_to_write_has_a_condition() {
         let words = GROUP_APIS.map(|api| api.condition().unwrap_or("-"));
         let started = "PodGroupInitiallyScheduled";
-        let expected = [started, started, "PodGroupScheduled", started, "-", "-", "-", "-"];
+        let composite = "CompositePodGroupInitiallyScheduled";
+        let expected = [started, started, "PodGroupScheduled", composite, "-", "-", "-", "-"];
         assert_eq!(words, expected);
     }
 }

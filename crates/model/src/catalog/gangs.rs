@@ -6,6 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use crate::amounts::Amounts;
 use crate::catalog::pods::PodState;
 use crate::gang::{GANG_MAX, GangClaim, PodGroupFacts, PodGroupKey, PodGroupKind};
 use crate::ids::{GangId, PodId};
@@ -55,6 +56,8 @@ pub struct GangTerms {
     pub workers: u32,
     /// Gangs that must have run to a good end before.
     pub after: Box<[Box<str>]>,
+    /// What has to be free on all nodes together before any of its pods is tried.
+    pub min_resources: Amounts<String>,
     /// The object that says so, if one does.
     pub object: Option<PodGroupKey>,
 }
@@ -395,6 +398,7 @@ impl Gangs {
         terms.priority = object.priority.or(terms.priority);
         terms.topology.clone_from(&object.topology);
         terms.is_evicted_whole = object.is_evicted_whole;
+        terms.min_resources.clone_from(&object.min_resources);
         parent.clone_from(&object.parent);
         terms.object = Some(key);
         Ok(())

@@ -7,7 +7,7 @@ use model::{Millis, NodeFacts, PodFacts, Time};
 
 use super::Violation;
 use super::company::{self, Scene};
-use super::ledger::{Known, Ledger};
+use super::ledger::{Known, Ledger, Place};
 use super::roster::{Gang, GangKey, gang_of};
 
 /// For how long a gang may be incomplete if nobody says otherwise, and how much longer it may take
@@ -169,13 +169,50 @@ pub(crate) fn is_ready(ledger: &Ledger, gang: &Gang<'_>) -> bool {
     let Ok(terms) = &gang.terms else { return false };
     (gang.is_reached || gang.members.len() + gang.missing() >= terms.min)
         && gang.waiting().all(|known| ledger.may_be_placed(known.facts()))
-        && may_follow(ledger, gang)
+        && may_begin(ledger, gang)
 }
 
-/// Whether all gangs are over that a gang has to wait for.
-pub(crate) fn may_follow(ledger: &Ledger, gang: &Gang<'_>) -> bool {
-    let after = gang.terms.as_ref().map_or(&[][..], |terms| &terms.after);
-    gang.placed() > 0 || after.iter().all(|name| ledger.is_gang_over(&gang.key.0, name))
+/// Whether all gangs are over that a gang has to wait for, and all nodes together have free what it
+/// asks for.
+pub(crate) fn may_begin(ledger: &Ledger, gang: &Gang<'_>) -> bool {
+    let Ok(terms) = &gang.terms else { return false };
+    let mut after = terms.after.iter();
+    let has_enough = || {
+        let mut asked = terms.min_resources.named();
+        asked.all(|(resource, asked)| free(ledger, resource, true) >= asked)
+    };
+    gang.placed() > 0
+        || after.all(|name| ledger.is_gang_over(&gang.key.0, name))
+            && (gang.is_reached || has_enough())
+}
+
+/// How much of a resource is free on all nodes together; room that is kept is not, if that counts.
+pub(super) fn free(ledger: &Ledger, resource: &str, counts_seats: bool) -> i64 {
+    let left = |(node, place): (&NodeFacts, &Place)| {
+        let offered = node.allocatable.named().find(|(name, _)| *name == resource);
+        let taken = if counts_seats { place.taken() } else { place.taken_by_pods() };
+        (offered.map_or(0, |(_, amount)| amount) - taken.of(resource)).max(0)
+    };
+    ledger.nodes().map(left).sum()
+}
+
+/// Checks that a gang may begin, before its first pod is sent to a node. Room may be kept for
+/// others in the same step, so that it does not count.
+pub(crate) fn check_begin(ledger: &Ledger, facts: &PodFacts) -> Result<(), Violation> {
+    let Some(key) = gang_of(facts) else { return Ok(()) };
+    let gang = Gang::of(ledger, &key);
+    let Ok(terms) = &gang.terms else { return Ok(()) };
+    if gang.is_reached || gang.placed() > 0 {
+        return Ok(());
+    }
+    for (resource, asked) in terms.min_resources.named() {
+        let free = free(ledger, resource, false);
+        if free < asked {
+            let why = format!("it begins with {free} of {resource} free, and asks for {asked}");
+            return Err(wrong(&key, why));
+        }
+    }
+    Ok(())
 }
 
 /// Places for all pods that a gang needs, if a simple search finds any: the largest first, each on

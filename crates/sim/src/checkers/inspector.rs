@@ -11,7 +11,7 @@ use model::{Load, NodeFacts, PodFacts, PodState, ResourceId};
 
 use super::Violation;
 use super::company::{self, Scene};
-use super::gangs::{check_seats, domains, is_ready, may_follow, witness};
+use super::gangs::{check_seats, domains, is_ready, may_begin, witness};
 use super::ledger::{self, Ledger};
 use super::roster::{Gang, GangKey, gang_of};
 use super::rules::{self, Taken};
@@ -135,7 +135,7 @@ pub(crate) fn takes_one<'a>(
     if !ledger.may_be_placed(facts) || rules::cannot_be_ranked(&facts.spec) {
         return None;
     }
-    if !may_follow(ledger, gang) {
+    if !may_begin(ledger, gang) {
         return None;
     }
     let scene = Scene::of(ledger);

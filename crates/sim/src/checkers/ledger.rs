@@ -102,9 +102,14 @@ impl Place {
         self.pods.values().map(|object| facts_of(object)).chain(&self.seats)
     }
 
-    /// What the pods on it take.
+    /// What the pods on it take, and those that room is kept for.
     pub(crate) fn taken(&self) -> Taken<'_> {
         Taken::by(self.pods().map(|facts| &facts.spec))
+    }
+
+    /// What the pods on it take.
+    pub(crate) fn taken_by_pods(&self) -> Taken<'_> {
+        Taken::by(self.pods.values().map(|object| &facts_of(object).spec))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use model::{Event, GangClaim, PodFacts, PodGroupFacts, PodGroupKey, PodSpec, Present};
+use model::{Amounts, Event, GangClaim, PodFacts, PodGroupFacts, PodGroupKey, PodSpec, Present};
 
 use super::ledger::{Known, Ledger, Spot};
 
@@ -128,6 +128,8 @@ pub(crate) struct Terms {
     pub(crate) workers: usize,
     pub(crate) is_started: bool,
     pub(crate) after: Vec<Box<str>>,
+    /// What has to be free on all nodes together before it starts.
+    pub(crate) min_resources: Amounts<String>,
 }
 
 /// Why it cannot be told what holds.
@@ -252,6 +254,7 @@ fn terms(
             mins.extend(group.mins.iter().filter(|(own, _)| own == part).map(|(_, min)| *min));
             terms.timeout_ms = group.timeout.map(|seconds| u64::from(seconds) * 1000);
             terms.topology = group.topology.to_vec();
+            terms.min_resources = group.min_resources.clone();
             terms.is_started |= group.is_started;
         }
     }

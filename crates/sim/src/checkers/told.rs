@@ -6,9 +6,9 @@ use model::{Catalog, Diagnosis, Need, NodeFacts, PodFacts, Reason};
 
 use super::Violation;
 use super::company::{self, Scene};
-use super::gangs::domains;
+use super::gangs::{domains, free};
 use super::ledger::Ledger;
-use super::roster::{Gang, Trouble, gang_of};
+use super::roster::{Gang, Terms, Trouble, gang_of};
 use super::rules::{self, Objection};
 
 /// Everything that can keep a pod waiting, without numbers of any catalog.
@@ -81,6 +81,12 @@ fn check_gang(
             terms.is_ok_and(|terms| terms.after.contains(name)) && !is_over(name)
         }
         Some(Reason::AfterCycle(names)) => names.iter().all(|name| !is_over(name)),
+        Some(Reason::ClusterShort { resource, asked, free: told, .. }) => {
+            let is_asked = |terms: &Terms| {
+                terms.min_resources.named().any(|said| said == (&**resource, *asked))
+            };
+            terms.is_ok_and(is_asked) && told < asked && free(ledger, resource, true) == *told
+        }
         Some(_) | None => {
             let shortfall = told.shortfall.as_ref()?;
             let has_room = shortfall.fitting as usize + gang.missing() >= shortfall.min as usize;
@@ -134,7 +140,8 @@ fn said(told: &Diagnosis, catalog: &Catalog) -> BTreeMap<Why, usize> {
         | Reason::GangIncomplete { .. }
         | Reason::MemberGated(_)
         | Reason::After(_)
-        | Reason::AfterCycle(_) => Why::Strange(reason.clone()),
+        | Reason::AfterCycle(_)
+        | Reason::ClusterShort { .. } => Why::Strange(reason.clone()),
     };
     let rejection = told.rejection.iter().map(|reason| (why(reason), 0));
     rejection.chain(told.counts.iter().map(|(reason, count)| (why(reason), *count))).collect()

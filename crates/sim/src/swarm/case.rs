@@ -213,7 +213,8 @@ impl Case {
             let (key, mins, timeout) = (&facts.key, &facts.mins, facts.timeout);
             let _ = write!(text, "{:?} {} in {} at {} ms", key.kind, key.name, key.namespace, at.0);
             let _ = write!(text, ", deleted {deleted:?}: {mins:?}, timeout {timeout:?}");
-            let _ = writeln!(text, ", topology {:?}", facts.topology);
+            let asked: Vec<_> = facts.min_resources.named().collect();
+            let _ = writeln!(text, ", topology {:?}, asks for {asked:?}", facts.topology);
         }
         for NamespacePlan { name, states } in &plan.namespaces {
             let _ = writeln!(text, "namespace {name}: {states:?}");

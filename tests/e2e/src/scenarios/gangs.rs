@@ -10,6 +10,7 @@ use tokio::time::sleep;
 
 use super::binds::bound_through;
 use super::faults::held;
+use super::groups::{asks_of_all, install};
 use crate::check::{self, Expected};
 use crate::objects::{Election, many, node, pod};
 use crate::suite::Run;
@@ -233,14 +234,11 @@ pub(crate) fn tier(world: &mut World) -> Run<'_> {
     })
 }
 
-/// The same gang by the native API, by the CRD of scheduler-plugins and by our labels.
+/// The same gang by the native API, by the CRD of scheduler-plugins and by our labels; with
+/// `minResources` of the CRD it waits for more room than it takes.
 pub(crate) fn asked_alike(world: &mut World) -> Run<'_> {
     Box::pin(async move {
-        let file = world.plane.folder().join("podgroup-crd.yaml");
-        std::fs::write(&file, CRD)?;
-        world.plane.kubectl(&["apply", "-f", &file.display().to_string()]).await?;
-        let wait = ["wait", "--for=condition=Established", "crd/podgroups.scheduling.x-k8s.io"];
-        world.plane.kubectl(&wait).await?;
+        install(world, "podgroups.scheduling.x-k8s.io", CRD).await?;
         world.create_nodes(4, &node("node", "2", "16Gi", 110)).await?;
         world.run_scheduler(Start::plain(Election::Quick)).await?;
         let namespace = world.namespace.clone();
@@ -258,7 +256,7 @@ pub(crate) fn asked_alike(world: &mut World) -> Run<'_> {
             "spec": {"minMember": 6},
         });
         world.plane.create(&path, [group].into_iter()).await?;
-        let mut shapes = Vec::new();
+        let (mut shapes, mut crd) = (Vec::new(), Value::Null);
         for name in ["native", "crd", "labels"] {
             let mut template = pod(name, "1", "64Mi");
             match name {
@@ -275,6 +273,9 @@ pub(crate) fn asked_alike(world: &mut World) -> Run<'_> {
             let why = "waiting for the gang: 5 of at least 6 are there";
             world.wait_waiting(&format!("{name}-0"), "Unschedulable", why).await?;
             world.create_pods(pods).await?;
+            if name == "crd" {
+                crd = template;
+            }
             let pods = world.wait_bound(6, 30).await?;
             let mut on_node: BTreeMap<&str, usize> = BTreeMap::new();
             for node in pods.iter().filter_map(node_of) {
@@ -297,7 +298,7 @@ pub(crate) fn asked_alike(world: &mut World) -> Run<'_> {
         let is_scheduled =
             |it: &Value| it["type"] == "PodGroupInitiallyScheduled" && it["status"] == "True";
         ensure!(conditions.iter().any(is_scheduled), "the PodGroup's status: {}", group["status"]);
-        Ok(())
+        asks_of_all(world, &format!("{path}/crd"), &crd).await
     })
 }
 

@@ -1,8 +1,8 @@
 //! Gangs: which jobs are in which, who says how many start together, and who makes them.
 
-use model::{Millis, PodGroupFacts, PodGroupKey, PodGroupKind, PodSpec, Time};
+use model::{Amounts, Millis, PodGroupFacts, PodGroupKey, PodGroupKind, PodSpec, Time};
 
-use super::{LABELS, OTHER};
+use super::{LABELS, OTHER, SCALARS};
 use crate::dice::Dice;
 use crate::plan::{Job, Membership, PodGroupPlan};
 use crate::quantities::{amounts, requests_of};
@@ -97,10 +97,22 @@ fn group(
         is_evicted_whole: false,
         parent: None,
         is_started: false,
+        min_resources: min_resources(dice, kind),
     };
     let at = if dice.percent(60) { 0 } else { dice.between(0, span.0) };
     let deleted = dice.percent(10).then(|| Time(dice.between(at, span.0)));
     PodGroupPlan { facts, at: Time(at), deleted }
+}
+
+/// Some ask for something of the cluster as a whole: of little nodes have less than that free, of
+/// much some have less than that at all.
+fn min_resources(dice: &mut Dice, kind: PodGroupKind) -> Amounts<String> {
+    if kind != PodGroupKind::Coscheduling || !dice.percent(40) {
+        return Amounts::default();
+    }
+    let cpu = dice.pick(&[0, 2_000, 8_000, 20_000, 60_000]);
+    let scalar = dice.percent(25).then(|| (dice.pick(&SCALARS).to_owned(), dice.pick(&[1, 4, 9])));
+    Amounts { scalars: scalar.into_iter().collect(), ..amounts(cpu, dice.pick(&[0, 4_096]), 0) }
 }
 
 /// Makes a job a pod that makes others, which are a job of their own.
