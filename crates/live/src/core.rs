@@ -4,11 +4,13 @@
 //! that units wait in the engine's queue, where a more important one can still overtake them, and
 //! are decided on with what is known by then.
 
+mod counted;
 mod evictions;
 mod gangs;
 mod notes;
 #[cfg(test)]
 mod tests;
+mod tiers;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -28,11 +30,12 @@ use tokio::sync::oneshot;
 use tracing::{debug, info, warn};
 
 use crate::feed::{Input, Outcome, Seen};
-use crate::metrics::{Attempt, Cached, Handled, Metrics, Queue};
+use crate::metrics::{Attempt, Metrics};
 use crate::order::{Bind, Order, Tell};
 use crate::serve::Health;
 use gangs::Groups;
 use notes::Notes;
+use tiers::Tiers;
 
 /// Bindings that may be out at a time.
 const BINDS_MAX: usize = 64;
@@ -81,6 +84,7 @@ pub(crate) struct State {
     plans: BTreeMap<Box<str>, (Box<str>, Arc<AtomicBool>)>,
     notes: Notes,
     groups: Groups,
+    tiers: Tiers,
     /// When the first pod of a gang that we place came into the queue.
     arrivals: BTreeMap<GangId, Instant>,
     /// The last diagnosis that was put into words: pods of one shape share theirs.
@@ -186,11 +190,16 @@ impl Core {
                 }
             }
             Event::PodGroupDeleted(key) => self.state.groups.deleted(key),
+            Event::NamespaceApplied(facts) => {
+                let before = self.scheduler.catalog().namespace_labels(&facts.name);
+                if before != Some(&facts.labels) {
+                    self.state.tiers.forget(&facts.name);
+                }
+            }
+            Event::NamespaceDeleted(name) => self.state.tiers.forget(name),
             Event::Reset(present) => self.reset(present),
             Event::NodeApplied(_)
             | Event::NodeDeleted(_)
-            | Event::NamespaceApplied(_)
-            | Event::NamespaceDeleted(_)
             | Event::BudgetApplied(_)
             | Event::BudgetDeleted(_)
             | Event::BindRefused { .. }
@@ -234,43 +243,6 @@ impl Core {
         debug!(micros = began.elapsed().as_micros(), "a checkpoint for the journal");
     }
 
-    /// What kube-scheduler calls an event.
-    fn handled(&self, event: &Event) -> Option<Handled> {
-        let catalog = self.scheduler.catalog();
-        let is_placed =
-            |uid: &str| catalog.find_pod(uid).map(|pod| catalog.pod(pod).state.node().is_some());
-        Some(match event {
-            Event::NodeApplied(facts) => match catalog.find_node(&facts.name) {
-                Some(_) => Handled::NodeUpdate,
-                None => Handled::NodeAdd,
-            },
-            Event::NodeDeleted(_) => Handled::NodeDelete,
-            Event::PodApplied(facts) => match (is_placed(&facts.key.uid), &facts.node) {
-                (None | Some(false), Some(_)) => Handled::AssignedPodAdd,
-                (Some(true), _) => Handled::AssignedPodUpdate,
-                (None, None) => Handled::UnscheduledPodAdd,
-                (Some(false), None) => Handled::UnscheduledPodUpdate,
-            },
-            Event::PodDeleted(uid) => match is_placed(uid) {
-                Some(true) => Handled::AssignedPodDelete,
-                Some(false) | None => Handled::UnscheduledPodDelete,
-            },
-            Event::NamespaceApplied(_)
-            | Event::NamespaceDeleted(_)
-            | Event::BudgetApplied(_)
-            | Event::BudgetDeleted(_)
-            | Event::GroupingApplied(_)
-            | Event::GroupingDeleted(_)
-            | Event::PodGroupApplied(_)
-            | Event::PodGroupDeleted(_)
-            | Event::SucceededApplied(_)
-            | Event::SucceededDeleted(_)
-            | Event::Reset(_)
-            | Event::BindRefused { .. }
-            | Event::EvictionFailed(_) => return None,
-        })
-    }
-
     fn reset(&mut self, present: &Present) {
         let state = &mut self.state;
         let was_synced = state.is_synced();
@@ -284,7 +256,10 @@ impl Core {
                 state.has_pods = true;
                 state.notes.reset(uids);
             }
-            Present::Namespaces(_) => state.has_namespaces = true,
+            Present::Namespaces(names) => {
+                state.has_namespaces = true;
+                state.tiers.reset(names);
+            }
             Present::Budgets(_) => state.has_budgets = true,
             Present::Groupings(kind, _) => state.awaited.retain(|awaited| awaited != kind),
             Present::PodGroups(kind, names) => {
@@ -409,6 +384,7 @@ impl Core {
         debug!(pod = %order.pod.name, node = %order.node, "binding");
         self.state.in_flight += 1;
         self.send(Order::Bind(order));
+        self.tell_tier(pod);
     }
 
     /// Puts into words why a pod fits nowhere.
@@ -439,6 +415,7 @@ impl Core {
         let seconds = began.elapsed().as_secs_f64();
         self.metrics.attempt(&self.scheduler_of(waiting.pod), result, seconds);
         self.tell(waiting.pod, reason, message.clone());
+        self.tell_tier(waiting.pod);
         message
     }
 
@@ -476,22 +453,6 @@ impl Core {
         let is_done = is_settled && !state.notes.has_unconfirmed();
         if is_done && let Some(done) = state.drain.take() {
             let _ = done.send(());
-        }
-    }
-
-    fn publish(&self) {
-        let (waiting, catalog) = (self.scheduler.waiting(), self.scheduler.catalog());
-        let on_no_node = waiting.active + waiting.backoff + waiting.parked + waiting.gated;
-        let metrics = &self.metrics;
-        metrics.pending(Queue::Active, waiting.active);
-        metrics.pending(Queue::Backoff, waiting.backoff);
-        metrics.pending(Queue::Unschedulable, waiting.parked);
-        metrics.pending(Queue::Gated, waiting.gated);
-        metrics.cached(Cached::Nodes, catalog.nodes().len());
-        metrics.cached(Cached::Pods, catalog.pod_count() - on_no_node);
-        metrics.cached(Cached::AssumedPods, self.state.notes.unconfirmed());
-        if let Some(journal) = &self.journal {
-            metrics.journal(journal.totals());
         }
     }
 }

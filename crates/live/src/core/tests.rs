@@ -1,7 +1,10 @@
 //! Gangs from what is seen to what is ordered.
 
+mod tiers;
+
 use std::collections::BTreeSet;
 
+use k8s::config::Settings;
 use k8s::ingest::{self, GroupStanding};
 use model::{Disband, PodKey};
 use serde_json::{Value, json};
@@ -19,13 +22,16 @@ struct Bench {
 
 /// A core that knows nothing yet, and leads.
 fn bench() -> Bench {
-    let settings = k8s::config::defaults(plugins::known());
+    bench_of(&k8s::config::defaults(plugins::known()))
+}
+
+fn bench_of(settings: &Settings) -> Bench {
     let mut catalog = model::Catalog::default();
-    let profile = plugins::build(&settings.profiles[0], &mut catalog).expect("the default profile");
+    let profile = plugins::build(&settings.profiles[0], &mut catalog).expect("a valid profile");
     let (sender, orders) = unbounded_channel();
     let mut core = Core {
         scheduler: Scheduler::new(catalog, vec![profile], engine::Options::default()),
-        profiles: vec!["default-scheduler".into()],
+        profiles: vec![settings.profiles[0].scheduler.as_str().into()],
         inbox: feed().1,
         orders: sender,
         metrics: Arc::new(Metrics::new(["default-scheduler"], "host", "lease")),
@@ -126,6 +132,7 @@ fn word(order: Order) -> String {
         Order::Bind(bind) => format!("bind {}", bind.pod.name),
         Order::Preempt(_) => "preempt".into(),
         Order::Tell(tell) => format!("tell {}", tell.pod.name),
+        Order::Warn(warn) => format!("warn {} {}: {}", warn.scheduler, warn.pod.name, warn.note),
         Order::Disband(disband) => {
             let names = |pods: Vec<&PodKey>| {
                 pods.into_iter().map(|pod| pod.name.to_string()).collect::<Vec<_>>().join(" ")
