@@ -22,8 +22,7 @@ use engine::Scheduler;
 use journal::{Decided, Journal};
 use k8s::render;
 use model::{
-    Decision, Diagnosis, Event, GangId, GroupingKind, NodeId, PodGroupKind, PodId, Present, Rescue,
-    Time, Waiting,
+    Decision, Diagnosis, Event, GangId, GroupingKind, NodeId, PodId, Present, Rescue, Time, Waiting,
 };
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::oneshot;
@@ -33,6 +32,7 @@ use crate::feed::{Input, Outcome, Seen};
 use crate::metrics::{Attempt, Metrics};
 use crate::order::{Bind, Order, Tell};
 use crate::serve::Health;
+use crate::watch::OptionalKind;
 use gangs::Groups;
 use notes::Notes;
 use tiers::Tiers;
@@ -69,9 +69,9 @@ pub(crate) struct State {
     has_budgets: bool,
     /// Services and controllers that matter and are not listed yet.
     awaited: Vec<GroupingKind>,
-    /// Objects about gangs that are not listed yet; nothing as long as it is not known which there
-    /// are.
-    awaited_groups: Option<Vec<PodGroupKind>>,
+    /// Kinds that not every cluster has and that are not listed yet; nothing as long as it is not
+    /// known which there are.
+    awaited_kinds: Option<Vec<OptionalKind>>,
     is_leading: bool,
     /// Whom to tell when nothing is out any more; nothing is decided from then on.
     drain: Option<oneshot::Sender<()>>,
@@ -97,11 +97,18 @@ impl State {
         Self { awaited: groupings.into(), ..Self::default() }
     }
 
+    /// A kind that not every cluster has was listed.
+    fn listed(&mut self, kind: OptionalKind) {
+        if let Some(awaited) = &mut self.awaited_kinds {
+            awaited.retain(|awaited| *awaited != kind);
+        }
+    }
+
     /// Whether all that decisions need was listed.
     fn is_synced(&self) -> bool {
         let has_all = self.has_nodes && self.has_pods && self.has_namespaces && self.has_budgets;
-        let has_groups = self.awaited_groups.as_ref().is_some_and(Vec::is_empty);
-        has_all && has_groups && self.awaited.is_empty()
+        let has_kinds = self.awaited_kinds.as_ref().is_some_and(Vec::is_empty);
+        has_all && has_kinds && self.awaited.is_empty()
     }
 }
 
@@ -157,7 +164,7 @@ impl Core {
                 self.state.notes.forget_told(&uid);
                 self.state.groups.forget_told(&uid);
             }
-            Input::Await(kinds) => self.wait_for_groups(kinds),
+            Input::Await(kinds) => self.wait_for(kinds),
             Input::Lead => self.state.is_leading = true,
             Input::Drain(done) => {
                 self.state.is_draining = true;
@@ -168,8 +175,9 @@ impl Core {
 
     fn see(&mut self, seen: Seen) {
         // Controllers report whatever becomes of their pods; what is read of them stays the same.
-        if let Event::GroupingApplied(facts) = &seen.event
-            && self.scheduler.catalog().has_grouping(facts)
+        let catalog = self.scheduler.catalog();
+        if matches!(&seen.event, Event::GroupingApplied(facts) if catalog.has_grouping(facts))
+            || matches!(&seen.event, Event::LocalQueueApplied(it) if catalog.has_local_queue(it))
         {
             return;
         }
@@ -207,7 +215,9 @@ impl Core {
             | Event::GroupingApplied(_)
             | Event::GroupingDeleted(_)
             | Event::SucceededApplied(_)
-            | Event::SucceededDeleted(_) => {}
+            | Event::SucceededDeleted(_)
+            | Event::LocalQueueApplied(_)
+            | Event::LocalQueueDeleted(_) => {}
         }
         let now = self.now();
         self.scheduler.apply(&seen.event, now);
@@ -264,10 +274,9 @@ impl Core {
             Present::Groupings(kind, _) => state.awaited.retain(|awaited| awaited != kind),
             Present::PodGroups(kind, names) => {
                 state.groups.reset(*kind, names);
-                if let Some(awaited) = &mut state.awaited_groups {
-                    awaited.retain(|awaited| awaited != kind);
-                }
+                state.listed(OptionalKind::PodGroups(*kind));
             }
+            Present::LocalQueues(_) => state.listed(OptionalKind::LocalQueues),
             Present::Succeeded(_) => {}
         }
         if !was_synced && state.is_synced() {
@@ -275,13 +284,13 @@ impl Core {
         }
     }
 
-    /// Takes in which objects about gangs there are to be listed.
-    fn wait_for_groups(&mut self, kinds: Vec<PodGroupKind>) {
+    /// Takes in which kinds there are to be listed that not every cluster has.
+    fn wait_for(&mut self, kinds: Vec<OptionalKind>) {
         let was_synced = self.state.is_synced();
-        if self.state.awaited_groups.as_ref().is_some_and(|awaited| !awaited.is_empty()) {
-            warn!(missing = ?self.state.awaited_groups, "objects about gangs cannot be listed");
+        if self.state.awaited_kinds.as_ref().is_some_and(|awaited| !awaited.is_empty()) {
+            warn!(missing = ?self.state.awaited_kinds, "kinds that are served cannot be listed");
         }
-        self.state.awaited_groups = Some(kinds);
+        self.state.awaited_kinds = Some(kinds);
         if !was_synced && self.state.is_synced() {
             self.health.set_synced();
         }

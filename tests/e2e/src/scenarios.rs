@@ -60,6 +60,7 @@ pub(crate) const ALL: &[Scenario] = &[
     ours("journal", journal::journal, STANDARD),
     ours("snapshot", journal::snapshot, STANDARD),
     ours("tier-unknown", tiers::unknown, STANDARD),
+    ours("tier-queue", tiers::queue, STANDARD),
     standard("apiserver-restart", faults::apiserver_restart),
     standard("compaction", faults::compaction),
     ours("gang-waits-whole", gangs::waits_whole, GANGS),

@@ -8,6 +8,10 @@ pub fn source_text(source: &Source) -> String {
     const TIERS: &str = "expected gold, silver or bronze";
     match source {
         Source::Tenant(name) => format!("tenant {name:?} of the configuration"),
+        Source::ClusterQueue(name, queue) => format!(
+            "tenant {name:?} of the configuration, by ClusterQueue {queue:?} to which LocalQueues \
+             of the namespace lead"
+        ),
         Source::NamespaceLabel => "label tenant.kubenexus.io/tier of the namespace".into(),
         Source::NamespaceName => "name of the namespace".into(),
         Source::NamespaceUnknown => "the namespace is not known, so the lowest".into(),
@@ -40,6 +44,7 @@ pub fn tier_note(tier: &Known<Tier>) -> Option<String> {
             Some(format!("tier {}: {}", tier.value.word(), source_text(&tier.source)))
         }
         Source::Tenant(_)
+        | Source::ClusterQueue(..)
         | Source::NamespaceLabel
         | Source::NamespaceName
         | Source::PriorityClass(_)

@@ -37,6 +37,8 @@ impl Core {
             | Event::PodGroupDeleted(_)
             | Event::SucceededApplied(_)
             | Event::SucceededDeleted(_)
+            | Event::LocalQueueApplied(_)
+            | Event::LocalQueueDeleted(_)
             | Event::Reset(_)
             | Event::BindRefused { .. }
             | Event::EvictionFailed(_) => return None,

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 use k8s::config::Settings;
 use k8s::ingest::{self, GroupStanding};
-use model::{Disband, PodKey};
+use model::{Disband, PodGroupKind, PodKey};
 use serde_json::{Value, json};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
@@ -173,10 +173,13 @@ fn nothing_is_decided_before_it_is_known_which_groups_there_are_and_all_are_list
     bench.see(pod("alone", json!({}), json!({}), ""));
     bench.listed();
     assert_eq!(bench.decided(), Vec::<String>::new(), "nobody said which groups there are");
-    bench.core.take(Input::Await(vec![PodGroupKind::Native, PodGroupKind::Kai]));
+    let groups = [PodGroupKind::Native, PodGroupKind::Kai].map(OptionalKind::PodGroups);
+    bench.core.take(Input::Await([&groups[..], &[OptionalKind::LocalQueues]].concat()));
     bench.see(Event::Reset(Present::PodGroups(PodGroupKind::Native, BTreeSet::new())));
     assert_eq!(bench.decided(), Vec::<String>::new(), "one kind is not listed");
     bench.see(Event::Reset(Present::PodGroups(PodGroupKind::Kai, BTreeSet::new())));
+    assert_eq!(bench.decided(), Vec::<String>::new(), "queues are not listed");
+    bench.see(Event::Reset(Present::LocalQueues(BTreeSet::new())));
     assert_eq!(bench.decided(), ["bind alone"]);
 }
 
@@ -184,7 +187,7 @@ fn nothing_is_decided_before_it_is_known_which_groups_there_are_and_all_are_list
 fn a_gang_is_sent_whole_however_large_it_is_and_its_object_is_told_once_it_runs() {
     let mut bench = bench();
     let size = u32::try_from(BINDS_MAX).unwrap() + 6;
-    bench.core.take(Input::Await(vec![PodGroupKind::Native]));
+    bench.core.take(Input::Await(vec![OptionalKind::PodGroups(PodGroupKind::Native)]));
     bench.see(node(size));
     bench.see_group(group(size, json!({})));
     (0..size).for_each(|at| bench.see(grouped(&format!("p{at}"), "")));

@@ -89,6 +89,8 @@ impl Place {
             | Event::PodGroupDeleted(_)
             | Event::SucceededApplied(_)
             | Event::SucceededDeleted(_)
+            | Event::LocalQueueApplied(_)
+            | Event::LocalQueueDeleted(_)
             | Event::Reset(_)
             | Event::BindRefused { .. }
             | Event::EvictionFailed(_) => None,
@@ -122,6 +124,8 @@ fn facts_of(object: &Event) -> &PodFacts {
         | Event::PodGroupDeleted(_)
         | Event::SucceededApplied(_)
         | Event::SucceededDeleted(_)
+        | Event::LocalQueueApplied(_)
+        | Event::LocalQueueDeleted(_)
         | Event::Reset(_)
         | Event::BindRefused { .. }
         | Event::EvictionFailed(_) => unreachable!("only pods are kept as pods"),
@@ -196,8 +200,11 @@ impl Ledger {
                 let keys: Vec<GangKey> = self.roster.keys().cloned().collect();
                 keys.into_iter().for_each(|key| self.note_gang(key));
             }
-            // The world has no namespaces, services or controllers.
-            Event::NamespaceApplied(_)
+            // The world has no namespaces, services, controllers or queues.
+            Event::LocalQueueApplied(_)
+            | Event::LocalQueueDeleted(_)
+            | Event::Reset(Present::LocalQueues(_))
+            | Event::NamespaceApplied(_)
             | Event::NamespaceDeleted(_)
             | Event::GroupingApplied(_)
             | Event::GroupingDeleted(_)
@@ -442,6 +449,8 @@ impl Ledger {
             | Event::PodGroupDeleted(_)
             | Event::SucceededApplied(_)
             | Event::SucceededDeleted(_)
+            | Event::LocalQueueApplied(_)
+            | Event::LocalQueueDeleted(_)
             | Event::EvictionFailed(_) => None,
         });
         budgets.filter(|budget| {

@@ -69,6 +69,10 @@ pub(super) fn classifier(args: &ClassifierArgs) -> Vec<String> {
 
 fn tenant(tenant: &Tenant) -> String {
     let mut text = format!("tenant {} has {}", tenant.name, namespaces(&tenant.namespaces));
+    if !tenant.cluster_queues.is_empty() {
+        let queues = tenant.cluster_queues.join(", ");
+        text.push_str(&format!(" and those whose LocalQueues all lead to {queues}"));
+    }
     if let Some(tier) = tenant.tier {
         text.push_str(&format!(", is {}", tier.word()));
     }
