@@ -3,8 +3,8 @@
 //! The tier comes from what an administrator owns: tenants of the configuration, then a label of
 //! the namespace, then priority classes that the configuration names. A tenant has namespaces by
 //! name, by labels, or by Kueue: all LocalQueues of a namespace lead to its ClusterQueues. Which of
-//! them a pod names does not matter, for that is the pod's own word. What a pod says can only
-//! lower the tier. Whatever is not known or not understood makes it the lowest one, so that neither a
+//! them a pod names does not matter, for that is the pod's own word. What a pod says can only lower
+//! the tier. Whatever is not known or not understood makes it the lowest one, so that neither a
 //! user nor an API server that does not answer raises anything.
 //!
 //! What a pod does is what it declares; then what its controller is known for; then batch if it is
