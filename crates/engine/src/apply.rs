@@ -46,6 +46,12 @@ impl Scheduler {
                 self.wake_after(now);
             }
             Event::SucceededDeleted(uid) => self.catalog.delete_succeeded(uid),
+            Event::LocalQueueApplied(facts) => {
+                if self.catalog.set_local_queue(facts) {
+                    self.reclassify(&facts.namespace);
+                }
+            }
+            Event::LocalQueueDeleted(key) => self.delete_local_queue(key),
             Event::Reset(present) => self.reset(present, now),
             Event::BindRefused { uid, attempt } => self.refused(uid, *attempt, now),
             Event::EvictionFailed(uid) => self.eviction_failed(uid, now),
@@ -83,6 +89,12 @@ impl Scheduler {
             self.count_crowds();
             self.queue.wake(now, is_about_others, |_, _, _| Helped::All);
             self.queue.wake_gangs(now, |_| true);
+        }
+    }
+
+    fn delete_local_queue(&mut self, key: &str) {
+        if let Some(namespace) = self.catalog.delete_local_queue(key) {
+            self.reclassify(namespace);
         }
     }
 
@@ -144,6 +156,11 @@ impl Scheduler {
                 let gone = self.catalog.succeeded().filter(|facts| !uids.contains(&facts.uid));
                 let gone: Vec<_> = gone.map(|facts| facts.uid).collect();
                 gone.iter().for_each(|uid| self.catalog.delete_succeeded(uid));
+            }
+            Present::LocalQueues(keys) => {
+                let gone = self.catalog.local_queues().map(|facts| facts.key());
+                let gone: Vec<Box<str>> = gone.filter(|key| !keys.contains(key)).collect();
+                gone.iter().for_each(|key| self.delete_local_queue(key));
             }
         }
     }

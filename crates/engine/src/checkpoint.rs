@@ -10,8 +10,9 @@ mod take;
 use std::sync::Arc;
 
 use model::{
-    Attempt, BudgetFacts, Diagnosis, GangClaim, GroupingFacts, Labels, NamespaceFacts, NodeFacts,
-    Outlook, Owner, PodGroupFacts, PodGroupKind, PodKey, PodSpec, Reason, SucceededFacts, Time,
+    Attempt, BudgetFacts, Diagnosis, GangClaim, GroupingFacts, Labels, LocalQueueFacts,
+    NamespaceFacts, NodeFacts, Outlook, Owner, PodGroupFacts, PodGroupKind, PodKey, PodSpec,
+    Reason, SucceededFacts, Time,
 };
 use serde::{Deserialize, Serialize};
 
@@ -40,6 +41,8 @@ pub struct Checkpoint {
     pub pod_groups: Vec<PodGroupFacts>,
     /// Pods of gangs that ran to a good end.
     pub succeeded: Vec<SucceededFacts>,
+    /// LocalQueues of Kueue.
+    pub local_queues: Vec<LocalQueueFacts>,
     /// Nodes by their places; nothing for a free place.
     pub nodes: Vec<Option<NodePlace>>,
     /// The specs of all pods, each once.
@@ -219,6 +222,7 @@ impl Checkpoint {
             pod_group_kinds,
             pod_groups,
             succeeded,
+            local_queues,
             nodes,
             specs,
             pods,
@@ -235,6 +239,7 @@ impl Checkpoint {
         self.pod_group_kinds.extend(pod_group_kinds);
         self.pod_groups.extend(pod_groups);
         self.succeeded.extend(succeeded);
+        self.local_queues.extend(local_queues);
         self.nodes.extend(nodes);
         self.specs.extend(specs);
         self.pods.extend(pods);
@@ -261,6 +266,7 @@ impl Checkpoint {
             pod_group_kinds,
             pod_groups,
             succeeded,
+            local_queues,
             nodes,
             specs,
             pods,
@@ -269,7 +275,7 @@ impl Checkpoint {
             units,
         } = self;
         let (mut namespaces, mut budgets) = (namespaces.into_iter(), budgets.into_iter());
-        let mut groupings = groupings.into_iter();
+        let (mut groupings, mut queues) = (groupings.into_iter(), local_queues.into_iter());
         let (mut kinds, mut pod_groups) = (pod_group_kinds.into_iter(), pod_groups.into_iter());
         let (mut succeeded, mut gangs) = (succeeded.into_iter(), gangs.into_iter());
         let (mut resources, mut nodes) = (resources.into_iter(), nodes.into_iter());
@@ -288,6 +294,7 @@ impl Checkpoint {
                 pod_group_kinds: take(&mut kinds, &mut room),
                 pod_groups: take(&mut pod_groups, &mut room),
                 succeeded: take(&mut succeeded, &mut room),
+                local_queues: take(&mut queues, &mut room),
                 nodes: take(&mut nodes, &mut room),
                 specs: take(&mut specs, &mut room),
                 pods: take(&mut pods, &mut room),

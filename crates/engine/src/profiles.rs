@@ -1,5 +1,5 @@
 //! What pods are, and how much sooner they go for it: worked out once per class, and again when a
-//! namespace changes.
+//! namespace or its LocalQueues change.
 //!
 //! ```text
 //!  a namespace changes ──▶ nothing is kept any more, and its name is noted
@@ -60,7 +60,7 @@ impl Scheduler {
         self.classified(pod).boost
     }
 
-    /// Takes in that a namespace has other labels, or is gone.
+    /// Takes in that a namespace has other labels or LocalQueues, or is gone.
     pub(crate) fn reclassify(&mut self, namespace: &str) {
         let profiles = self.workloads.get_mut();
         profiles.rows.clear();

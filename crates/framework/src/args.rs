@@ -114,6 +114,9 @@ pub struct Tenant {
     pub name: String,
     /// Its namespaces.
     pub namespaces: Namespaces,
+    /// Its ClusterQueues of Kueue: a namespace whose LocalQueues all lead to some of them is its
+    /// own as well.
+    pub cluster_queues: Vec<String>,
     /// How it is served; none leaves that to labels and priority classes.
     pub tier: Option<Tier>,
     /// Whether its pods may say that they are not evicted before anyone else.

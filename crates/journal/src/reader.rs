@@ -229,13 +229,16 @@ impl Segment {
                 | Event::PodGroupDeleted(_)
                 | Event::SucceededApplied(_)
                 | Event::SucceededDeleted(_)
+                | Event::LocalQueueApplied(_)
+                | Event::LocalQueueDeleted(_)
                 | Event::Reset(
                     Present::Nodes(_)
                     | Present::Namespaces(_)
                     | Present::Budgets(_)
                     | Present::Groupings(..)
                     | Present::PodGroups(..)
-                    | Present::Succeeded(_),
+                    | Present::Succeeded(_)
+                    | Present::LocalQueues(_),
                 )
                 | Event::BindRefused { .. }
                 | Event::EvictionFailed(_),

@@ -10,7 +10,7 @@ mod record;
 pub use binding::{Binding, binding};
 pub use condition::{Condition, condition, message};
 pub use group::{GroupCondition, GroupPatch, gang_note, group_patch};
-pub use profile::{ignored_text, source_text};
+pub use profile::{ignored_text, source_text, tier_note};
 pub use reason::{code_word, reason_text};
 pub use record::{
     DeleteOptions, Disruption, EventRecord, Record, Regarding, StatusChange, StatusPatch, cut_note,

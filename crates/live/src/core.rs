@@ -4,11 +4,13 @@
 //! that units wait in the engine's queue, where a more important one can still overtake them, and
 //! are decided on with what is known by then.
 
+mod counted;
 mod evictions;
 mod gangs;
 mod notes;
 #[cfg(test)]
 mod tests;
+mod tiers;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -20,19 +22,20 @@ use engine::Scheduler;
 use journal::{Decided, Journal};
 use k8s::render;
 use model::{
-    Decision, Diagnosis, Event, GangId, GroupingKind, NodeId, PodGroupKind, PodId, Present, Rescue,
-    Time, Waiting,
+    Decision, Diagnosis, Event, GangId, GroupingKind, NodeId, PodId, Present, Rescue, Time, Waiting,
 };
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::oneshot;
 use tracing::{debug, info, warn};
 
 use crate::feed::{Input, Outcome, Seen};
-use crate::metrics::{Attempt, Cached, Handled, Metrics, Queue};
+use crate::metrics::{Attempt, Metrics};
 use crate::order::{Bind, Order, Tell};
 use crate::serve::Health;
+use crate::watch::OptionalKind;
 use gangs::Groups;
 use notes::Notes;
+use tiers::Tiers;
 
 /// Bindings that may be out at a time.
 const BINDS_MAX: usize = 64;
@@ -66,9 +69,9 @@ pub(crate) struct State {
     has_budgets: bool,
     /// Services and controllers that matter and are not listed yet.
     awaited: Vec<GroupingKind>,
-    /// Objects about gangs that are not listed yet; nothing as long as it is not known which there
-    /// are.
-    awaited_groups: Option<Vec<PodGroupKind>>,
+    /// Kinds that not every cluster has and that are not listed yet; nothing as long as it is not
+    /// known which there are.
+    awaited_kinds: Option<Vec<OptionalKind>>,
     is_leading: bool,
     /// Whom to tell when nothing is out any more; nothing is decided from then on.
     drain: Option<oneshot::Sender<()>>,
@@ -81,6 +84,7 @@ pub(crate) struct State {
     plans: BTreeMap<Box<str>, (Box<str>, Arc<AtomicBool>)>,
     notes: Notes,
     groups: Groups,
+    tiers: Tiers,
     /// When the first pod of a gang that we place came into the queue.
     arrivals: BTreeMap<GangId, Instant>,
     /// The last diagnosis that was put into words: pods of one shape share theirs.
@@ -93,11 +97,18 @@ impl State {
         Self { awaited: groupings.into(), ..Self::default() }
     }
 
+    /// A kind that not every cluster has was listed.
+    fn listed(&mut self, kind: OptionalKind) {
+        if let Some(awaited) = &mut self.awaited_kinds {
+            awaited.retain(|awaited| *awaited != kind);
+        }
+    }
+
     /// Whether all that decisions need was listed.
     fn is_synced(&self) -> bool {
         let has_all = self.has_nodes && self.has_pods && self.has_namespaces && self.has_budgets;
-        let has_groups = self.awaited_groups.as_ref().is_some_and(Vec::is_empty);
-        has_all && has_groups && self.awaited.is_empty()
+        let has_kinds = self.awaited_kinds.as_ref().is_some_and(Vec::is_empty);
+        has_all && has_kinds && self.awaited.is_empty()
     }
 }
 
@@ -153,7 +164,7 @@ impl Core {
                 self.state.notes.forget_told(&uid);
                 self.state.groups.forget_told(&uid);
             }
-            Input::Await(kinds) => self.wait_for_groups(kinds),
+            Input::Await(kinds) => self.wait_for(kinds),
             Input::Lead => self.state.is_leading = true,
             Input::Drain(done) => {
                 self.state.is_draining = true;
@@ -164,8 +175,9 @@ impl Core {
 
     fn see(&mut self, seen: Seen) {
         // Controllers report whatever becomes of their pods; what is read of them stays the same.
-        if let Event::GroupingApplied(facts) = &seen.event
-            && self.scheduler.catalog().has_grouping(facts)
+        let catalog = self.scheduler.catalog();
+        if matches!(&seen.event, Event::GroupingApplied(facts) if catalog.has_grouping(facts))
+            || matches!(&seen.event, Event::LocalQueueApplied(it) if catalog.has_local_queue(it))
         {
             return;
         }
@@ -186,11 +198,16 @@ impl Core {
                 }
             }
             Event::PodGroupDeleted(key) => self.state.groups.deleted(key),
+            Event::NamespaceApplied(facts) => {
+                let before = self.scheduler.catalog().namespace_labels(&facts.name);
+                if before != Some(&facts.labels) {
+                    self.state.tiers.forget(&facts.name);
+                }
+            }
+            Event::NamespaceDeleted(name) => self.state.tiers.forget(name),
             Event::Reset(present) => self.reset(present),
             Event::NodeApplied(_)
             | Event::NodeDeleted(_)
-            | Event::NamespaceApplied(_)
-            | Event::NamespaceDeleted(_)
             | Event::BudgetApplied(_)
             | Event::BudgetDeleted(_)
             | Event::BindRefused { .. }
@@ -198,7 +215,9 @@ impl Core {
             | Event::GroupingApplied(_)
             | Event::GroupingDeleted(_)
             | Event::SucceededApplied(_)
-            | Event::SucceededDeleted(_) => {}
+            | Event::SucceededDeleted(_)
+            | Event::LocalQueueApplied(_)
+            | Event::LocalQueueDeleted(_) => {}
         }
         let now = self.now();
         self.scheduler.apply(&seen.event, now);
@@ -234,43 +253,6 @@ impl Core {
         debug!(micros = began.elapsed().as_micros(), "a checkpoint for the journal");
     }
 
-    /// What kube-scheduler calls an event.
-    fn handled(&self, event: &Event) -> Option<Handled> {
-        let catalog = self.scheduler.catalog();
-        let is_placed =
-            |uid: &str| catalog.find_pod(uid).map(|pod| catalog.pod(pod).state.node().is_some());
-        Some(match event {
-            Event::NodeApplied(facts) => match catalog.find_node(&facts.name) {
-                Some(_) => Handled::NodeUpdate,
-                None => Handled::NodeAdd,
-            },
-            Event::NodeDeleted(_) => Handled::NodeDelete,
-            Event::PodApplied(facts) => match (is_placed(&facts.key.uid), &facts.node) {
-                (None | Some(false), Some(_)) => Handled::AssignedPodAdd,
-                (Some(true), _) => Handled::AssignedPodUpdate,
-                (None, None) => Handled::UnscheduledPodAdd,
-                (Some(false), None) => Handled::UnscheduledPodUpdate,
-            },
-            Event::PodDeleted(uid) => match is_placed(uid) {
-                Some(true) => Handled::AssignedPodDelete,
-                Some(false) | None => Handled::UnscheduledPodDelete,
-            },
-            Event::NamespaceApplied(_)
-            | Event::NamespaceDeleted(_)
-            | Event::BudgetApplied(_)
-            | Event::BudgetDeleted(_)
-            | Event::GroupingApplied(_)
-            | Event::GroupingDeleted(_)
-            | Event::PodGroupApplied(_)
-            | Event::PodGroupDeleted(_)
-            | Event::SucceededApplied(_)
-            | Event::SucceededDeleted(_)
-            | Event::Reset(_)
-            | Event::BindRefused { .. }
-            | Event::EvictionFailed(_) => return None,
-        })
-    }
-
     fn reset(&mut self, present: &Present) {
         let state = &mut self.state;
         let was_synced = state.is_synced();
@@ -284,15 +266,17 @@ impl Core {
                 state.has_pods = true;
                 state.notes.reset(uids);
             }
-            Present::Namespaces(_) => state.has_namespaces = true,
+            Present::Namespaces(names) => {
+                state.has_namespaces = true;
+                state.tiers.reset(names);
+            }
             Present::Budgets(_) => state.has_budgets = true,
             Present::Groupings(kind, _) => state.awaited.retain(|awaited| awaited != kind),
             Present::PodGroups(kind, names) => {
                 state.groups.reset(*kind, names);
-                if let Some(awaited) = &mut state.awaited_groups {
-                    awaited.retain(|awaited| awaited != kind);
-                }
+                state.listed(OptionalKind::PodGroups(*kind));
             }
+            Present::LocalQueues(_) => state.listed(OptionalKind::LocalQueues),
             Present::Succeeded(_) => {}
         }
         if !was_synced && state.is_synced() {
@@ -300,13 +284,13 @@ impl Core {
         }
     }
 
-    /// Takes in which objects about gangs there are to be listed.
-    fn wait_for_groups(&mut self, kinds: Vec<PodGroupKind>) {
+    /// Takes in which kinds there are to be listed that not every cluster has.
+    fn wait_for(&mut self, kinds: Vec<OptionalKind>) {
         let was_synced = self.state.is_synced();
-        if self.state.awaited_groups.as_ref().is_some_and(|awaited| !awaited.is_empty()) {
-            warn!(missing = ?self.state.awaited_groups, "objects about gangs cannot be listed");
+        if self.state.awaited_kinds.as_ref().is_some_and(|awaited| !awaited.is_empty()) {
+            warn!(missing = ?self.state.awaited_kinds, "kinds that are served cannot be listed");
         }
-        self.state.awaited_groups = Some(kinds);
+        self.state.awaited_kinds = Some(kinds);
         if !was_synced && self.state.is_synced() {
             self.health.set_synced();
         }
@@ -409,6 +393,7 @@ impl Core {
         debug!(pod = %order.pod.name, node = %order.node, "binding");
         self.state.in_flight += 1;
         self.send(Order::Bind(order));
+        self.tell_tier(pod);
     }
 
     /// Puts into words why a pod fits nowhere.
@@ -439,6 +424,7 @@ impl Core {
         let seconds = began.elapsed().as_secs_f64();
         self.metrics.attempt(&self.scheduler_of(waiting.pod), result, seconds);
         self.tell(waiting.pod, reason, message.clone());
+        self.tell_tier(waiting.pod);
         message
     }
 
@@ -476,22 +462,6 @@ impl Core {
         let is_done = is_settled && !state.notes.has_unconfirmed();
         if is_done && let Some(done) = state.drain.take() {
             let _ = done.send(());
-        }
-    }
-
-    fn publish(&self) {
-        let (waiting, catalog) = (self.scheduler.waiting(), self.scheduler.catalog());
-        let on_no_node = waiting.active + waiting.backoff + waiting.parked + waiting.gated;
-        let metrics = &self.metrics;
-        metrics.pending(Queue::Active, waiting.active);
-        metrics.pending(Queue::Backoff, waiting.backoff);
-        metrics.pending(Queue::Unschedulable, waiting.parked);
-        metrics.pending(Queue::Gated, waiting.gated);
-        metrics.cached(Cached::Nodes, catalog.nodes().len());
-        metrics.cached(Cached::Pods, catalog.pod_count() - on_no_node);
-        metrics.cached(Cached::AssumedPods, self.state.notes.unconfirmed());
-        if let Some(journal) = &self.journal {
-            metrics.journal(journal.totals());
         }
     }
 }

@@ -8,16 +8,15 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::Method;
-use model::PodGroupKind;
 use serde::Deserialize;
 use tracing::{debug, info, warn};
 
 use crate::client::{ask, request, status_message};
 use crate::metrics::Metrics;
-use crate::watch::{GROUP_APIS, GroupApi, PodGroupWatches};
+use crate::watch::{OptionalApi, OptionalWatches, Served};
 
 /// Groups and versions that tell us more about a cluster where they are served.
-const OPTIONAL: [(&str, &str); 10] = [
+const OPTIONAL: [(&str, &str); 11] = [
     ("resource.k8s.io", "v1"),
     ("scheduling.k8s.io", "v1beta1"),
     ("scheduling.k8s.io", "v1alpha3"),
@@ -28,6 +27,7 @@ const OPTIONAL: [(&str, &str); 10] = [
     ("scheduling.run.ai", "v2alpha2"),
     ("topology.node.k8s.io", "v1alpha2"),
     ("kueue.x-k8s.io", "v1beta2"),
+    ("kueue.x-k8s.io", "v1beta1"),
 ];
 
 /// How often the server is asked, and how soon again when it did not answer.
@@ -40,20 +40,26 @@ const TRIES_MAX: u32 = 5;
 
 type Api = (&'static str, &'static str);
 
-/// Asks for as long as the process runs, and has watched what is about gangs.
-pub(crate) async fn run(client: kube::Client, metrics: Arc<Metrics>, mut watches: PodGroupWatches) {
+/// Asks for as long as the process runs, and has watched what is read of it; queues only if the
+/// configuration names some.
+pub(crate) async fn run(
+    client: kube::Client,
+    metrics: Arc<Metrics>,
+    mut watches: OptionalWatches,
+    has_queues: bool,
+) {
     let mut known: Option<BTreeSet<Api>> = None;
     let mut tries = 0;
     loop {
-        let pause = match look(&client).await {
-            Ok((found, groups)) => {
+        let pause = match look(&client, has_queues).await {
+            Ok((found, served)) => {
                 metrics.optional_apis(OPTIONAL.map(|api| (api.0, api.1, found.contains(&api))));
                 if known.as_ref() != Some(&found) {
                     let names = found.iter().map(|(group, version)| format!("{group}/{version}"));
                     info!(served = names.collect::<Vec<_>>().join(" "), "optional APIs");
                     known = Some(found);
                 }
-                if watches.follow(&groups).await.is_err() {
+                if watches.follow(&served).await.is_err() {
                     return;
                 }
                 PERIOD
@@ -63,7 +69,7 @@ pub(crate) async fn run(client: kube::Client, metrics: Arc<Metrics>, mut watches
                 tries += u32::from(is_answered);
                 if known.is_none() && is_answered && tries == TRIES_MAX {
                     warn!(message, "which APIs are served is not known, scheduling without");
-                    if watches.follow(&BTreeMap::new()).await.is_err() {
+                    if watches.follow(&Served::new()).await.is_err() {
                         return;
                     }
                 }
@@ -74,31 +80,29 @@ pub(crate) async fn run(client: kube::Client, metrics: Arc<Metrics>, mut watches
     }
 }
 
-/// The optional APIs that are served, and by which of them objects about gangs can be read.
-async fn look(
-    client: &kube::Client,
-) -> Result<(BTreeSet<Api>, BTreeMap<PodGroupKind, GroupApi>), Unknown> {
+/// The optional APIs that are served, and by which of them the kinds that matter can be read.
+async fn look(client: &kube::Client, has_queues: bool) -> Result<(BTreeSet<Api>, Served), Unknown> {
     let found = among(&get(client, "/apis").await?)?;
     let mut resources: BTreeMap<Api, BTreeSet<String>> = BTreeMap::new();
-    let mut groups = BTreeMap::new();
-    for api in GROUP_APIS {
-        let version = (api.group, api.version);
-        if !found.contains(&version) || groups.contains_key(&api.kind) {
+    let mut served = Served::new();
+    for api in OptionalApi::all(has_queues) {
+        let version = api.version();
+        if !found.contains(&version) || served.contains_key(&api.kind()) {
             continue;
         }
         // A version can be served without all of its resources.
         let resources = match resources.entry(version) {
             Entry::Occupied(known) => known.into_mut(),
             Entry::Vacant(unknown) => {
-                let body = get(client, &format!("/apis/{}", api.api_version())).await?;
+                let body = get(client, &format!("/apis/{}/{}", version.0, version.1)).await?;
                 unknown.insert(resources_of(&body)?)
             }
         };
-        if resources.contains(api.resource) {
-            groups.insert(api.kind, api);
+        if resources.contains(api.resource()) {
+            served.insert(api.kind(), api);
         }
     }
-    Ok((found, groups))
+    Ok((found, served))
 }
 
 /// Why it is not known what is served.
@@ -189,6 +193,8 @@ mod tests {
             "scheduling.k8s.io/v1alpha3",
             "scheduling.x-k8s.io/v1alpha1",
             "scheduling.volcano.sh/v1beta1",
+            "kueue.x-k8s.io/v1beta2",
+            "kueue.x-k8s.io/v1beta1",
         ];
         let resources = |names: &[&str]| {
             let names = names.iter().map(|name| json!({"name": name}));
@@ -205,23 +211,29 @@ mod tests {
             }
             "/apis/scheduling.x-k8s.io/v1alpha1" => resources(&["elasticquotas"]),
             "/apis/scheduling.volcano.sh/v1beta1" => resources(&["podgroups", "queues"]),
+            "/apis/kueue.x-k8s.io/v1beta2" => resources(&["clusterqueues", "localqueues"]),
             other => panic!("nobody asks for {other}"),
         };
         Some((200, body.to_string()))
     }
 
     #[tokio::test(start_paused = true)]
-    async fn of_objects_about_gangs_the_newest_version_that_has_them_is_taken() {
-        let (client, _) = server(|arrived| async move { answer(&arrived.target) });
-        let Ok((_, groups)) = look(&client).await else { panic!("the server answers") };
-        let found: Vec<_> =
-            groups.values().map(|api| format!("{} {}", api.word(), api.version)).collect();
+    async fn of_a_kind_the_newest_version_that_has_it_is_taken_and_queues_only_if_they_matter() {
         let expected = [
             "podgroups v1beta1",
             "compositepodgroups v1alpha3",
             "podgroups.scheduling.volcano.sh v1beta1",
+            "localqueues v1beta2",
         ];
-        assert_eq!(found, expected);
+        for (has_queues, count) in [(true, 4), (false, 3)] {
+            let (client, _) = server(|arrived| async move { answer(&arrived.target) });
+            let Ok((_, served)) = look(&client, has_queues).await else {
+                panic!("the server answers")
+            };
+            let word = |api: &OptionalApi| format!("{} {}", api.watched().word(), api.version().1);
+            let found: Vec<_> = served.values().map(word).collect();
+            assert_eq!(found, expected[..count]);
+        }
     }
 
     #[tokio::test(start_paused = true)]
@@ -229,8 +241,8 @@ mod tests {
         let (client, log) = server(|_| async { Some((500, "{}".into())) });
         let (feed, inbox) = feed();
         let metrics = Arc::new(Metrics::new(["s"], "host", "lease"));
-        let watches = PodGroupWatches::new(client.clone(), feed, metrics.clone());
-        let task = tokio::spawn(run(client, metrics, watches));
+        let watches = OptionalWatches::new(client.clone(), feed, metrics.clone());
+        let task = tokio::spawn(run(client, metrics, watches, true));
         while log.lock().unwrap().len() <= 5 {
             tokio::time::sleep(Duration::from_millis(100)).await;
         }

@@ -64,6 +64,7 @@ pub(crate) async fn run(dispatch: Dispatch, mut orders: UnboundedReceiver<Order>
             Order::Disband(disband) => evict::take_back(&dispatch, disband),
             Order::Tell(tell) => dispatch.writes.tell(tell),
             Order::Report(report) => dispatch.writes.report(report),
+            Order::Warn(warn) => dispatch.writes.warn(warn),
         }
     }
 }

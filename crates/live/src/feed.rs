@@ -4,9 +4,9 @@ use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::time::{Duration, Instant};
 
 use k8s::ingest::GroupStanding;
-use model::{Attempt, Event, PodGroupKind, PodKey};
+use model::{Attempt, Event, PodKey};
 
-use crate::watch::GroupApi;
+use crate::watch::{GroupApi, OptionalKind};
 
 /// How many inputs may wait. When the engine is behind, watches are read no further.
 const WAITING_MAX: usize = 4096;
@@ -31,8 +31,8 @@ pub(crate) enum Input {
         /// The pod's uid.
         uid: Box<str>,
     },
-    /// Objects about gangs that have to be listed before anything is decided.
-    Await(Vec<PodGroupKind>),
+    /// Kinds that not every cluster has and that have to be listed before anything is decided.
+    Await(Vec<OptionalKind>),
     /// We lead: decide.
     Lead,
     /// Decide nothing more, and say when nothing is in flight.

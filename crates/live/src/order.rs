@@ -21,6 +21,16 @@ pub(crate) enum Order {
     Tell(Tell),
     /// Tell the owner of a gang how it is.
     Report(Report),
+    /// Tell the owner of a pod that its tier is in doubt.
+    Warn(Warn),
+}
+
+/// A pod whose tier is in doubt.
+pub(crate) struct Warn {
+    pub(crate) pod: PodKey,
+    pub(crate) scheduler: Arc<str>,
+    /// Which tier it has, and why.
+    pub(crate) note: Arc<str>,
 }
 
 /// Pods of a gang that could not be completed.

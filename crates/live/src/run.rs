@@ -22,7 +22,7 @@ use crate::lease::{Candidate, Leadership, Loss, hostname};
 use crate::limit::Limiter;
 use crate::metrics::Metrics;
 use crate::serve::{self, Health, Server};
-use crate::watch::{Kind, PodGroupWatches, Progress, Watcher};
+use crate::watch::{Kind, OptionalWatches, Progress, Watcher};
 use crate::writes::Writes;
 use crate::{discovery, order};
 
@@ -115,7 +115,8 @@ async fn start(options: Options) -> Result<()> {
         state: State::awaiting(groupings),
     };
     let binder = connect(&config, Some(leadership.clone()))?;
-    let live = Live { client, binder, feed, metrics, health, leadership, groupings };
+    let has_queues = settings.names_cluster_queues();
+    let live = Live { client, binder, feed, metrics, health, leadership, groupings, has_queues };
     if let Some(server) = server {
         live.serve(server, settings);
     }
@@ -209,6 +210,8 @@ struct Live {
     leadership: Leadership,
     /// Services and controllers that matter.
     groupings: &'static [GroupingKind],
+    /// Whether queues of Kueue matter.
+    has_queues: bool,
 }
 
 impl Live {
@@ -261,8 +264,8 @@ impl Live {
         }
         let (client, feed, metrics) =
             (self.client.clone(), self.feed.clone(), self.metrics.clone());
-        let watches = PodGroupWatches::new(client.clone(), feed.clone(), metrics.clone());
-        tokio::spawn(discovery::run(client.clone(), metrics.clone(), watches));
+        let watches = OptionalWatches::new(client.clone(), feed.clone(), metrics.clone());
+        tokio::spawn(discovery::run(client.clone(), metrics.clone(), watches, self.has_queues));
         // There can be many pods that ran to a good end, and few clusters in which it matters.
         let watcher = Watcher::new(Kind::Succeeded, client, feed, metrics, progress.clone());
         tokio::spawn(async move {

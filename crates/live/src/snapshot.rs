@@ -82,6 +82,7 @@ async fn list(
                 | Kind::Budgets
                 | Kind::Groupings(_)
                 | Kind::PodGroups(_)
+                | Kind::LocalQueues(_)
                 | Kind::Succeeded => continue,
             };
             take(object, *progress)?;

@@ -15,6 +15,7 @@
 
 mod kind;
 mod lines;
+mod optional;
 pub(crate) mod page;
 mod pod_groups;
 mod progress;
@@ -38,7 +39,10 @@ use crate::metrics::Metrics;
 pub(crate) use kind::Kind;
 use kind::Read;
 use lines::{Line, Lines};
-pub(crate) use pod_groups::{GROUP_APIS, GroupApi, PodGroupWatches};
+pub(crate) use optional::{OptionalApi, OptionalKind, OptionalWatches, Served};
+#[cfg(test)]
+pub(crate) use pod_groups::GROUP_APIS;
+pub(crate) use pod_groups::GroupApi;
 pub(crate) use progress::Progress;
 
 /// How long the server may let a watch run before it ends it in good order.

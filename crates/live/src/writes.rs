@@ -23,7 +23,7 @@ use crate::dispatch::{name, pod_path};
 use crate::feed::{Feed, Input};
 use crate::limit::Limiter;
 use crate::metrics::Metrics;
-use crate::order::{GroupRef, Happened, Report, Subject, Tell};
+use crate::order::{GroupRef, Happened, Report, Subject, Tell, Warn};
 
 /// Beyond this many late writes the oldest events are dropped.
 const QUEUE_MAX: usize = 60_000;
@@ -71,6 +71,8 @@ pub(crate) enum Text {
     GangIncomplete(Arc<str>),
     /// Something happened to a gang.
     Gang(Happened, Arc<str>),
+    /// The pod's tier is in doubt.
+    TierUnknown(Arc<str>),
 }
 
 impl Write {
@@ -182,6 +184,12 @@ impl Writes {
         if let Some((about, happened, note)) = event {
             self.push(Write::event(about, scheduler, Text::Gang(happened, note)));
         }
+    }
+
+    /// Queues that a pod's tier is in doubt.
+    pub(crate) fn warn(&self, warn: Warn) {
+        let Warn { pod, scheduler, note } = warn;
+        self.push(Write::event(Subject::Pod(pod), scheduler, Text::TierUnknown(note)));
     }
 
     /// Queues a write. When the queue is full the oldest event is dropped, never a condition.
@@ -392,6 +400,7 @@ impl Writes {
                 (Record::GangScheduled, render::cut_note(note))
             }
             Text::Gang(Happened::Degraded, note) => (Record::GangDegraded, render::cut_note(note)),
+            Text::TierUnknown(note) => (Record::TierUnknown, render::cut_note(note)),
         };
         let reporter = (scheduler, &*instance);
         let event = render::event(record, regarding, &note, &at, serial, reporter);

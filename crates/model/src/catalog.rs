@@ -13,6 +13,7 @@ mod groupings;
 mod membership;
 mod nodes;
 mod pods;
+mod queues;
 mod tenants;
 
 pub use classes::{Class, Company, Spread};
@@ -34,6 +35,7 @@ use domains::Domains;
 use gangs::Gangs;
 use nodes::Nodes;
 use pods::Pods;
+use queues::LocalQueues;
 use tenants::Tenants;
 
 /// All facts.
@@ -48,6 +50,7 @@ pub struct Catalog {
     crowds: Crowds,
     budgets: Budgets,
     gangs: Gangs,
+    local_queues: LocalQueues,
     tenants: Tenants,
 }
 

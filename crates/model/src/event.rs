@@ -45,6 +45,10 @@ pub enum Event {
     SucceededApplied(Box<SucceededFacts>),
     /// Such a pod is gone; by uid.
     SucceededDeleted(String),
+    /// A LocalQueue of Kueue is there, or leads elsewhere now.
+    LocalQueueApplied(Box<LocalQueueFacts>),
+    /// A LocalQueue is gone; by [`LocalQueueFacts::key`].
+    LocalQueueDeleted(String),
     /// All there is of a kind was listed, and applied just before: what is not among it is gone.
     Reset(Present),
     /// The API server refused a binding: the pod is not on that node.
@@ -70,6 +74,7 @@ impl Event {
             Self::GroupingApplied(facts) => Some(facts.key.listed_by()),
             Self::PodGroupApplied(facts) => Some(facts.key.listed_by()),
             Self::SucceededApplied(facts) => Some(facts.uid.clone()),
+            Self::LocalQueueApplied(facts) => Some(facts.key()),
             Self::NodeDeleted(_)
             | Self::PodDeleted(_)
             | Self::NamespaceDeleted(_)
@@ -77,6 +82,7 @@ impl Event {
             | Self::GroupingDeleted(_)
             | Self::PodGroupDeleted(_)
             | Self::SucceededDeleted(_)
+            | Self::LocalQueueDeleted(_)
             | Self::Reset(_)
             | Self::BindRefused { .. }
             | Self::EvictionFailed(_) => None,
@@ -102,6 +108,8 @@ pub enum Present {
     PodGroups(PodGroupKind, BTreeSet<Box<str>>),
     /// Pods of gangs that ran to a good end, by uid.
     Succeeded(BTreeSet<Box<str>>),
+    /// LocalQueues of Kueue, by [`LocalQueueFacts::key`].
+    LocalQueues(BTreeSet<Box<str>>),
 }
 
 /// A disruption budget as the API has it.
@@ -121,6 +129,26 @@ pub struct BudgetFacts {
 }
 
 impl BudgetFacts {
+    /// What it is listed by: namespace and name.
+    #[must_use]
+    pub fn key(&self) -> Box<str> {
+        format!("{}/{}", self.namespace, self.name).into()
+    }
+}
+
+/// A LocalQueue of Kueue as the API has it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct LocalQueueFacts {
+    /// Its namespace.
+    pub namespace: Box<str>,
+    /// Its name.
+    pub name: Box<str>,
+    /// The name of the ClusterQueue it leads to; empty if it says none.
+    pub cluster_queue: Box<str>,
+}
+
+impl LocalQueueFacts {
     /// What it is listed by: namespace and name.
     #[must_use]
     pub fn key(&self) -> Box<str> {

@@ -40,7 +40,8 @@ pub use decision::{
     Shortfall, Waiting,
 };
 pub use event::{
-    BudgetFacts, Change, Event, NamespaceFacts, NodeAspects, NodeFacts, PodFacts, PodKey, Present,
+    BudgetFacts, Change, Event, LocalQueueFacts, NamespaceFacts, NodeAspects, NodeFacts, PodFacts,
+    PodKey, Present,
 };
 pub use gang::{
     GANG_MAX, GangClaim, GroupPart, PodGroupFacts, PodGroupKey, PodGroupKind, SucceededFacts,
@@ -51,7 +52,7 @@ pub use ids::{
     ClassId, CrowdId, DomainId, GangId, KeyId, NodeId, PodId, ResourceId, TagsId, UnitId,
 };
 pub use map::{Map, Table, hash_of};
-pub use names::{is_label_value, is_qualified_name};
+pub use names::{is_label_value, is_qualified_name, is_subdomain};
 pub use need::{Features, Need};
 pub use profile::{
     Bond, Hardware, Hints, Ignored, Known, Said, Source, Tier, Workload, WorkloadProfile,

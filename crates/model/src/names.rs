@@ -1,4 +1,4 @@
-//! Which texts Kubernetes accepts as names of labels and resources.
+//! Which texts Kubernetes accepts as names of labels, resources and objects.
 
 /// An optional DNS prefix and a slash, then a name: `cpu`, `example.com/gpu`.
 #[must_use]
@@ -24,7 +24,9 @@ fn is_name(text: &str) -> bool {
         && bytes.iter().all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(byte))
 }
 
-fn is_subdomain(text: &str) -> bool {
+/// Parts of lower case letters, digits and dashes, with dots between them: `gpu.example.com`.
+#[must_use]
+pub fn is_subdomain(text: &str) -> bool {
     let is_inner = |byte: &u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || *byte == b'-';
     let is_end = |byte: Option<&u8>| byte.is_some_and(|byte| *byte != b'-');
     let is_label = |label: &str| {
@@ -52,6 +54,7 @@ mod tests {
         for text in bad {
             assert!(!is_qualified_name(text), "{text}");
         }
+        assert!(is_subdomain("gpu-2.example.com") && !is_subdomain("") && !is_subdomain("GPU"));
         assert!(is_label_value("") && is_label_value("zone-1") && !is_label_value("a/b"));
     }
 }

@@ -166,6 +166,9 @@ pub enum Bond {
 pub enum Source {
     /// A tenant of the configuration, by name.
     Tenant(Box<str>),
+    /// A tenant of the configuration, by name, and one of its ClusterQueues, to which a LocalQueue
+    /// of the namespace leads.
+    ClusterQueue(Box<str>, Box<str>),
     /// A label of the namespace.
     NamespaceLabel,
     /// The name of the namespace.

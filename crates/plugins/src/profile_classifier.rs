@@ -1,15 +1,18 @@
 //! Says what a pod is: its tenant and tier, what it does, and what hardware it wants.
 //!
 //! The tier comes from what an administrator owns: tenants of the configuration, then a label of
-//! the namespace, then priority classes that the configuration names. What a pod says can only
-//! lower it. Whatever is not known or not understood makes it the lowest one, so that neither a
+//! the namespace, then priority classes that the configuration names. A tenant has namespaces by
+//! name, by labels, or by Kueue: all LocalQueues of a namespace lead to its ClusterQueues. Which of
+//! them a pod names does not matter, for that is the pod's own word. What a pod says can only lower
+//! the tier. Whatever is not known or not understood makes it the lowest one, so that neither a
 //! user nor an API server that does not answer raises anything.
 //!
 //! What a pod does is what it declares; then what its controller is known for; then batch if it is
 //! one of a gang; then what a controller of services is known for; then what its labels tell; else
 //! a service. Batch that asks for GPUs is training. Names are compared whole, never in part.
 //!
-//! Arguments: [`ClassifierArgs`]. Cost: once per class, and again when a namespace changes.
+//! Arguments: [`ClassifierArgs`]. Cost: once per class, and again when a namespace or its
+//! LocalQueues change.
 
 use framework::{ClassifierArgs, Classify, Plugin, Tenant};
 use model::{
@@ -43,20 +46,18 @@ impl Classify for ProfileClassifier {
         let name = &*class.spec.namespace;
         let labels = catalog.namespace_labels(name);
         // Even a tenant that lists namespaces by name has none that is not known.
-        let tenant = labels.and_then(|labels| {
-            self.args.tenants.iter().find(|each| each.namespaces.contains(name, Some(labels)))
-        });
+        let owner = labels.and_then(|labels| self.owner(catalog, name, labels));
+        let tenant = owner.as_ref().map(|owner| owner.tenant);
         let gpus = gpus(class);
         let mut ignored = Vec::new();
         WorkloadProfile {
-            tenant: match tenant {
-                Some(tenant) => {
-                    let name = &*tenant.name;
-                    Known { value: name.into(), source: Source::Tenant(name.into()) }
+            tenant: match &owner {
+                Some(Owner { tenant, source }) => {
+                    Known { value: (*tenant.name).into(), source: source.clone() }
                 }
                 None => Known { value: name.into(), source: Source::NamespaceName },
             },
-            tier: lowered(self.granted(tenant, labels, hints), hints, &mut ignored),
+            tier: lowered(self.granted(owner.as_ref(), labels, hints), hints, &mut ignored),
             workload: workload(hints, bond, gpus, &mut ignored),
             hardware: hardware(bond, gpus),
             is_preemptible: self.is_preemptible(tenant, hints, &mut ignored),
@@ -65,18 +66,37 @@ impl Classify for ProfileClassifier {
     }
 }
 
+/// The tenant that a namespace belongs to, and how that is known.
+struct Owner<'a> {
+    tenant: &'a Tenant,
+    source: Source,
+}
+
 impl ProfileClassifier {
+    /// The first tenant that has a namespace.
+    fn owner(&self, catalog: &Catalog, name: &str, labels: &Labels) -> Option<Owner<'_>> {
+        self.args.tenants.iter().find_map(|tenant| {
+            let source = if tenant.namespaces.contains(name, Some(labels)) {
+                Source::Tenant((*tenant.name).into())
+            } else {
+                let queue = common_queue(catalog.cluster_queues(name), &tenant.cluster_queues)?;
+                Source::ClusterQueue((*tenant.name).into(), queue.into())
+            };
+            Some(Owner { tenant, source })
+        })
+    }
+
     /// The tier that an administrator gives.
     fn granted(
         &self,
-        tenant: Option<&Tenant>,
+        owner: Option<&Owner<'_>>,
         labels: Option<&Labels>,
         hints: &Hints,
     ) -> Known<Tier> {
         let lowest = |source| Known { value: Tier::default(), source };
         let Some(labels) = labels else { return lowest(Source::NamespaceUnknown) };
-        if let Some((tenant, value)) = tenant.and_then(|each| Some((each, each.tier?))) {
-            return Known { value, source: Source::Tenant((*tenant.name).into()) };
+        if let Some((owner, value)) = owner.and_then(|owner| Some((owner, owner.tenant.tier?))) {
+            return Known { value, source: owner.source.clone() };
         }
         if let Some((_, word)) = labels.iter().find(|(key, _)| **key == *TIER) {
             return match Said::read(word, &Tier::WORDS) {
@@ -116,6 +136,13 @@ impl ProfileClassifier {
             None => Known { value: false, source: Source::Nothing },
         }
     }
+}
+
+/// The first of the queues of a namespace, if there is one and all are the tenant's.
+fn common_queue<'a>(mut queues: impl Iterator<Item = &'a str>, own: &[String]) -> Option<&'a str> {
+    let is_own = |queue: &str| own.iter().any(|other| other == queue);
+    let first = queues.next()?;
+    (is_own(first) && queues.all(is_own)).then_some(first)
 }
 
 /// A tier, or the lower one that the pod asks for.

@@ -35,8 +35,9 @@ use engine::{Checkpoint, NodeJudgement, Options, ResumeError, Scheduler};
 use framework::ProfileSettings;
 use k8s::render::{code_word, message, reason_text};
 use model::{
-    Attempt, Catalog, Code, Decision, Diagnosis, Disband, Event, GangReport, GangState, Millis,
-    PodFacts, PodId, PodState, Preemption, Present, Reason, Rescue, SucceededFacts, Time, Waiting,
+    Attempt, Catalog, Code, Decision, Diagnosis, Disband, Event, GangReport, GangState,
+    LocalQueueFacts, Millis, PodFacts, PodId, PodState, Preemption, Present, Reason, Rescue,
+    SucceededFacts, Time, Waiting,
 };
 
 use crate::facts::{grouping_key, grouping_kind};
@@ -155,7 +156,8 @@ impl Script {
             }
             ["grouping", ..] => self.apply(&Event::GroupingApplied(Box::new(grouping(rest)))),
             ["namespace" | "podgroup", ..]
-            | ["gone", "namespace" | "podgroup", _]
+            | ["localqueue", _, _]
+            | ["gone", "namespace" | "podgroup" | "localqueue", _]
             | ["succeeded", _, _] => self.apply(&around(&words, rest)),
             ["gone", "grouping", key] => self.apply(&Event::GroupingDeleted(grouping_key(key))),
             ["relist", kind, ref names @ ..] => {
@@ -296,11 +298,18 @@ impl Script {
     }
 }
 
-/// What happened to a namespace or a gang.
+/// What happened to a namespace, its queues or a gang.
 fn around(words: &[&str], rest: &str) -> Event {
     match *words {
         ["namespace", ..] => Event::NamespaceApplied(Box::new(namespace(rest))),
         ["gone", "namespace", name] => Event::NamespaceDeleted(name.into()),
+        ["localqueue", key, cluster_queue] => {
+            let (namespace, name) = key.split_once('/').expect("namespace/name");
+            let (namespace, name) = (namespace.into(), name.into());
+            let facts = LocalQueueFacts { namespace, name, cluster_queue: cluster_queue.into() };
+            Event::LocalQueueApplied(Box::new(facts))
+        }
+        ["gone", "localqueue", key] => Event::LocalQueueDeleted(key.into()),
         ["podgroup", ..] => Event::PodGroupApplied(Box::new(pod_group(rest))),
         ["gone", "podgroup", key] => Event::PodGroupDeleted(group_key(key)),
         ["succeeded", uid, gang] => {

@@ -10,6 +10,7 @@ mod plain;
 mod replicas;
 mod rights;
 mod serving;
+mod tiers;
 mod waiting;
 
 use crate::suite::{Run, Scenario};
@@ -66,6 +67,8 @@ pub(crate) const ALL: &[Scenario] = &[
     ours("leader-ends", replicas::leader_ends, STANDARD),
     ours("journal", journal::journal, STANDARD),
     ours("snapshot", journal::snapshot, STANDARD),
+    ours("tier-unknown", tiers::unknown, STANDARD),
+    ours("tier-queue", tiers::queue, STANDARD),
     standard("apiserver-restart", faults::apiserver_restart),
     standard("compaction", faults::compaction),
     ours("gang-waits-whole", gangs::waits_whole, GANGS),

@@ -37,7 +37,7 @@ pub(super) fn room(txn: &Txn<'_>, class: ClassId, node: NodeId) -> u64 {
 pub(super) fn places(catalog: &Catalog, class: ClassId, node: NodeId) -> usize {
     let offer = catalog.offer(node);
     let asked = amounts(&catalog.class(class).requests.fit).filter(|(_, asked)| *asked > 0);
-    let places = asked.map(|(resource, asked)| amount(&offer.amounts, resource) / asked);
+    let places = asked.map(|(resource, asked)| offer.amounts.of(resource) / asked);
     let places = places.chain([offer.pods_max]).min().unwrap_or(0);
     usize::try_from(places).unwrap_or(0)
 }

@@ -50,6 +50,7 @@ impl Scheduler {
             pod_group_kinds,
             pod_groups,
             succeeded,
+            local_queues,
             nodes,
             specs,
             pods,
@@ -75,6 +76,9 @@ impl Scheduler {
             scheduler.catalog.set_pod_group(facts);
         }
         succeeded.iter().for_each(|facts| scheduler.catalog.set_succeeded(facts));
+        for facts in &local_queues {
+            scheduler.catalog.set_local_queue(facts);
+        }
         scheduler.resume_nodes(nodes)?;
         // Held until all pods are there.
         let classes: Vec<_> = specs.iter().map(|spec| scheduler.catalog.class_of(spec)).collect();

@@ -25,6 +25,7 @@ impl Scheduler {
             pod_group_kinds: catalog.pod_groups_served().collect(),
             pod_groups: catalog.pod_groups().cloned().collect(),
             succeeded: catalog.succeeded().collect(),
+            local_queues: catalog.local_queues().collect(),
             ..Checkpoint::default()
         };
         for place in (0..catalog.node_places()).map(NodeId::at) {

@@ -1,11 +1,13 @@
 //! Who goes first with our own order: turns between namespaces, starving units, tiers and
 //! namespaces inside a priority, and that none of it lets anyone pass a higher priority.
 
+use std::collections::BTreeSet;
+
 use framework::{
     Args, ClassifierArgs, CoschedulingArgs, NamespaceOffset, Namespaces, ProfileSettings, Tenant,
 };
 use kubenexus_engine::{Checkpoint, Options};
-use model::Tier;
+use model::{Event, Present, Tier};
 use testkit::{Script, check_with, default_profile, own_profile, with_args};
 
 fn check(script: &str) {
@@ -275,6 +277,7 @@ fn tenants_and_priority_classes_of_the_configuration_give_tiers() {
     let tenant = Tenant {
         name: "research".into(),
         namespaces: Namespaces { names: vec!["lab".into(), "unseen".into()], selector: None },
+        cluster_queues: Vec::new(),
         tier: Some(Tier::Gold),
         may_refuse_preemption: false,
     };
@@ -313,6 +316,50 @@ fn tenants_and_priority_classes_of_the_configuration_give_tiers() {
         > plain is bronze: training, multi-node
         ",
     );
+}
+
+#[test]
+fn pods_that_wait_stand_elsewhere_once_the_queues_of_their_namespace_change() {
+    let tenant = Tenant {
+        name: "research".into(),
+        namespaces: Namespaces::default(),
+        cluster_queues: vec!["gpu".into()],
+        tier: Some(Tier::Gold),
+        may_refuse_preemption: false,
+    };
+    let args = ClassifierArgs { tenants: vec![tenant], ..ClassifierArgs::default() };
+    let profiles = [with_args(own_profile(), "ProfileClassifier", Args::Classifier(args))];
+    let mut run = Script::new(&profiles, Options::default());
+    let mut play = |lines: &str| -> Vec<String> {
+        lines.lines().flat_map(|line| run.command(line.trim())).collect()
+    };
+    let gold = ["research is gold: service, none"];
+    let bronze = ["b is bronze: service, none"];
+    play(
+        "node n cpu=8
+        namespace a
+        namespace b
+        pod a1 cpu=1 namespace=a created=1
+        pod b1 cpu=1 namespace=b created=2
+        pod a2 cpu=1 namespace=a created=3
+        pod b2 cpu=1 namespace=b created=4",
+    );
+    assert_eq!(play("profile b1"), bronze);
+    play("localqueue b/main gpu");
+    assert_eq!(play("profile b1\nstep 1"), [gold[0], "b1 -> n"]);
+    // It leads elsewhere, then a second one does, then that one and the first are gone.
+    play("localqueue b/main cpu");
+    assert_eq!(play("profile b2"), bronze);
+    play("localqueue b/main gpu\nlocalqueue b/more cpu");
+    assert_eq!(play("profile b2"), bronze);
+    play("gone localqueue b/more\ngone localqueue b/unknown");
+    assert_eq!(play("profile b2"), gold);
+    let resumed = run.resumed(run.scheduler.checkpoint(), &profiles, Options::default());
+    let mut other = resumed.expect("a checkpoint that makes sense");
+    assert_eq!(other.command("profile b2"), gold, "a checkpoint has the queues");
+    run.apply(&Event::Reset(Present::LocalQueues(BTreeSet::from(["b/other".into()]))));
+    assert_eq!(run.command("profile b2"), bronze);
+    assert_eq!(run.command("step 1"), ["a1 -> n"]);
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Everything a configuration says, after defaults: what the scheduler starts with.
 
-use framework::{CoschedulingArgs, ProfileSettings};
+use framework::{Args, CoschedulingArgs, ProfileSettings};
 use model::Millis;
 
 use super::checks::{permit_timeout, runs_gangs};
@@ -71,6 +71,17 @@ impl Settings {
     pub fn permit_timeout(&self) -> Millis {
         let profile = self.profiles.iter().find(|profile| runs_gangs(profile));
         profile.map_or(CoschedulingArgs::default().permit_timeout, permit_timeout)
+    }
+
+    /// Whether a tenant has namespaces by ClusterQueues of Kueue.
+    #[must_use]
+    pub fn names_cluster_queues(&self) -> bool {
+        self.profiles.iter().any(|profile| match profile.args_of("ProfileClassifier") {
+            Some(Args::Classifier(args)) => {
+                args.tenants.iter().any(|tenant| !tenant.cluster_queues.is_empty())
+            }
+            _ => false,
+        })
     }
 
     /// kube-scheduler's defaults, around the given profiles.

@@ -119,6 +119,9 @@ views! {
     BudgetMeta { name: String, namespace: String, resource_version: String, }
     BudgetSpec { selector: Option<LabelSelectorView>, }
     BudgetStatus { disruptions_allowed: i32, disrupted_pods: BTreeMap<String, IgnoredAny>, }
+    LocalQueueView { metadata: LocalQueueMeta, spec: LocalQueueSpec, }
+    LocalQueueMeta { name: String, namespace: String, resource_version: String, }
+    LocalQueueSpec { cluster_queue: String, }
     NodeMeta { name: String, resource_version: String, labels: BTreeMap<String, String>, }
 
     NodeView { metadata: NodeMeta, spec: NodeSpec, status: NodeStatus, }

@@ -1,6 +1,6 @@
 //! What is known of a pod, in words: where it comes from, and what it says in vain.
 
-use model::{Ignored, Source};
+use model::{Ignored, Known, Source, Tier};
 
 /// Where something that is known of a pod came from.
 #[must_use]
@@ -8,6 +8,10 @@ pub fn source_text(source: &Source) -> String {
     const TIERS: &str = "expected gold, silver or bronze";
     match source {
         Source::Tenant(name) => format!("tenant {name:?} of the configuration"),
+        Source::ClusterQueue(name, queue) => format!(
+            "tenant {name:?} of the configuration, by ClusterQueue {queue:?} to which LocalQueues \
+             of the namespace lead"
+        ),
         Source::NamespaceLabel => "label tenant.kubenexus.io/tier of the namespace".into(),
         Source::NamespaceName => "name of the namespace".into(),
         Source::NamespaceUnknown => "the namespace is not known, so the lowest".into(),
@@ -19,7 +23,7 @@ pub fn source_text(source: &Source) -> String {
         }
         Source::Pod => "what the pod says itself".into(),
         Source::PodUnreadable(word) => {
-            format!("the pod asks for tier {word:?}, {TIERS}, so the lowest")
+            format!("tenant.kubenexus.io/tier of the pod is {word:?}, {TIERS}, so the lowest")
         }
         Source::Owner(kind) => format!("controller of kind {kind}"),
         Source::Label(key) => format!("label {key} of the pod"),
@@ -28,6 +32,30 @@ pub fn source_text(source: &Source) -> String {
         Source::Requests => "what the pod asks for".into(),
         Source::RequestsAndGang => "what the pod asks for, together with its gang".into(),
         Source::Nothing => "nothing says otherwise".into(),
+    }
+}
+
+/// Which tier a pod has and why, if that is the lowest because something is not known or means
+/// nothing.
+#[must_use]
+pub fn tier_note(tier: &Known<Tier>) -> Option<String> {
+    match &tier.source {
+        Source::NamespaceUnknown | Source::NamespaceUnreadable(_) | Source::PodUnreadable(_) => {
+            Some(format!("tier {}: {}", tier.value.word(), source_text(&tier.source)))
+        }
+        Source::Tenant(_)
+        | Source::ClusterQueue(..)
+        | Source::NamespaceLabel
+        | Source::NamespaceName
+        | Source::PriorityClass(_)
+        | Source::Pod
+        | Source::Owner(_)
+        | Source::Label(_)
+        | Source::Gang
+        | Source::BatchWithGpus
+        | Source::Requests
+        | Source::RequestsAndGang
+        | Source::Nothing => None,
     }
 }
 

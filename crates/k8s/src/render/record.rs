@@ -23,6 +23,8 @@ pub enum Record<'a> {
     GangScheduled,
     /// A gang lost pods that it needs.
     GangDegraded,
+    /// The pod's tier is the lowest because something is not known.
+    TierUnknown,
 }
 
 /// An `events.k8s.io/v1` Event.
@@ -97,6 +99,7 @@ pub fn event<'a>(
         Record::GangIncomplete => ("GangIncomplete", "Scheduling", "Warning", None),
         Record::GangScheduled => ("GangScheduled", "Scheduling", "Normal", None),
         Record::GangDegraded => ("GangDegraded", "Scheduling", "Warning", None),
+        Record::TierUnknown => ("TierUnknown", "Classifying", "Warning", None),
     };
     EventRecord {
         api_version: "events.k8s.io/v1",

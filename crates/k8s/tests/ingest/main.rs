@@ -3,6 +3,7 @@
 mod gang;
 mod grouping;
 mod hints;
+mod local_queue;
 mod mistakes;
 mod node;
 mod pod;

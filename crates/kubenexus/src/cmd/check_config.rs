@@ -117,6 +117,7 @@ mod tests {
             "  Coscheduling        pods starve after 120s",
             "  Coscheduling        namespaces ci go sooner by -5",
             "  ProfileClassifier   tenant research has namespaces with",
+            "  ProfileClassifier   tenant vision has namespaces whose LocalQueues all lead to",
             "  ProfileClassifier   priority class spot is preemptible",
         ];
         for line in expected {

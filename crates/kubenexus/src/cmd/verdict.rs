@@ -179,7 +179,7 @@ fn profile(config: Option<&Value>, scheduler: &str) -> Result<ProfileSettings> {
 }
 
 /// Kinds that are looked at.
-const USED: [&str; 11] = [
+const USED: [&str; 12] = [
     "Node",
     "Pod",
     "Namespace",
@@ -191,6 +191,7 @@ const USED: [&str; 11] = [
     "PodGroup",
     "CompositePodGroup",
     "Workload",
+    "LocalQueue",
 ];
 
 /// Kinds that are part of a cluster but that nothing built so far looks at, by API group.
@@ -226,6 +227,7 @@ fn take_in(scheduler: &mut Scheduler, profile: &str, object: &Value) -> Result<(
         ("", "Pod") => ingest::pod(object)?,
         ("", "Namespace") => ingest::namespace(object)?,
         ("policy", "PodDisruptionBudget") => ingest::budget(object)?,
+        ("kueue.x-k8s.io", "LocalQueue") => ingest::local_queue(object)?,
         ("", "Service") => ingest::grouping(GroupingKind::Service, object)?,
         ("", "ReplicationController") => {
             ingest::grouping(GroupingKind::ReplicationController, object)?

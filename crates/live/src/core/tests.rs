@@ -1,9 +1,12 @@
 //! Gangs from what is seen to what is ordered.
 
+mod tiers;
+
 use std::collections::BTreeSet;
 
+use k8s::config::Settings;
 use k8s::ingest::{self, GroupStanding};
-use model::{Disband, PodKey};
+use model::{Disband, PodGroupKind, PodKey};
 use serde_json::{Value, json};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
@@ -19,13 +22,16 @@ struct Bench {
 
 /// A core that knows nothing yet, and leads.
 fn bench() -> Bench {
-    let settings = k8s::config::defaults(plugins::known());
+    bench_of(&k8s::config::defaults(plugins::known()))
+}
+
+fn bench_of(settings: &Settings) -> Bench {
     let mut catalog = model::Catalog::default();
-    let profile = plugins::build(&settings.profiles[0], &mut catalog).expect("the default profile");
+    let profile = plugins::build(&settings.profiles[0], &mut catalog).expect("a valid profile");
     let (sender, orders) = unbounded_channel();
     let mut core = Core {
         scheduler: Scheduler::new(catalog, vec![profile], engine::Options::default()),
-        profiles: vec!["default-scheduler".into()],
+        profiles: vec![settings.profiles[0].scheduler.as_str().into()],
         inbox: feed().1,
         orders: sender,
         metrics: Arc::new(Metrics::new(["default-scheduler"], "host", "lease")),
@@ -126,6 +132,7 @@ fn word(order: Order) -> String {
         Order::Bind(bind) => format!("bind {}", bind.pod.name),
         Order::Preempt(_) => "preempt".into(),
         Order::Tell(tell) => format!("tell {}", tell.pod.name),
+        Order::Warn(warn) => format!("warn {} {}: {}", warn.scheduler, warn.pod.name, warn.note),
         Order::Disband(disband) => {
             let names = |pods: Vec<&PodKey>| {
                 pods.into_iter().map(|pod| pod.name.to_string()).collect::<Vec<_>>().join(" ")
@@ -166,10 +173,13 @@ fn nothing_is_decided_before_it_is_known_which_groups_there_are_and_all_are_list
     bench.see(pod("alone", json!({}), json!({}), ""));
     bench.listed();
     assert_eq!(bench.decided(), Vec::<String>::new(), "nobody said which groups there are");
-    bench.core.take(Input::Await(vec![PodGroupKind::Native, PodGroupKind::Kai]));
+    let groups = [PodGroupKind::Native, PodGroupKind::Kai].map(OptionalKind::PodGroups);
+    bench.core.take(Input::Await([&groups[..], &[OptionalKind::LocalQueues]].concat()));
     bench.see(Event::Reset(Present::PodGroups(PodGroupKind::Native, BTreeSet::new())));
     assert_eq!(bench.decided(), Vec::<String>::new(), "one kind is not listed");
     bench.see(Event::Reset(Present::PodGroups(PodGroupKind::Kai, BTreeSet::new())));
+    assert_eq!(bench.decided(), Vec::<String>::new(), "queues are not listed");
+    bench.see(Event::Reset(Present::LocalQueues(BTreeSet::new())));
     assert_eq!(bench.decided(), ["bind alone"]);
 }
 
@@ -177,7 +187,7 @@ fn nothing_is_decided_before_it_is_known_which_groups_there_are_and_all_are_list
 fn a_gang_is_sent_whole_however_large_it_is_and_its_object_is_told_once_it_runs() {
     let mut bench = bench();
     let size = u32::try_from(BINDS_MAX).unwrap() + 6;
-    bench.core.take(Input::Await(vec![PodGroupKind::Native]));
+    bench.core.take(Input::Await(vec![OptionalKind::PodGroups(PodGroupKind::Native)]));
     bench.see(node(size));
     bench.see_group(group(size, json!({})));
     (0..size).for_each(|at| bench.see(grouped(&format!("p{at}"), "")));

@@ -7,6 +7,7 @@ use model::{Event, GroupingKey, GroupingKind, PodGroupKey, PodGroupKind, Present
 use serde::Deserialize;
 use tracing::error;
 
+use super::optional::KUEUE;
 use super::pod_groups::GroupApi;
 use super::{Broken, Watcher};
 
@@ -21,6 +22,8 @@ pub(crate) enum Kind {
     PodGroups(GroupApi),
     /// Pods that ran to a good end, of which nothing matters but that they did.
     Succeeded,
+    /// LocalQueues of Kueue, in this version.
+    LocalQueues(&'static str),
 }
 
 /// Words of a kubelet that turned a pod away after it was bound.
@@ -64,6 +67,7 @@ impl Kind {
             Self::Groupings(GroupingKind::StatefulSet) => "statefulsets",
             Self::PodGroups(api) => api.word(),
             Self::Succeeded => "succeededpods",
+            Self::LocalQueues(_) => "localqueues",
         }
     }
 
@@ -71,6 +75,9 @@ impl Kind {
     pub(crate) fn path(self) -> Cow<'static, str> {
         let path = match self {
             Self::PodGroups(api) => return api.path().into(),
+            Self::LocalQueues(version) => {
+                return format!("/apis/{KUEUE}/{version}/localqueues?").into();
+            }
             Self::Succeeded => "/api/v1/pods?fieldSelector=status.phase%3DSucceeded",
             Self::Nodes => "/api/v1/nodes?",
             Self::Namespaces => "/api/v1/namespaces?",
@@ -98,6 +105,7 @@ impl Kind {
             Self::Groupings(kind) => Present::Groupings(kind, Default::default()),
             Self::PodGroups(api) => Present::PodGroups(api.kind, Default::default()),
             Self::Succeeded => Present::Succeeded(Default::default()),
+            Self::LocalQueues(_) => Present::LocalQueues(Default::default()),
         }
     }
 }
@@ -168,7 +176,7 @@ impl Watcher {
                 let name = match self.kind {
                     Kind::Nodes | Kind::Namespaces => meta.name.into(),
                     Kind::Pods | Kind::Succeeded => meta.uid.into(),
-                    Kind::Budgets => meta.key().into(),
+                    Kind::Budgets | Kind::LocalQueues(_) => meta.key().into(),
                     Kind::Groupings(kind) => meta.grouping(kind).listed_by(),
                     Kind::PodGroups(api) => meta.group(api.kind).listed_by(),
                 };
@@ -183,7 +191,8 @@ impl Watcher {
                 | Present::Budgets(names)
                 | Present::Groupings(_, names)
                 | Present::PodGroups(_, names)
-                | Present::Succeeded(names) => names.insert(name),
+                | Present::Succeeded(names)
+                | Present::LocalQueues(names) => names.insert(name),
             };
         }
         read
@@ -209,6 +218,7 @@ impl Watcher {
             }
             Kind::Namespaces => plain(ingest::read_namespace(object)),
             Kind::Budgets => plain(ingest::read_budget(object)),
+            Kind::LocalQueues(_) => plain(ingest::read_local_queue(object)),
             Kind::Groupings(kind) => plain(ingest::read_grouping(kind, object)),
             Kind::PodGroups(api) => ingest::read_pod_group(api.kind, object).map(|seen| {
                 let group = Some((api, seen.standing));
@@ -235,6 +245,7 @@ impl Watcher {
             Kind::Pods => Event::PodDeleted(view.metadata.uid),
             Kind::Namespaces => Event::NamespaceDeleted(view.metadata.name),
             Kind::Budgets => Event::BudgetDeleted(view.metadata.key()),
+            Kind::LocalQueues(_) => Event::LocalQueueDeleted(view.metadata.key()),
             Kind::Groupings(kind) => Event::GroupingDeleted(view.metadata.grouping(kind)),
             Kind::PodGroups(api) => Event::PodGroupDeleted(view.metadata.group(api.kind)),
             Kind::Succeeded => Event::SucceededDeleted(view.metadata.uid),

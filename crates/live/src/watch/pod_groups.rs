@@ -1,21 +1,6 @@
-//! Objects about gangs are watched while the server has them: not every cluster does, and they can
-//! come and go while we run.
+//! Objects about gangs: where each kind of them is served, and what is written there.
 
-use std::collections::BTreeMap;
-use std::sync::Arc;
-use std::time::{Duration, Instant};
-
-use model::{Event, PodGroupKey, PodGroupKind, Present};
-use tokio::task::AbortHandle;
-use tracing::info;
-
-use super::{Kind, Progress, Watcher};
-use crate::feed::{Closed, Feed, Input, Seen};
-use crate::metrics::Metrics;
-
-/// How long decisions wait for objects about gangs. Rights to read them can be missing, and pods
-/// that name none must not wait for that; those that do wait in any case.
-const AWAITED_MAX: Duration = Duration::from_secs(60);
+use model::{PodGroupKey, PodGroupKind};
 
 /// Where a kind of such objects is served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -106,122 +91,9 @@ impl GroupApi {
     }
 }
 
-/// What is watched of them.
-pub(crate) struct PodGroupWatches {
-    client: kube::Client,
-    feed: Feed,
-    metrics: Arc<Metrics>,
-    running: BTreeMap<PodGroupKind, (GroupApi, AbortHandle)>,
-    is_first: bool,
-}
-
-impl PodGroupWatches {
-    pub(crate) fn new(client: kube::Client, feed: Feed, metrics: Arc<Metrics>) -> Self {
-        Self { client, feed, metrics, running: BTreeMap::new(), is_first: true }
-    }
-
-    /// Watches what is served, and nothing else. What is served the first time has to be listed
-    /// before anything is decided.
-    pub(crate) async fn follow(
-        &mut self,
-        served: &BTreeMap<PodGroupKind, GroupApi>,
-    ) -> Result<(), Closed> {
-        if std::mem::take(&mut self.is_first) {
-            self.feed.send(Input::Await(served.keys().copied().collect())).await?;
-            let feed = self.feed.clone();
-            tokio::spawn(async move {
-                tokio::time::sleep(AWAITED_MAX).await;
-                let _ = feed.send(Input::Await(Vec::new())).await;
-            });
-        }
-        for kind in PodGroupKind::ALL {
-            let (before, now) = (self.running.get(&kind), served.get(&kind));
-            if before.map(|(api, _)| api) == now {
-                continue;
-            }
-            let before = self.running.remove(&kind);
-            if let Some((_, task)) = &before {
-                task.abort();
-            }
-            if let Some(api) = now {
-                info!(kind = api.word(), version = api.version, "objects about gangs are watched");
-                self.running.insert(kind, (*api, self.watch(*api)));
-            } else if let Some((api, _)) = before {
-                info!(kind = api.word(), "objects about gangs are not served any more");
-                let event = Event::Reset(Present::PodGroups(kind, Default::default()));
-                let (standing, group) = (None, None);
-                let seen = Seen { event, standing, group, read_at: Instant::now() };
-                self.feed.send(Input::Seen(seen)).await?;
-            }
-        }
-        Ok(())
-    }
-
-    fn watch(&self, api: GroupApi) -> AbortHandle {
-        let (client, feed) = (self.client.clone(), self.feed.clone());
-        let (kind, progress) = (Kind::PodGroups(api), Progress::default());
-        let watcher = Watcher::new(kind, client, feed, self.metrics.clone(), progress);
-        tokio::spawn(watcher.run()).abort_handle()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::feed::feed;
-    use crate::testing::server;
-
-    /// What the engine was told, in words.
-    fn told(inbox: &std::sync::mpsc::Receiver<Input>) -> Vec<String> {
-        let word = |input| match input {
-            Input::Await(kinds) => format!("await {kinds:?}"),
-            Input::Seen(Seen { event: Event::Reset(Present::PodGroups(kind, names)), .. }) => {
-                format!("{kind:?}={}", names.len())
-            }
-            Input::Seen(_)
-            | Input::Outcome(_)
-            | Input::Eviction { .. }
-            | Input::NotTold { .. }
-            | Input::Lead
-            | Input::Drain(_) => "?".into(),
-        };
-        inbox.try_iter().map(word).collect()
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn what_is_served_is_watched_in_the_version_that_is_served() {
-        let (client, log) = server(|_| async { None });
-        let (feed, inbox) = feed();
-        let metrics = Arc::new(Metrics::new(["s"], "host", "lease"));
-        let mut watches = PodGroupWatches::new(client, feed, metrics);
-        let asked = || -> Vec<String> {
-            let log = log.lock().unwrap();
-            let path = |target: &str| target.split('?').next().unwrap().to_owned();
-            log.iter().map(|arrived| path(&arrived.target)).collect()
-        };
-        let of = |at: &[usize]| -> BTreeMap<PodGroupKind, GroupApi> {
-            at.iter().map(|at| (GROUP_APIS[*at].kind, GROUP_APIS[*at])).collect()
-        };
-        watches.follow(&of(&[])).await.unwrap();
-        watches.follow(&of(&[1, 5])).await.unwrap();
-        tokio::time::sleep(Duration::from_secs(1)).await;
-        let first = [
-            "/apis/scheduling.k8s.io/v1alpha3/podgroups",
-            "/apis/scheduling.x-k8s.io/v1alpha1/podgroups",
-        ];
-        assert_eq!(asked(), first);
-        // Nothing changes, then a newer version comes and the other kind goes.
-        watches.follow(&of(&[1, 5])).await.unwrap();
-        watches.follow(&of(&[0])).await.unwrap();
-        tokio::time::sleep(Duration::from_secs(1)).await;
-        assert_eq!(asked()[2..], ["/apis/scheduling.k8s.io/v1beta1/podgroups"]);
-        assert_eq!(told(&inbox), ["await []", "Coscheduling=0"]);
-        // Longer than a watch waits for an answer before it asks again.
-        tokio::time::sleep(AWAITED_MAX * 3).await;
-        let is_new = |path: &String| path.contains("v1beta1");
-        assert!(asked().len() > 3 && asked()[2..].iter().all(is_new), "{:?}", asked());
-        assert_eq!(told(&inbox), ["await []"], "nobody waits for ever");
-    }
 
     #[test]
     fn only_what_is_ours_to_write_has_a_condition() {

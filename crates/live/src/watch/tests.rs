@@ -30,6 +30,10 @@ fn bookmark(version: u64, is_end: bool) -> String {
 /// Gives the replies one after the other, then silence; returns what the engine was fed and the
 /// targets that were asked.
 async fn check(replies: Vec<Reply>) -> (Vec<String>, Vec<String>) {
+    check_kind(Kind::Nodes, replies).await
+}
+
+async fn check_kind(kind: Kind, replies: Vec<Reply>) -> (Vec<String>, Vec<String>) {
     let count = replies.len();
     let replies = Arc::new(Mutex::new(VecDeque::from(replies)));
     let (client, log) = server(move |_| {
@@ -38,7 +42,7 @@ async fn check(replies: Vec<Reply>) -> (Vec<String>, Vec<String>) {
     });
     let (feed, inbox) = feed();
     let metrics = Arc::new(Metrics::new(["a"], "host", "lease"));
-    let watcher = Watcher::new(Kind::Nodes, client, feed, metrics, Progress::default());
+    let watcher = Watcher::new(kind, client, feed, metrics, Progress::default());
     let task = tokio::spawn(watcher.run());
     while log.lock().unwrap().len() <= count {
         tokio::time::sleep(Duration::from_millis(10)).await;
@@ -51,8 +55,17 @@ async fn check(replies: Vec<Reply>) -> (Vec<String>, Vec<String>) {
 fn fed(inbox: &Receiver<Input>) -> Vec<String> {
     let word = |input: Input| match input {
         Input::Seen(Seen { event: Event::NodeApplied(facts), .. }) => facts.name,
-        Input::Seen(Seen { event: Event::NodeDeleted(name), .. }) => format!("-{name}"),
-        Input::Seen(Seen { event: Event::Reset(Present::Nodes(names)), .. }) => {
+        Input::Seen(Seen { event: Event::LocalQueueApplied(facts), .. }) => {
+            format!("{}>{}", facts.key(), facts.cluster_queue)
+        }
+        Input::Seen(Seen {
+            event: Event::NodeDeleted(name) | Event::LocalQueueDeleted(name),
+            ..
+        }) => format!("-{name}"),
+        Input::Seen(Seen {
+            event: Event::Reset(Present::Nodes(names) | Present::LocalQueues(names)),
+            ..
+        }) => {
             format!("={}", names.into_iter().collect::<Vec<_>>().join(","))
         }
         Input::Seen(_)
@@ -64,6 +77,26 @@ fn fed(inbox: &Receiver<Input>) -> Vec<String> {
         | Input::Drain(_) => "?".into(),
     };
     inbox.try_iter().map(word).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn queues_are_watched_in_their_version_and_one_that_cannot_be_read_stays_as_it_was() {
+    let queue = |name: &str, leads_to: Value, version: u64| {
+        json!({"metadata": {"name": name, "namespace": "team", "uid": name,
+            "resourceVersion": version.to_string()}, "spec": {"clusterQueue": leads_to}})
+    };
+    let body = [
+        line("ADDED", &queue("a", json!("gpu"), 1)),
+        line("ADDED", &queue("b", json!(7), 2)),
+        bookmark(7, true),
+        line("MODIFIED", &queue("a", json!("web"), 8)),
+        line("DELETED", &queue("b", json!(7), 9)),
+    ];
+    let (fed, targets) =
+        check_kind(Kind::LocalQueues("v1beta2"), vec![Some((200, body.concat()))]).await;
+    assert_eq!(fed, ["team/a>gpu", "=team/a,team/b", "team/a>web", "-team/b"]);
+    let path = "/apis/kueue.x-k8s.io/v1beta2/localqueues?";
+    assert!(targets.iter().all(|target| target.starts_with(path)), "{targets:?}");
 }
 
 #[tokio::test(start_paused = true)]

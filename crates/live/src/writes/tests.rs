@@ -67,6 +67,20 @@ async fn conditions_and_events_are_written() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_tier_in_doubt_is_a_warning_about_the_pod() {
+    let bench = bench(200);
+    let (scheduler, note) = ("s".into(), "tier bronze: why".into());
+    bench.writes.warn(Warn { pod: pod("a"), scheduler, note });
+    bench.writes.flushed().await;
+    let log = bench.log.lock().unwrap();
+    assert_eq!(log.len(), 1);
+    let event: serde_json::Value = serde_json::from_str(&log[0].body).unwrap();
+    let found = ["type", "reason", "note"].map(|key| event[key].as_str().unwrap_or_default());
+    assert_eq!(found, ["Warning", "TierUnknown", "tier bronze: why"]);
+    assert_eq!(event["regarding"]["uid"], "u-a");
+}
+
+#[tokio::test(start_paused = true)]
 async fn while_bindings_are_out_there_is_only_a_trickle() {
     let bench = bench(200);
     let sent = || bench.log.lock().unwrap().len();

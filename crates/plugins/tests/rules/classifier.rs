@@ -115,6 +115,7 @@ fn administered() -> ClassifierArgs {
     let tenant = |name: &str, namespaces, tier, may_refuse_preemption| Tenant {
         name: name.into(),
         namespaces,
+        cluster_queues: Vec::new(),
         tier,
         may_refuse_preemption,
     };
@@ -185,6 +186,88 @@ fn a_namespace_that_goes_takes_its_tier_along() {
     assert_eq!(classify(&mut run, "p namespace=a", Hints::default()).tier.value, Tier::Gold);
     run.command("gone namespace a");
     let found = classify(&mut run, "p namespace=a", Hints::default());
+    assert_eq!(found.tier, Known { value: Tier::Bronze, source: Source::NamespaceUnknown });
+}
+
+/// Tenants by ClusterQueue: one by namespace as well, one whose queue another has too.
+fn with_queues() -> ClassifierArgs {
+    let tenant = |name: &str, names: &[&str], queues: &[&str], tier| Tenant {
+        name: name.into(),
+        namespaces: Namespaces {
+            names: names.iter().map(|&name| name.into()).collect(),
+            selector: None,
+        },
+        cluster_queues: queues.iter().map(|&queue| queue.into()).collect(),
+        tier,
+        may_refuse_preemption: false,
+    };
+    let tenants = vec![
+        tenant("research", &["lab"], &["gpu", "gpu-spot"], Some(Tier::Gold)),
+        tenant("sales", &[], &["web", "gpu-spot"], Some(Tier::Silver)),
+        tenant("guests", &[], &["guest"], None),
+    ];
+    ClassifierArgs { tenants, ..ClassifierArgs::default() }
+}
+
+#[test]
+fn a_namespace_belongs_to_a_tenant_if_all_its_queues_lead_to_the_tenants() {
+    let queue = |name: &str, queue: &str| Source::ClusterQueue(name.into(), queue.into());
+    let nobody = ("team", Source::NamespaceName, "bronze", Source::Nothing);
+    let research = |by: &str| ("research", queue("research", by), "gold", queue("research", by));
+    // (LocalQueues of the namespace, tenant, how that is known, tier, how that is known)
+    let table: [(&[&str], _); 9] = [
+        (&[], nobody.clone()),
+        (&["a gpu"], research("gpu")),
+        (&["a gpu", "b gpu-spot", "c gpu"], research("gpu")),
+        (&["a gpu-spot"], research("gpu-spot")),
+        (
+            &["a gpu-spot", "b web"],
+            ("sales", queue("sales", "gpu-spot"), "silver", queue("sales", "gpu-spot")),
+        ),
+        (&["a gpu", "b web"], nobody.clone()),
+        (&["a gpu", "b nobodys"], nobody.clone()),
+        (&["a gpu2"], nobody.clone()),
+        (&["a guest"], ("guests", queue("guests", "guest"), "bronze", Source::Nothing)),
+    ];
+    for (queues, expected) in table {
+        let mut run = run(with_queues(), &["team"]);
+        for words in queues {
+            run.command(&format!("localqueue team/{words}"));
+        }
+        // Of another namespace, which is nothing to this one.
+        run.command("localqueue other/a gpu");
+        let found = classify(&mut run, "p namespace=team", Hints::default());
+        let known =
+            (&*found.tenant.value, found.tenant.source, found.tier.value.word(), found.tier.source);
+        assert_eq!(known, expected, "{queues:?}");
+    }
+}
+
+#[test]
+fn the_queue_that_a_pod_names_means_nothing() {
+    let tier = |queues: &[&str], named: &str| {
+        let mut run = run(with_queues(), &["team"]);
+        for words in queues {
+            run.command(&format!("localqueue team/{words}"));
+        }
+        let mut facts = pod("p namespace=team");
+        facts.labels = [("kueue.x-k8s.io/queue-name".into(), named.into())].into();
+        let profile = run.scheduler.classify(&facts).expect("our profile classifies pods");
+        profile.tier.value
+    };
+    assert_eq!(tier(&[], "gpu"), Tier::Bronze);
+    assert_eq!(tier(&["high gpu", "low nobodys"], "high"), Tier::Bronze);
+    assert_eq!(tier(&["high gpu", "low gpu-spot"], "none"), Tier::Gold);
+}
+
+#[test]
+fn namespaces_count_beside_queues_and_one_that_is_not_known_has_neither() {
+    let mut run = run(with_queues(), &["lab"]);
+    run.command("localqueue lab/a web");
+    let found = classify(&mut run, "p namespace=lab", Hints::default());
+    assert_eq!(found.tier, Known { value: Tier::Gold, source: Source::Tenant("research".into()) });
+    run.command("localqueue unseen/a gpu");
+    let found = classify(&mut run, "p namespace=unseen", Hints::default());
     assert_eq!(found.tier, Known { value: Tier::Bronze, source: Source::NamespaceUnknown });
 }
 

@@ -91,6 +91,8 @@ impl Place {
             | Event::PodGroupDeleted(_)
             | Event::SucceededApplied(_)
             | Event::SucceededDeleted(_)
+            | Event::LocalQueueApplied(_)
+            | Event::LocalQueueDeleted(_)
             | Event::Reset(_)
             | Event::BindRefused { .. }
             | Event::EvictionFailed(_) => None,
@@ -129,6 +131,8 @@ fn facts_of(object: &Event) -> &PodFacts {
         | Event::PodGroupDeleted(_)
         | Event::SucceededApplied(_)
         | Event::SucceededDeleted(_)
+        | Event::LocalQueueApplied(_)
+        | Event::LocalQueueDeleted(_)
         | Event::Reset(_)
         | Event::BindRefused { .. }
         | Event::EvictionFailed(_) => unreachable!("only pods are kept as pods"),
@@ -211,8 +215,11 @@ impl Ledger {
             Event::Reset(Present::Namespaces(names)) => {
                 self.namespaces.retain(|name, _| names.contains(name));
             }
-            // The world has no services or controllers.
-            Event::GroupingApplied(_)
+            // The world has no services, controllers or queues.
+            Event::LocalQueueApplied(_)
+            | Event::LocalQueueDeleted(_)
+            | Event::Reset(Present::LocalQueues(_))
+            | Event::GroupingApplied(_)
             | Event::GroupingDeleted(_)
             | Event::Reset(Present::Groupings(..)) => {}
         }
@@ -464,6 +471,8 @@ impl Ledger {
             | Event::PodGroupDeleted(_)
             | Event::SucceededApplied(_)
             | Event::SucceededDeleted(_)
+            | Event::LocalQueueApplied(_)
+            | Event::LocalQueueDeleted(_)
             | Event::EvictionFailed(_) => None,
         });
         budgets.filter(|budget| {

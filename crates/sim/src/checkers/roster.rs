@@ -93,12 +93,15 @@ impl Roster {
             | Event::BudgetDeleted(_)
             | Event::GroupingApplied(_)
             | Event::GroupingDeleted(_)
+            | Event::LocalQueueApplied(_)
+            | Event::LocalQueueDeleted(_)
             | Event::Reset(
                 Present::Nodes(_)
                 | Present::Pods(_)
                 | Present::Namespaces(_)
                 | Present::Budgets(_)
-                | Present::Groupings(..),
+                | Present::Groupings(..)
+                | Present::LocalQueues(_),
             )
             | Event::BindRefused { .. }
             | Event::EvictionFailed(_) => {}

@@ -67,13 +67,17 @@ impl Tiers {
             | Event::PodGroupDeleted(_)
             | Event::SucceededApplied(_)
             | Event::SucceededDeleted(_)
+            // The world has no queues.
+            | Event::LocalQueueApplied(_)
+            | Event::LocalQueueDeleted(_)
             | Event::Reset(
                 Present::Nodes(_)
                 | Present::Pods(_)
                 | Present::Budgets(_)
                 | Present::Groupings(..)
                 | Present::PodGroups(..)
-                | Present::Succeeded(_),
+                | Present::Succeeded(_)
+                | Present::LocalQueues(_),
             )
             | Event::BindRefused { .. }
             | Event::EvictionFailed(_) => {}

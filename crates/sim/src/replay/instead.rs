@@ -162,7 +162,8 @@ impl<'a> Other<'a> {
                 | Present::Budgets(_)
                 | Present::Groupings(..)
                 | Present::PodGroups(..)
-                | Present::Succeeded(_),
+                | Present::Succeeded(_)
+                | Present::LocalQueues(_),
             )
             | Event::BudgetApplied(_)
             | Event::BudgetDeleted(_)
@@ -176,7 +177,9 @@ impl<'a> Other<'a> {
             | Event::PodGroupApplied(_)
             | Event::PodGroupDeleted(_)
             | Event::SucceededApplied(_)
-            | Event::SucceededDeleted(_) => {}
+            | Event::SucceededDeleted(_)
+            | Event::LocalQueueApplied(_)
+            | Event::LocalQueueDeleted(_) => {}
         }
         scheduler.apply(&event, at);
     }

@@ -35,8 +35,13 @@ impl Right {
 }
 
 /// Groups of kinds that not every cluster has, and that are asked for only where they are served.
-const OPTIONAL: [&str; 4] =
-    ["scheduling.k8s.io", "scheduling.x-k8s.io", "scheduling.volcano.sh", "scheduling.run.ai"];
+const OPTIONAL: [&str; 5] = [
+    "scheduling.k8s.io",
+    "scheduling.x-k8s.io",
+    "scheduling.volcano.sh",
+    "scheduling.run.ai",
+    "kueue.x-k8s.io",
+];
 
 impl Right {
     /// Whether there was anything to use it for.

@@ -1,7 +1,7 @@
 //! Arguments of `ProfileClassifier`: who belongs to whom, as an administrator says.
 
 use framework::{Args, ClassifierArgs, Tenant};
-use model::Tier;
+use model::{Tier, is_subdomain};
 
 use super::namespaces::{NAMES, SELECTOR, namespaces};
 use crate::config::sections::check_args_type;
@@ -44,11 +44,25 @@ pub(in crate::config) fn classifier(spot: Spot<'_>, problems: &mut Problems) -> 
 
 fn tenant(item: Spot<'_>, problems: &mut Problems) -> Option<Tenant> {
     const REFUSES: &str = "mayRefusePreemption";
-    let fields = item.fields(&["name", NAMES, SELECTOR, "tier", REFUSES], problems)?;
+    const QUEUES: &str = "clusterQueues";
+    let fields = item.fields(&["name", NAMES, SELECTOR, QUEUES, "tier", REFUSES], problems)?;
+    if [NAMES, SELECTOR, QUEUES].into_iter().all(|key| fields.get(key).is_none()) {
+        let message = "expected namespaces, a namespaceSelector or clusterQueues, found none";
+        problems.report(&fields.place, message);
+    }
+    let mut cluster_queues = Vec::new();
+    for item in fields.items(QUEUES, problems) {
+        let Some(name) = item.text(problems) else { continue };
+        if !is_subdomain(name) {
+            item.expected("the name of a ClusterQueue", problems);
+        }
+        cluster_queues.push(name.to_owned());
+    }
     let name = name(&fields, problems);
     let tier = fields.get("tier").and_then(|spot| spot.word(&Tier::WORDS, problems));
     Some(Tenant {
         namespaces: namespaces(&fields, problems),
+        cluster_queues,
         tier,
         may_refuse_preemption: fields.boolean(REFUSES, problems).unwrap_or(false),
         name: name?,

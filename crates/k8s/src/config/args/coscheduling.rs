@@ -72,6 +72,10 @@ fn offsets(items: Vec<Spot<'_>>, problems: &mut Problems) -> Vec<NamespaceOffset
     for item in items {
         let Some(fields) = item.fields(&[NAMES, SELECTOR, "offset"], problems) else { continue };
         let namespaces = namespaces(&fields, problems);
+        if fields.get(NAMES).is_none() && fields.get(SELECTOR).is_none() {
+            let message = "expected namespaces or a namespaceSelector, found neither";
+            problems.report(&fields.place, message);
+        }
         fields.required("offset", problems);
         let offset = boost(&fields, "offset", problems);
         offsets.extend(offset.map(|offset| NamespaceOffset { namespaces, offset }));

@@ -9,7 +9,7 @@ use crate::document::{Fields, Problems, Spot};
 pub(super) const NAMES: &str = "namespaces";
 pub(super) const SELECTOR: &str = "namespaceSelector";
 
-/// The namespaces of an entry, of which there must be a word.
+/// The namespaces of an entry.
 pub(super) fn namespaces(fields: &Fields<'_>, problems: &mut Problems) -> Namespaces {
     let mut names = Vec::new();
     for item in fields.items(NAMES, problems) {
@@ -20,9 +20,6 @@ pub(super) fn namespaces(fields: &Fields<'_>, problems: &mut Problems) -> Namesp
         names.push(name.to_owned());
     }
     let selector = fields.get(SELECTOR).and_then(|spot| selector(spot, problems));
-    if fields.get(NAMES).is_none() && fields.get(SELECTOR).is_none() {
-        problems.report(&fields.place, "expected namespaces or a namespaceSelector, found neither");
-    }
     Namespaces { names, selector }
 }
 

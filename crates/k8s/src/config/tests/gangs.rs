@@ -116,7 +116,8 @@ profiles:
         namespaceSelector: {matchExpressions: [{key: team, operator: Exists}]}
         tier: gold
         mayRefusePreemption: true
-      - {name: guests, namespaceSelector: {}}
+      - {name: guests, namespaceSelector: {}, clusterQueues: [guest, guest.example.com]}
+      - {name: queued, clusterQueues: [gpu]}
       priorityClasses: [{name: urgent, tier: silver}]
       preemptiblePriorityClasses: [spot]
 ";
@@ -144,25 +145,32 @@ fn arguments_are_read_and_written() {
     };
     assert_eq!(profile.args_of("Coscheduling"), Some(&Args::Coscheduling(args)));
     assert_eq!(settings.permit_timeout(), Millis::seconds(20));
-    let tenant = |name: &str, names: &[&str], selector, tier, may_refuse_preemption| Tenant {
+    let texts = |texts: &[&str]| texts.iter().map(|&text| text.to_owned()).collect::<Vec<_>>();
+    let tenant = |name: &str, names: &[&str], selector, queues: &[&str], tier| Tenant {
         name: name.into(),
-        namespaces: Namespaces {
-            names: names.iter().map(|&n| n.to_owned()).collect(),
-            selector: Some(selector),
-        },
+        namespaces: Namespaces { names: texts(names), selector },
+        cluster_queues: texts(queues),
         tier,
-        may_refuse_preemption,
+        may_refuse_preemption: tier.is_some(),
     };
     let by_team = requirement("team", LabelOperator::Exists, &[]);
     let args = ClassifierArgs {
         tenants: vec![
-            tenant("research", &["lab"], by_team, Some(Tier::Gold), true),
-            tenant("guests", &[], LabelSelector::default(), None, false),
+            tenant("research", &["lab"], Some(by_team), &[], Some(Tier::Gold)),
+            tenant(
+                "guests",
+                &[],
+                Some(LabelSelector::default()),
+                &["guest", "guest.example.com"],
+                None,
+            ),
+            tenant("queued", &[], None, &["gpu"], None),
         ],
         tiers_by_class: vec![("urgent".into(), Tier::Silver)],
         preemptible_classes: vec!["spot".into()],
     };
     assert_eq!(profile.args_of("ProfileClassifier"), Some(&Args::Classifier(args)));
+    assert!(settings.names_cluster_queues() && !good("").names_cluster_queues());
     check_written(&settings);
 }
 
@@ -175,7 +183,7 @@ fn the_time_for_parts_of_gangs_is_ten_seconds_and_one_for_all() {
     assert_eq!(good(&both).permit_timeout(), Millis::seconds(20));
     let other =
         "- schedulerName: mine\n  plugins:\n    permit: {enabled: [{name: Coscheduling}]}\n";
-    let expected = "line 30: profiles[1].pluginConfig[Coscheduling].args.permitWaitingTimeSeconds: \
+    let expected = "line 31: profiles[1].pluginConfig[Coscheduling].args.permitWaitingTimeSeconds: \
                     must be the same as in profile \"kubenexus-scheduler\": expected 20, found 10";
     assert_eq!(read(&format!("{ARGS}{other}")).expect_err("two times").to_string(), expected);
 }

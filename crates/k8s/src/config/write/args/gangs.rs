@@ -45,6 +45,9 @@ fn tenant(tenant: &Tenant) -> Value {
     let mut value =
         json!({"name": tenant.name, "mayRefusePreemption": tenant.may_refuse_preemption});
     add(&tenant.namespaces, &mut value);
+    if !tenant.cluster_queues.is_empty() {
+        value["clusterQueues"] = json!(tenant.cluster_queues);
+    }
     if let Some(tier) = tenant.tier {
         value["tier"] = tier.word().into();
     }

@@ -51,9 +51,9 @@ pub(super) fn coscheduling(args: &CoschedulingArgs) -> Vec<String> {
         ),
     ];
     lines.extend(
-        args.offsets
-            .iter()
-            .map(|each| format!("{} go sooner by {}", namespaces(&each.namespaces), each.offset)),
+        args.offsets.iter().map(|each| {
+            format!("{} go sooner by {}", joined(&parts(&each.namespaces)), each.offset)
+        }),
     );
     lines
 }
@@ -68,7 +68,12 @@ pub(super) fn classifier(args: &ClassifierArgs) -> Vec<String> {
 }
 
 fn tenant(tenant: &Tenant) -> String {
-    let mut text = format!("tenant {} has {}", tenant.name, namespaces(&tenant.namespaces));
+    let mut parts = parts(&tenant.namespaces);
+    if !tenant.cluster_queues.is_empty() {
+        let queues = tenant.cluster_queues.join(", ");
+        parts.push(format!("namespaces whose LocalQueues all lead to {queues}"));
+    }
+    let mut text = format!("tenant {} has {}", tenant.name, joined(&parts));
     if let Some(tier) = tenant.tier {
         text.push_str(&format!(", is {}", tier.word()));
     }
@@ -78,11 +83,13 @@ fn tenant(tenant: &Tenant) -> String {
     text
 }
 
-fn namespaces(namespaces: &Namespaces) -> String {
+fn parts(namespaces: &Namespaces) -> Vec<String> {
     let names = namespaces.names.join(", ");
     let names = (!names.is_empty()).then(|| format!("namespaces {names}"));
-    let parts: Vec<String> =
-        names.into_iter().chain(namespaces.selector.as_ref().map(selector)).collect();
+    names.into_iter().chain(namespaces.selector.as_ref().map(selector)).collect()
+}
+
+fn joined(parts: &[String]) -> String {
     if parts.is_empty() { "no namespaces".into() } else { parts.join(" and ") }
 }
 

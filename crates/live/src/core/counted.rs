@@ -1,0 +1,64 @@
+//! What metrics tell of the engine's thread.
+
+use model::Event;
+
+use super::Core;
+use crate::metrics::{Cached, Handled, Queue};
+
+impl Core {
+    /// What kube-scheduler calls an event.
+    pub(super) fn handled(&self, event: &Event) -> Option<Handled> {
+        let catalog = self.scheduler.catalog();
+        let is_placed =
+            |uid: &str| catalog.find_pod(uid).map(|pod| catalog.pod(pod).state.node().is_some());
+        Some(match event {
+            Event::NodeApplied(facts) => match catalog.find_node(&facts.name) {
+                Some(_) => Handled::NodeUpdate,
+                None => Handled::NodeAdd,
+            },
+            Event::NodeDeleted(_) => Handled::NodeDelete,
+            Event::PodApplied(facts) => match (is_placed(&facts.key.uid), &facts.node) {
+                (None | Some(false), Some(_)) => Handled::AssignedPodAdd,
+                (Some(true), _) => Handled::AssignedPodUpdate,
+                (None, None) => Handled::UnscheduledPodAdd,
+                (Some(false), None) => Handled::UnscheduledPodUpdate,
+            },
+            Event::PodDeleted(uid) => match is_placed(uid) {
+                Some(true) => Handled::AssignedPodDelete,
+                Some(false) | None => Handled::UnscheduledPodDelete,
+            },
+            Event::NamespaceApplied(_)
+            | Event::NamespaceDeleted(_)
+            | Event::BudgetApplied(_)
+            | Event::BudgetDeleted(_)
+            | Event::GroupingApplied(_)
+            | Event::GroupingDeleted(_)
+            | Event::PodGroupApplied(_)
+            | Event::PodGroupDeleted(_)
+            | Event::SucceededApplied(_)
+            | Event::SucceededDeleted(_)
+            | Event::LocalQueueApplied(_)
+            | Event::LocalQueueDeleted(_)
+            | Event::Reset(_)
+            | Event::BindRefused { .. }
+            | Event::EvictionFailed(_) => return None,
+        })
+    }
+
+    /// How many wait and how many are known.
+    pub(super) fn publish(&self) {
+        let (waiting, catalog) = (self.scheduler.waiting(), self.scheduler.catalog());
+        let on_no_node = waiting.active + waiting.backoff + waiting.parked + waiting.gated;
+        let metrics = &self.metrics;
+        metrics.pending(Queue::Active, waiting.active);
+        metrics.pending(Queue::Backoff, waiting.backoff);
+        metrics.pending(Queue::Unschedulable, waiting.parked);
+        metrics.pending(Queue::Gated, waiting.gated);
+        metrics.cached(Cached::Nodes, catalog.nodes().len());
+        metrics.cached(Cached::Pods, catalog.pod_count() - on_no_node);
+        metrics.cached(Cached::AssumedPods, self.state.notes.unconfirmed());
+        if let Some(journal) = &self.journal {
+            metrics.journal(journal.totals());
+        }
+    }
+}
