@@ -2,9 +2,9 @@
 
 use framework::is_about_others;
 use model::{
-    Attempt, BudgetFacts, Change, Event, GangId, GroupingKey, LabelSelector, Labels, NodeChange,
-    NodeFacts, NodeId, Occupant, Pod, PodFacts, PodGroupKey, PodId, PodState, Present, Reason,
-    Time, Txn, UnitId,
+    Attempt, BudgetFacts, Change, Event, GangId, GroupingKey, LabelSelector, Labels,
+    LocalQueueFacts, NodeChange, NodeFacts, NodeId, Occupant, Pod, PodFacts, PodGroupKey, PodId,
+    PodState, Present, Reason, Time, Txn, UnitId,
 };
 
 use crate::Scheduler;
@@ -46,11 +46,7 @@ impl Scheduler {
                 self.wake_after(now);
             }
             Event::SucceededDeleted(uid) => self.catalog.delete_succeeded(uid),
-            Event::LocalQueueApplied(facts) => {
-                if self.catalog.set_local_queue(facts) {
-                    self.reclassify(&facts.namespace);
-                }
-            }
+            Event::LocalQueueApplied(facts) => self.set_local_queue(facts),
             Event::LocalQueueDeleted(key) => self.delete_local_queue(key),
             Event::Reset(present) => self.reset(present, now),
             Event::BindRefused { uid, attempt } => self.refused(uid, *attempt, now),
@@ -89,6 +85,12 @@ impl Scheduler {
             self.count_crowds();
             self.queue.wake(now, is_about_others, |_, _, _| Helped::All);
             self.queue.wake_gangs(now, |_| true);
+        }
+    }
+
+    fn set_local_queue(&mut self, facts: &LocalQueueFacts) {
+        if self.catalog.set_local_queue(facts) {
+            self.reclassify(&facts.namespace);
         }
     }
 
@@ -157,10 +159,13 @@ impl Scheduler {
                 let gone: Vec<_> = gone.map(|facts| facts.uid).collect();
                 gone.iter().for_each(|uid| self.catalog.delete_succeeded(uid));
             }
-            Present::LocalQueues(keys) => {
+            Present::LocalQueues(queues) => {
                 let gone = self.catalog.local_queues().map(|facts| facts.key());
-                let gone: Vec<Box<str>> = gone.filter(|key| !keys.contains(key)).collect();
+                let gone: Vec<Box<str>> = gone.filter(|key| !queues.contains_key(key)).collect();
                 gone.iter().for_each(|key| self.delete_local_queue(key));
+                for (key, cluster_queue) in queues {
+                    self.set_local_queue(&LocalQueueFacts::of(key, cluster_queue));
+                }
             }
         }
     }

@@ -1,6 +1,6 @@
 //! What comes in: facts from the API and outcomes of our own decisions.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -49,7 +49,8 @@ pub enum Event {
     LocalQueueApplied(Box<LocalQueueFacts>),
     /// A LocalQueue is gone; by [`LocalQueueFacts::key`].
     LocalQueueDeleted(String),
-    /// All there is of a kind was listed, and applied just before: what is not among it is gone.
+    /// All there is of a kind was listed, and applied just before unless it is part of this: what
+    /// is not among it is gone.
     Reset(Present),
     /// The API server refused a binding: the pod is not on that node.
     BindRefused {
@@ -108,8 +109,10 @@ pub enum Present {
     PodGroups(PodGroupKind, BTreeSet<Box<str>>),
     /// Pods of gangs that ran to a good end, by uid.
     Succeeded(BTreeSet<Box<str>>),
-    /// LocalQueues of Kueue, by [`LocalQueueFacts::key`].
-    LocalQueues(BTreeSet<Box<str>>),
+    /// LocalQueues of Kueue, by [`LocalQueueFacts::key`], each with the ClusterQueue it leads to.
+    /// They are not applied before: some of the queues of a namespace could give it a tenant that
+    /// all of them do not.
+    LocalQueues(BTreeMap<Box<str>, Box<str>>),
 }
 
 /// A disruption budget as the API has it.
@@ -149,6 +152,14 @@ pub struct LocalQueueFacts {
 }
 
 impl LocalQueueFacts {
+    /// The LocalQueue that has this key.
+    #[must_use]
+    pub fn of(key: &str, cluster_queue: &str) -> Self {
+        let (namespace, name) = key.split_once('/').unwrap_or((key, ""));
+        let (namespace, name) = (namespace.into(), name.into());
+        Self { namespace, name, cluster_queue: cluster_queue.into() }
+    }
+
     /// What it is listed by: namespace and name.
     #[must_use]
     pub fn key(&self) -> Box<str> {

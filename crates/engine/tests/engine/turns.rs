@@ -1,8 +1,6 @@
 //! Who goes first with our own order: turns between namespaces, starving units, tiers and
 //! namespaces inside a priority, and that none of it lets anyone pass a higher priority.
 
-use std::collections::BTreeSet;
-
 use framework::{
     Args, ClassifierArgs, CoschedulingArgs, NamespaceOffset, Namespaces, ProfileSettings, Tenant,
 };
@@ -357,8 +355,15 @@ fn pods_that_wait_stand_elsewhere_once_the_queues_of_their_namespace_change() {
     let resumed = run.resumed(run.scheduler.checkpoint(), &profiles, Options::default());
     let mut other = resumed.expect("a checkpoint that makes sense");
     assert_eq!(other.command("profile b2"), gold, "a checkpoint has the queues");
-    run.apply(&Event::Reset(Present::LocalQueues(BTreeSet::from(["b/other".into()]))));
+    let listed = |queues: &[(&str, &str)]| {
+        let queues = queues.iter().map(|(key, queue)| ((*key).into(), (*queue).into()));
+        Event::Reset(Present::LocalQueues(queues.collect()))
+    };
+    run.apply(&listed(&[("a/main", "gpu"), ("b/main", "gpu"), ("b/more", "cpu")]));
     assert_eq!(run.command("profile b2"), bronze);
+    assert_eq!(run.command("profile a2"), gold);
+    run.apply(&listed(&[]));
+    assert_eq!(run.command("profile a2"), ["a is bronze: service, none"]);
     assert_eq!(run.command("step 1"), ["a1 -> n"]);
 }
 

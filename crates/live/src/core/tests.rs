@@ -179,7 +179,7 @@ fn nothing_is_decided_before_it_is_known_which_groups_there_are_and_all_are_list
     assert_eq!(bench.decided(), Vec::<String>::new(), "one kind is not listed");
     bench.see(Event::Reset(Present::PodGroups(PodGroupKind::Kai, BTreeSet::new())));
     assert_eq!(bench.decided(), Vec::<String>::new(), "queues are not listed");
-    bench.see(Event::Reset(Present::LocalQueues(BTreeSet::new())));
+    bench.see(Event::Reset(Present::LocalQueues(Default::default())));
     assert_eq!(bench.decided(), ["bind alone"]);
 }
 

@@ -3,7 +3,9 @@
 use std::borrow::Cow;
 
 use k8s::ingest::{self, GroupStanding, IngestError, Standing};
-use model::{Event, GroupingKey, GroupingKind, PodGroupKey, PodGroupKind, Present};
+use model::{
+    Event, GroupingKey, GroupingKind, LocalQueueFacts, PodGroupKey, PodGroupKind, Present,
+};
 use serde::Deserialize;
 use tracing::error;
 
@@ -161,7 +163,7 @@ impl View {
 
 impl Watcher {
     /// Reads an object, and adds it to the list that is being made. One that cannot be read is
-    /// reported, and what was known of it stays.
+    /// reported, and what was known of it stays; a LocalQueue that cannot be read leads nowhere.
     pub(super) fn read(&self, object: &[u8], listing: Option<&mut Present>) -> Option<Read> {
         let (read, name) = match self.read_well(object) {
             Ok(None) => return None,
@@ -173,28 +175,41 @@ impl Watcher {
                 let meta = serde_json::from_slice::<View>(object).ok()?.metadata;
                 error!(name = meta.name, %fault, "an object that cannot be read");
                 self.metrics.not_read(self.kind.word());
+                let mut read = None;
                 let name = match self.kind {
                     Kind::Nodes | Kind::Namespaces => meta.name.into(),
                     Kind::Pods | Kind::Succeeded => meta.uid.into(),
-                    Kind::Budgets | Kind::LocalQueues(_) => meta.key().into(),
+                    Kind::Budgets => meta.key().into(),
+                    Kind::LocalQueues(_) => {
+                        let facts = LocalQueueFacts::of(&meta.key(), "");
+                        let key = facts.key();
+                        let event = Event::LocalQueueApplied(Box::new(facts));
+                        read = Some(Read::plain((meta.resource_version, event)));
+                        key
+                    }
                     Kind::Groupings(kind) => meta.grouping(kind).listed_by(),
                     Kind::PodGroups(api) => meta.group(api.kind).listed_by(),
                 };
-                (None, Some(name))
+                (read, Some(name))
             }
         };
-        if let (Some(listing), Some(name)) = (listing, name) {
-            match listing {
-                Present::Nodes(names)
-                | Present::Namespaces(names)
-                | Present::Pods(names)
-                | Present::Budgets(names)
-                | Present::Groupings(_, names)
-                | Present::PodGroups(_, names)
-                | Present::Succeeded(names)
-                | Present::LocalQueues(names) => names.insert(name),
-            };
-        }
+        let (Some(listing), Some(name)) = (listing, name) else { return read };
+        let names = match listing {
+            Present::Nodes(names)
+            | Present::Namespaces(names)
+            | Present::Pods(names)
+            | Present::Budgets(names)
+            | Present::Groupings(_, names)
+            | Present::PodGroups(_, names)
+            | Present::Succeeded(names) => names,
+            Present::LocalQueues(queues) => {
+                if let Some(Read { event: Event::LocalQueueApplied(facts), .. }) = read {
+                    queues.insert(name, facts.cluster_queue);
+                }
+                return None;
+            }
+        };
+        names.insert(name);
         read
     }
 

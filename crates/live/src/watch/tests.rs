@@ -62,11 +62,12 @@ fn fed(inbox: &Receiver<Input>) -> Vec<String> {
             event: Event::NodeDeleted(name) | Event::LocalQueueDeleted(name),
             ..
         }) => format!("-{name}"),
-        Input::Seen(Seen {
-            event: Event::Reset(Present::Nodes(names) | Present::LocalQueues(names)),
-            ..
-        }) => {
+        Input::Seen(Seen { event: Event::Reset(Present::Nodes(names)), .. }) => {
             format!("={}", names.into_iter().collect::<Vec<_>>().join(","))
+        }
+        Input::Seen(Seen { event: Event::Reset(Present::LocalQueues(queues)), .. }) => {
+            let queues = queues.into_iter().map(|(key, queue)| format!("{key}>{queue}"));
+            format!("={}", queues.collect::<Vec<_>>().join(","))
         }
         Input::Seen(_)
         | Input::Outcome(_)
@@ -80,7 +81,7 @@ fn fed(inbox: &Receiver<Input>) -> Vec<String> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn queues_are_watched_in_their_version_and_one_that_cannot_be_read_stays_as_it_was() {
+async fn queues_are_listed_at_once_and_one_that_cannot_be_read_leads_nowhere() {
     let queue = |name: &str, leads_to: Value, version: u64| {
         json!({"metadata": {"name": name, "namespace": "team", "uid": name,
             "resourceVersion": version.to_string()}, "spec": {"clusterQueue": leads_to}})
@@ -90,11 +91,12 @@ async fn queues_are_watched_in_their_version_and_one_that_cannot_be_read_stays_a
         line("ADDED", &queue("b", json!(7), 2)),
         bookmark(7, true),
         line("MODIFIED", &queue("a", json!("web"), 8)),
-        line("DELETED", &queue("b", json!(7), 9)),
+        line("MODIFIED", &queue("a", json!(7), 9)),
+        line("DELETED", &queue("b", json!(7), 10)),
     ];
     let (fed, targets) =
         check_kind(Kind::LocalQueues("v1beta2"), vec![Some((200, body.concat()))]).await;
-    assert_eq!(fed, ["team/a>gpu", "=team/a,team/b", "team/a>web", "-team/b"]);
+    assert_eq!(fed, ["=team/a>gpu,team/b>", "team/a>web", "team/a>", "-team/b"]);
     let path = "/apis/kueue.x-k8s.io/v1beta2/localqueues?";
     assert!(targets.iter().all(|target| target.starts_with(path)), "{targets:?}");
 }
