@@ -72,6 +72,7 @@ pub(crate) async fn run(dispatch: Dispatch, mut orders: UnboundedReceiver<Order>
 async fn carry_out(dispatch: Arc<Dispatch>, bind: Bind) {
     let result = dispatch.bind(&bind).await;
     dispatch.in_flight.fetch_sub(1, Ordering::Relaxed);
+    dispatch.writes.settled();
     let Some(result) = result else {
         // The lease is lost and the process ends: whoever leads next reads what happened.
         dispatch.metrics.bind_ended(BindOutcome::Lost);
@@ -91,7 +92,6 @@ async fn carry_out(dispatch: Arc<Dispatch>, bind: Bind) {
             warn!(pod = %name(&pod), %node, message, "a binding was refused");
             dispatch.metrics.bind_ended(BindOutcome::Refused);
             dispatch.metrics.attempt(&scheduler, Attempt::Error, seconds);
-            dispatch.writes.wake();
         }
     }
     let _ = dispatch.feed.send(Input::Outcome(Outcome { pod, attempt, result })).await;

@@ -1,6 +1,6 @@
 //! What is written beside bindings: why pods and gangs wait, that gangs have started, and events.
-//! It stands back for the bindings: while any is out, only a trickle of reasons is written, and of
-//! what tells of bindings that are over only what has waited long.
+//! It stands back for the bindings: while any is out, and for a moment after, only a trickle of
+//! reasons is written, and of what tells of bindings that are over only what has waited long.
 
 #[cfg(test)]
 mod tests;
@@ -27,8 +27,11 @@ use crate::order::{GroupRef, Happened, Report, Subject, Tell, Warn};
 
 /// Beyond this many late writes the oldest events are dropped.
 const QUEUE_MAX: usize = 60_000;
-/// Writes at a time when no binding is out; when some are; and when the queue is half full.
+/// Writes at a time when no binding is out; when some are; and when the queue is then half full.
 const AT_ONCE: [usize; 3] = [16, 1, 8];
+/// How long no binding may have been out: gangs come in bursts, and what is written in between
+/// would be in the way of the next.
+const LULL: Duration = Duration::from_millis(50);
 /// How long late writes wait for the bindings to be over.
 const LATE_PATIENCE: Duration = Duration::from_secs(10);
 /// How long an answer may take.
@@ -135,6 +138,15 @@ struct Queues {
     /// Events, and that gangs have started, each since when.
     late: VecDeque<(Instant, Write)>,
     in_flight: usize,
+    /// When a binding was last settled.
+    settled_at: Option<Instant>,
+}
+
+impl Queues {
+    /// How long bindings still come first though none is out.
+    fn lull(&self) -> Duration {
+        self.settled_at.map_or(Duration::ZERO, |at| LULL.saturating_sub(at.elapsed()))
+    }
 }
 
 impl Writes {
@@ -214,8 +226,9 @@ impl Writes {
         self.changed.notify_one();
     }
 
-    /// Looks again: a binding is not out any more.
-    pub(crate) fn wake(&self) {
+    /// A binding is not out any more.
+    pub(crate) fn settled(&self) {
+        self.queues().settled_at = Some(Instant::now());
         self.changed.notify_one();
     }
 
@@ -225,8 +238,10 @@ impl Writes {
             while let Some(write) = self.pop() {
                 tokio::spawn(self.clone().carry_out(write));
             }
-            // Writes also get old while nothing else changes.
-            let _ = tokio::time::timeout(LATE_PATIENCE / 4, self.changed.notified()).await;
+            // Writes also get old, and lulls end, while nothing else changes.
+            let lull = self.queues().lull();
+            let pause = if lull.is_zero() { LATE_PATIENCE / 4 } else { lull };
+            let _ = tokio::time::timeout(pause, self.changed.notified()).await;
         }
     }
 
@@ -252,10 +267,11 @@ impl Writes {
         let mut queues = self.queues();
         let [idle, trickle, crowded] = AT_ONCE;
         let waiting = queues.reasons.len() + queues.late.len();
-        let at_once = match self.binds.load(Ordering::Relaxed) {
-            0 => idle,
-            _ if waiting > QUEUE_MAX / 2 => crowded,
-            _ => trickle,
+        let is_idle = self.binds.load(Ordering::Relaxed) == 0 && queues.lull().is_zero();
+        let at_once = match is_idle {
+            true => idle,
+            false if waiting > QUEUE_MAX / 2 => crowded,
+            false => trickle,
         };
         self.metrics.events_queued(queues.late.len());
         if queues.in_flight >= at_once {

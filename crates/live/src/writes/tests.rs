@@ -96,9 +96,27 @@ async fn while_bindings_are_out_there_is_only_a_trickle() {
     tokio::time::sleep(Duration::from_secs(3)).await;
     assert!((10..=300).contains(&sent()), "{}", sent());
     bench.binds.store(0, Ordering::Relaxed);
-    bench.writes.wake();
+    bench.writes.settled();
     bench.writes.flushed().await;
     assert_eq!(sent(), 1002);
+}
+
+#[tokio::test(start_paused = true)]
+async fn between_two_bursts_of_bindings_nothing_is_written_that_can_wait() {
+    let bench = bench(200);
+    let sent = || bench.log.lock().unwrap().len();
+    for _ in 0..20 {
+        for at in 0..8 {
+            bench.writes.settled();
+            bench.writes.push(Write::scheduled(pod(&format!("p{at}")), "n".into(), "s".into()));
+        }
+        tokio::time::sleep(LULL / 2).await;
+    }
+    assert_eq!(sent(), 0);
+    tokio::time::sleep(LULL).await;
+    assert!(sent() > 0, "the bursts are over");
+    bench.writes.flushed().await;
+    assert_eq!(sent(), 160);
 }
 
 #[tokio::test(start_paused = true)]

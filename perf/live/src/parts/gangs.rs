@@ -22,6 +22,10 @@ const SIZES: [usize; 2] = [8, 50];
 /// Gangs of the first of these sizes that are created at once.
 const AT_ONCE: usize = 100;
 const NODES: usize = 1_000;
+/// Who binds gangs that arrive. One of them does not know that they are gangs, and shows what the
+/// API server makes of them.
+const ARRIVING: [Contender; 3] =
+    [Contender::WatchingNullBinder, Contender::KubeScheduler, Contender::KubeNexus];
 /// Gangs that are not counted: connections are made, code is read from disk.
 const WARM_UP: usize = 5;
 /// Before the last pod of a gang, so that what came before is no work any more.
@@ -95,22 +99,29 @@ pub(crate) async fn measure_latency(bench: &mut Bench) -> Result<()> {
             bench.figures.put(format!("live_gang_of_{size}_p50_ms{of}"), p50);
             bench.figures.put(format!("live_gang_of_{size}_p99_ms{of}"), p99);
         }
-        let pods = AT_ONCE * SIZES[0];
-        let arrival = Arrival::Meanwhile;
-        let mut rates = [vec![], vec![]];
-        for _ in 0..bench.sizes.repeats {
-            let workloads = [Workload::Gangs(SIZES[0]), Workload::Plain];
-            for (workload, rates) in workloads.into_iter().zip(&mut rates) {
-                let plan = Plan { workload, pods, arrival };
-                rates.push(run(&stage, contender, plan).await?.rate);
-            }
-        }
-        let [gangs, plain] = rates.map(median);
-        let (title, of) = (contender.title(), contender.suffix());
-        println!("{title:<26} {gangs:>8.0} pods/s in gangs, {plain:.0} plain");
-        bench.figures.put(format!("live_gangs_at_once_pods_per_second{of}"), gangs);
-        bench.figures.put(format!("live_gangs_at_once_over_plain{of}"), gangs / plain);
     }
+    for contender in bench.present(&ARRIVING) {
+        at_once(bench, &stage, contender).await?;
+    }
+    Ok(())
+}
+
+/// Creates many gangs at once, and as many plain pods.
+async fn at_once(bench: &mut Bench, stage: &Stage, contender: Contender) -> Result<()> {
+    let pods = AT_ONCE * SIZES[0];
+    let mut rates = [vec![], vec![]];
+    for _ in 0..bench.sizes.repeats {
+        let workloads = [Workload::Gangs(SIZES[0]), Workload::Plain];
+        for (workload, rates) in workloads.into_iter().zip(&mut rates) {
+            let plan = Plan { workload, pods, arrival: Arrival::Meanwhile };
+            rates.push(run(stage, contender, plan).await?.rate);
+        }
+    }
+    let [gangs, plain] = rates.map(median);
+    let (title, of) = (contender.title(), contender.suffix());
+    println!("{title:<26} {gangs:>8.0} pods/s in gangs, {plain:.0} plain");
+    bench.figures.put(format!("live_gangs_at_once_pods_per_second{of}"), gangs);
+    bench.figures.put(format!("live_gangs_at_once_over_plain{of}"), gangs / plain);
     Ok(())
 }
 
