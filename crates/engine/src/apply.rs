@@ -249,10 +249,7 @@ impl Scheduler {
     /// of their gang, or more of them; tells whether they are.
     fn release_if_others(&mut self, pod: PodId, facts: &PodFacts, now: Time) -> bool {
         let known = self.catalog.pod(pod);
-        // Pods to come have the labels of the one that makes them.
-        let is_same = !facts.is_terminating
-            && known.claim == facts.gang
-            && (!known.makes_others() || self.catalog.tags(known.tags).labels == facts.labels);
+        let is_same = !facts.is_terminating && known.claim == facts.gang;
         if let Some(gang) = known.gang.filter(|_| !is_same) {
             self.release_seats(gang, now);
         }
@@ -323,7 +320,7 @@ impl Scheduler {
         let class = self.catalog.class_of(&facts.spec);
         let tags = self.catalog.tags_of(facts);
         self.count_crowds();
-        let after = Occupant { class, tags, is_leaving: facts.is_terminating };
+        let after = Occupant { class, tags, is_leaving: facts.is_terminating, is_seat: false };
         // A pod that begins to leave takes as much as before, and is counted no more by those who
         // are spread.
         let begins_to_leave = after == Occupant { is_leaving: true, ..before };

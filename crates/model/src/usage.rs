@@ -167,20 +167,10 @@ impl Usage {
     }
 
     /// Counts the crowds that were made, or whose members are others, since the last time. To be
-    /// called after whatever brings a class, or changes a namespace; mostly there are none, and
-    /// nobody looks at the seats.
-    pub fn count_crowds(
-        &mut self,
-        catalog: &mut Catalog,
-        seats: impl Iterator<Item = (Occupant, NodeId)>,
-    ) {
-        let uncounted = catalog.take_uncounted_crowds();
-        if uncounted.is_empty() {
-            return;
-        }
-        let seats: Vec<_> = seats.collect();
-        for (crowd, members_max) in uncounted {
-            for node in self.gatherings.count(catalog, crowd, members_max, &seats) {
+    /// called after whatever brings a class, or changes a namespace.
+    pub fn count_crowds(&mut self, catalog: &mut Catalog) {
+        for (crowd, members_max) in catalog.take_uncounted_crowds() {
+            for node in self.gatherings.count(catalog, crowd, members_max) {
                 self.touch(Touch { node, is_facts: false });
             }
         }

@@ -28,13 +28,14 @@ impl Case {
             let pod = testkit::pod(line.trim_start_matches("pod "));
             let class = catalog.class_of(&pod.spec);
             let tags = catalog.tags_of(&pod);
-            Occupant { class, tags, is_leaving: dice.is_multiple_of(7) }
+            let is_seat = dice.is_multiple_of(5);
+            Occupant { class, tags, is_leaving: dice.is_multiple_of(7), is_seat }
         };
         let kinds = dice.iter().map(kind).collect();
         (0..NODES).for_each(|at| _ = catalog.apply_node(&testkit::node(&format!("n{at}"))));
         let mut usage = Usage::default();
         usage.grow(NODES);
-        usage.count_crowds(&mut catalog, std::iter::empty());
+        usage.count_crowds(&mut catalog);
         Self { catalog, usage, kinds, pods: vec![Vec::new(); NODES] }
     }
 

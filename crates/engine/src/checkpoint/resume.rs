@@ -364,7 +364,8 @@ impl Scheduler {
             let Some(maker) = maker else { continue };
             let (class, node) = (self.catalog.class_of(&spec), self.catalog.node_place(&node));
             let tags = self.catalog.pod(*maker).tags;
-            kept.add(Seat { occupant: Occupant { class, tags, is_leaving: false }, node });
+            let occupant = Occupant { class, tags, is_leaving: false, is_seat: true };
+            kept.add(Seat { occupant, node });
         }
         self.count_crowds();
         self.usage.grow(self.catalog.node_places());

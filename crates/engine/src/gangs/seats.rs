@@ -35,7 +35,7 @@ impl Scheduler {
                 ..PodSpec::default()
             });
             classes.push(class);
-            let occupant = Occupant { class, tags, is_leaving: false };
+            let occupant = Occupant { class, tags, is_leaving: false, is_seat: true };
             expected.extend((0..shape.count).map(|_| (maker, occupant)));
         }
         self.count_crowds();
@@ -45,9 +45,7 @@ impl Scheduler {
 
     /// Counts who is where for rules about other pods, if there are new ones.
     pub(crate) fn count_crowds(&mut self) {
-        let seats = self.gangs.kept.values().flat_map(|kept| &kept.seats);
-        let seats = seats.map(|seat| (seat.occupant, seat.node));
-        self.usage.count_crowds(&mut self.catalog, seats);
+        self.usage.count_crowds(&mut self.catalog);
     }
 
     /// Whether a pod that makes others of a gang is on a node, or sent there.
@@ -101,7 +99,6 @@ impl Scheduler {
     pub(super) fn freed(&mut self, seats: &[Seat], classes: &[ClassId], now: Time) {
         for seat in seats {
             self.wake(Change::Freed, seat.node, now);
-            self.wake_around(seat.occupant, now);
         }
         classes.iter().for_each(|class| self.catalog.release_class(*class));
     }

@@ -53,7 +53,7 @@ fn two_drivers_near_capacity_do_not_hold_each_other_up() {
 }
 
 #[test]
-fn room_is_kept_as_it_is_when_labels_of_a_pod_that_makes_nobody_change() {
+fn room_is_kept_as_it_is_when_labels_change() {
     check(
         "
         node a cpu=4
@@ -73,7 +73,32 @@ fn room_is_kept_as_it_is_when_labels_of_a_pod_that_makes_nobody_change() {
         step
         pod d cpu=1 label=ready:yes gang=s/3 workers=2@1 on=a
         step
+        load a
+        > 3 pods, 3000m cpu, 0 memory
+        ",
+    );
+}
+
+/// Room is kept for it in another zone than that of the pod which makes it.
+#[test]
+fn nobody_is_near_or_far_from_a_pod_that_does_not_exist() {
+    check(
+        "
+        node a cpu=1 gpu=1 label=zone:a
+        node b cpu=2 label=zone:b
+        pod d cpu=1 gpu=1 label=app:db gang=s/2 workers=1@1
+        step
+        > d -> a
+        load b
+        > 1 pods, 1000m cpu, 0 memory
+        pod near cpu=1 near=zone,app:db
+        step
         > gang s has room kept for 1
+        > near waits: 0/2 nodes are available: 1 Insufficient cpu, 1 node(s) didn't match pod affinity
+        >+ rules.
+        pod far cpu=1 far=zone,app:db
+        step
+        > far -> b
         ",
     );
 }

@@ -114,27 +114,6 @@ fn a_gang_whose_gates_are_lifted_says_what_else_it_waits_for() {
     );
 }
 
-/// Rules about other pods come and go; room that is kept is counted by all of them.
-#[test]
-fn room_that_is_kept_is_counted_by_new_rules() {
-    check(
-        "
-        node a cpu=8 label=zone:a
-        pod d cpu=1 label=app:web gang=s/3 workers=2@1
-        step
-        > d -> a
-        pod new cpu=1 far=zone,app:web
-        step
-        > gang s has room kept for 2
-        > new waits: 0/1 nodes are available: 1 node(s) didn't match pod anti-affinity rules.
-        gone pod d
-        after 1s
-        step
-        > new -> a
-        ",
-    );
-}
-
 /// A node that is gone takes along what a gang had to be far from.
 #[test]
 fn a_gang_is_woken_when_a_node_is_gone() {

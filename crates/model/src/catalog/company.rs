@@ -43,8 +43,8 @@ impl Catalog {
     /// Every crowd that a pod belongs to.
     pub fn crowds_of(&self, occupant: Occupant) -> impl Iterator<Item = CrowdId> {
         let counts = move |crowd: &&CrowdId| !occupant.is_leaving || self.counts_leaving(**crowd);
-        let meant = self.tags(occupant.tags).meant.iter().filter(counts);
-        meant.chain(&self.class(occupant.class).company.holds).copied()
+        let meant = if occupant.is_seat { &[][..] } else { &self.tags(occupant.tags).meant };
+        meant.iter().filter(counts).chain(&self.class(occupant.class).company.holds).copied()
     }
 
     /// Whether a pod is among those that a crowd's rule means.

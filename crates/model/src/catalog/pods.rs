@@ -84,7 +84,7 @@ pub struct Pod {
     pub state: PodState,
 }
 
-/// What a pod is to its node and to other pods.
+/// What a pod is to its node and to other pods, or room that is kept for one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Occupant {
     /// What it takes, and its rules about others.
@@ -93,6 +93,8 @@ pub struct Occupant {
     pub tags: TagsId,
     /// Whether it is being deleted.
     pub is_leaving: bool,
+    /// Whether it does not exist yet: it takes room, and rules about others do not mean it.
+    pub is_seat: bool,
 }
 
 impl Pod {
@@ -105,7 +107,8 @@ impl Pod {
     /// What it is, or would be, on a node.
     #[must_use]
     pub fn occupant(&self) -> Occupant {
-        Occupant { class: self.class, tags: self.tags, is_leaving: self.is_terminating }
+        let (class, tags, is_leaving) = (self.class, self.tags, self.is_terminating);
+        Occupant { class, tags, is_leaving, is_seat: false }
     }
 }
 

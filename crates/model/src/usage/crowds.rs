@@ -37,14 +37,13 @@ impl Gatherings {
         }
     }
 
-    /// Counts the pods of a crowd anew, of which so many are on nodes at most, with those that room
-    /// is kept for, and names the nodes where that may make a difference.
+    /// Counts the pods of a crowd anew, of which so many are on nodes at most, and names the nodes
+    /// where that may make a difference.
     pub(super) fn count(
         &mut self,
         catalog: &Catalog,
         crowd: CrowdId,
         members_max: usize,
-        seats: &[(Occupant, NodeId)],
     ) -> Vec<NodeId> {
         let mut touched: Vec<NodeId> = self.nodes(crowd).drain().map(|(node, _)| node).collect();
         // Only a class that is known holds a rule, and it is counted from its first pod on.
@@ -52,9 +51,7 @@ impl Gatherings {
             let pods = catalog.pods().map(|pod| catalog.pod(pod));
             let placed = pods.filter_map(|pod| Some((pod.occupant(), pod.state.node()?)));
             let is_meant = |occupant: Occupant| catalog.is_meant(occupant.tags, crowd);
-            let pods = placed.filter(|(it, _)| is_meant(*it)).take(members_max);
-            let seats = seats.iter().copied().filter(|(it, _)| is_meant(*it));
-            for (occupant, node) in pods.chain(seats) {
+            for (occupant, node) in placed.filter(|(it, _)| is_meant(*it)).take(members_max) {
                 if catalog.is_in_crowd(occupant, crowd) {
                     *self.nodes(crowd).entry(node).or_default() += 1;
                     touched.push(node);

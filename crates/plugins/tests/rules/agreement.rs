@@ -51,14 +51,15 @@ impl Case {
             let line = draw::pod(0, None, dice);
             let pod = testkit::pod(line.trim_start_matches("pod "));
             let class = catalog.class_of(&pod.spec);
-            Occupant { class, tags: catalog.tags_of(&pod), is_leaving: false }
+            let tags = catalog.tags_of(&pod);
+            Occupant { class, tags, is_leaving: false, is_seat: false }
         };
         let placed: Vec<_> =
             placed.iter().map(|(dice, node)| (pod(&mut catalog, *dice), *node)).collect();
         let asked = asked.iter().map(|dice| pod(&mut catalog, *dice)).collect();
         let mut usage = Usage::default();
         usage.grow(catalog.node_places());
-        usage.count_crowds(&mut catalog, std::iter::empty());
+        usage.count_crowds(&mut catalog);
         let mut txn = Txn::begin(&catalog, &mut usage);
         for (pod, node) in placed {
             txn.place(pod, NodeId::at(node % nodes.len()));

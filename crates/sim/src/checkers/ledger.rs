@@ -99,19 +99,19 @@ impl Place {
         }
     }
 
-    /// The pods on it, and those that room is kept for.
+    /// The pods on it.
     pub(crate) fn pods(&self) -> impl Iterator<Item = &PodFacts> {
-        self.pods.values().map(|object| facts_of(object)).chain(&self.seats)
+        self.pods.values().map(|object| facts_of(object))
     }
 
     /// What the pods on it take, and those that room is kept for.
     pub(crate) fn taken(&self) -> Taken<'_> {
-        Taken::by(self.pods().map(|facts| &facts.spec))
+        Taken::by(self.pods().chain(&self.seats).map(|facts| &facts.spec))
     }
 
     /// What the pods on it take.
     pub(crate) fn taken_by_pods(&self) -> Taken<'_> {
-        Taken::by(self.pods.values().map(|object| &facts_of(object).spec))
+        Taken::by(self.pods().map(|facts| &facts.spec))
     }
 }
 
