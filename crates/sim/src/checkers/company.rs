@@ -70,7 +70,8 @@ pub(crate) fn objections(scene: &Scene<'_>, pod: &PodFacts, node: &NodeFacts) ->
 fn plain_objections(scene: &Scene<'_>, pod: &PodFacts, node: &NodeFacts) -> Vec<Objection> {
     let found = scene.ledger.node(&node.name);
     let (_, place) = found.expect("a node that is asked about is there");
-    let taken = Taken::by(scene.pods(node, place).map(|pod| &pod.spec));
+    let pods = scene.pods(node, place).chain(place.seats());
+    let taken = Taken::by(pods.map(|pod| &pod.spec));
     let plain = rules::objections(&pod.spec, node, &taken);
     // Features are looked at last.
     if !plain.is_empty() && plain != [Objection::Feature] {

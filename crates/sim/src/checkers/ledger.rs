@@ -104,9 +104,14 @@ impl Place {
         self.pods.values().map(|object| facts_of(object))
     }
 
+    /// Stand-ins for pods that room is kept for. Rules about others do not mean them.
+    pub(crate) fn seats(&self) -> impl Iterator<Item = &PodFacts> {
+        self.seats.iter()
+    }
+
     /// What the pods on it take, and those that room is kept for.
     pub(crate) fn taken(&self) -> Taken<'_> {
-        Taken::by(self.pods().chain(&self.seats).map(|facts| &facts.spec))
+        Taken::by(self.pods().chain(self.seats()).map(|facts| &facts.spec))
     }
 
     /// What the pods on it take.
