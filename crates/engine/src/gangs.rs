@@ -269,7 +269,7 @@ impl Scheduler {
     }
 
     /// How many pods of a gang are still to be made by another one of it.
-    fn missing(&self, gang: GangId) -> usize {
+    pub(crate) fn missing(&self, gang: GangId) -> usize {
         let row = self.catalog.gang(gang);
         let Ok(terms) = &row.terms else { return 0 };
         if terms.workers == 0 {

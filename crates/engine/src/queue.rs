@@ -124,6 +124,8 @@ pub(crate) struct Queue {
     parked_by_class: BTreeMap<ClassId, BTreeMap<i64, usize>>,
     /// Gangs that found no room, by the classes of their pods.
     gangs_by_class: ByClass,
+    /// Those of them that need room for pods which do not exist yet: any room may help.
+    expecting: BTreeSet<UnitId>,
     counts: QueueCounts,
 }
 
@@ -143,6 +145,7 @@ impl Queue {
             parked_by_reason: BTreeMap::new(),
             parked_by_class: BTreeMap::new(),
             gangs_by_class: ByClass::new(),
+            expecting: BTreeSet::new(),
             counts: QueueCounts::default(),
         }
     }
@@ -171,6 +174,7 @@ impl Queue {
             place: Place::Tried,
             parked: None,
             classes: Box::default(),
+            is_expecting: false,
             outlook: Outlook::Unknown,
         };
         let id = self.free.pop().unwrap_or_else(|| {

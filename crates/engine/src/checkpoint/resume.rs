@@ -250,6 +250,7 @@ impl Scheduler {
             refusal,
             outlook,
             classes: classes.into_iter().collect(),
+            is_expecting: gang.is_some_and(|gang| self.missing(gang) > 0),
             standing,
             urgency,
             arrival,

@@ -118,6 +118,7 @@ impl Scheduler {
         }
         drop(arranger);
         let Tried { kept, classes, .. } = tried;
+        let is_expecting = !classes.is_empty();
         if let Some(own) = self.gangs.kept.get_mut(&own) {
             own.seats.extend(kept);
         }
@@ -133,7 +134,8 @@ impl Scheduler {
         self.queue.set_outlook(unit, known);
         let classes: BTreeSet<ClassId> =
             pods.iter().map(|pod| self.catalog.pod(*pod).class).collect();
-        self.queue.park_gang(unit, now, classes.into_iter().collect(), diagnosis.clone());
+        let classes = classes.into_iter().collect();
+        self.queue.park_gang(unit, now, classes, is_expecting, diagnosis.clone());
         self.tell_gang(unit, pods, &diagnosis, decisions);
     }
 

@@ -114,9 +114,10 @@ impl Queue {
         matches!(rejection, Some(Reason::ClusterShort { .. }))
     }
 
-    /// Wakes the gangs that found no room, if a pod of a class of theirs is said to be helped.
+    /// Wakes the gangs that found no room, if a pod of a class of theirs is said to be helped or if
+    /// they need room for pods which do not exist yet.
     pub(crate) fn wake_gangs(&mut self, now: Time, mut is_helped: impl FnMut(ClassId) -> bool) {
-        let mut woken = BTreeSet::new();
+        let mut woken = self.expecting.clone();
         for (class, units) in &self.gangs_by_class {
             if is_helped(*class) {
                 woken.extend(units);
@@ -131,9 +132,11 @@ impl Queue {
         id: UnitId,
         now: Time,
         classes: Box<[ClassId]>,
+        is_expecting: bool,
         diagnosis: Arc<Diagnosis>,
     ) {
         let first = classes[0];
+        self.unit_mut(id).is_expecting = is_expecting;
         self.list_gang(id, classes);
         self.put_aside(id, now, first, diagnosis);
     }
@@ -142,10 +145,15 @@ impl Queue {
         for class in &classes {
             self.gangs_by_class.entry(*class).or_default().insert(id);
         }
-        self.unit_mut(id).classes = classes;
+        let unit = self.unit_mut(id);
+        unit.classes = classes;
+        if unit.is_expecting {
+            self.expecting.insert(id);
+        }
     }
 
     pub(super) fn unlist_gang(&mut self, id: UnitId, classes: &[ClassId]) {
+        self.expecting.remove(&id);
         for class in classes {
             let units = self.gangs_by_class.get_mut(class).expect("a gang is listed");
             units.remove(&id);

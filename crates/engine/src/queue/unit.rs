@@ -28,6 +28,8 @@ pub(crate) struct Unit {
     pub(crate) parked: Option<(Arc<Diagnosis>, ClassId)>,
     /// Under which classes a gang is listed that found no room.
     pub(crate) classes: Box<[ClassId]>,
+    /// Whether room is also needed for pods that do not exist yet.
+    pub(crate) is_expecting: bool,
     /// What would help a gang, as it was last found.
     pub(crate) outlook: Outlook,
 }

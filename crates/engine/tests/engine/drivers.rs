@@ -94,11 +94,33 @@ fn nobody_is_near_or_far_from_a_pod_that_does_not_exist() {
         pod near cpu=1 near=zone,app:db
         step
         > gang s has room kept for 1
-        > near waits: 0/2 nodes are available: 1 Insufficient cpu, 1 node(s) didn't match pod affinity
-        >+ rules.
+        > near waits: 0/2 nodes are available: 1 Insufficient cpu, 1 node(s) didn't match pod
+        >+ affinity rules.
         pod far cpu=1 far=zone,app:db
         step
         > far -> b
+        ",
+    );
+}
+
+/// The driver could not go to the node where there is room for the pods it makes.
+#[test]
+fn a_driver_is_tried_again_when_there_is_room_for_the_pods_it_makes() {
+    check(
+        "
+        node a cpu=1 gpu=1
+        node b cpu=2
+        pod old cpu=2 on=b
+        pod d cpu=1 gpu=1 gang=s/3 workers=2@1
+        step
+        > d waits: gang s: room for 1 of at least 3; a pod of d: 0/2 nodes are available: 2
+        >+ Insufficient cpu. It fits when 1 more node is free.
+        > gang s waits: gang s: room for 1 of at least 3; a pod of d: 0/2 nodes are available: 2
+        >+ Insufficient cpu. It fits when 1 more node is free.
+        gone pod old
+        after 1s
+        step
+        > d -> a
         ",
     );
 }
