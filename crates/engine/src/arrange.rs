@@ -53,6 +53,8 @@ pub(crate) struct Arranger<'a> {
     /// What was found.
     pub(crate) places: Vec<(PodId, NodeId)>,
     pub(crate) seats: Vec<Seat>,
+    /// How large pods of a class are, where that was asked.
+    sizes: BTreeMap<ClassId, u64>,
     work: usize,
 }
 
@@ -98,6 +100,7 @@ impl<'a> Arranger<'a> {
             expected: Vec::new(),
             places: Vec::new(),
             seats: Vec::new(),
+            sizes: BTreeMap::new(),
             work: 0,
         }
     }
@@ -234,9 +237,10 @@ impl<'a> Arranger<'a> {
         // Of one class none is larger than another.
         let classes: BTreeSet<ClassId> =
             if is_one { BTreeSet::new() } else { pods.iter().map(class).collect() };
-        let sizes: BTreeMap<ClassId, u64> =
-            classes.iter().map(|class| (*class, share(catalog, *class))).collect();
-        let size = |pod: &Pod| sizes.get(&pod.class).copied().unwrap_or(0);
+        for class in &classes {
+            self.sizes.entry(*class).or_insert_with(|| share(catalog, *class));
+        }
+        let size = |pod: &Pod| self.sizes.get(&pod.class).copied().unwrap_or(0);
         pods.sort_by(|one, other| {
             let (one, other) = (catalog.pod(*one), catalog.pod(*other));
             size(other).cmp(&size(one)).then_with(|| one.key.name.cmp(&other.key.name))

@@ -1,6 +1,5 @@
 //! Units of gangs: their pods come and go, and they wait for room for any of them.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use model::{ClassId, Diagnosis, GangId, Outlook, PodId, Reason, Time, UnitId};
