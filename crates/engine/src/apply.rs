@@ -344,6 +344,11 @@ impl Scheduler {
         }
     }
 
+    /// Counts who is where for rules about other pods, if there are new ones.
+    pub(crate) fn count_crowds(&mut self) {
+        self.usage.count_crowds(&mut self.catalog);
+    }
+
     fn update(&mut self, pod: PodId, facts: &PodFacts) {
         self.catalog.update_pod(pod, facts);
         self.count_crowds();

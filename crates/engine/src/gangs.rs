@@ -10,7 +10,7 @@ mod turn;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use model::{ClassId, GangId, GangReport, Millis, NodeId, PodId, PodState, Reason, Time};
+use model::{ClassId, GangId, GangReport, Millis, NodeId, PodId, Reason, Time};
 
 use crate::arrange::Seat;
 use crate::queue::{Place, Share, Standing, Start};
@@ -202,22 +202,11 @@ impl Scheduler {
 
     /// The waiting pods of a gang and of its parts, by name.
     pub(super) fn waiting_in(&self, gang: GangId) -> Vec<PodId> {
-        let mut pods = Vec::new();
-        self.add_waiting(gang, &mut pods);
+        let mut pods = self.catalog.waiting_in(gang);
         pods.sort_by(|one, other| {
             self.catalog.pod(*one).key.name.cmp(&self.catalog.pod(*other).key.name)
         });
         pods
-    }
-
-    fn add_waiting(&self, gang: GangId, pods: &mut Vec<PodId>) {
-        let row = self.catalog.gang(gang);
-        // All of a gang that runs are on nodes, and it may be large.
-        if (row.placed as usize) < row.members.len() {
-            let is_waiting = |pod: &&PodId| self.catalog.pod(**pod).state == PodState::Waiting;
-            pods.extend(row.members.iter().filter(is_waiting));
-        }
-        row.parts.iter().for_each(|part| self.add_waiting(*part, pods));
     }
 
     fn collect(&self, gang: GangId, visit: &mut impl FnMut(PodId)) {

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use model::{ClassId, GangId, NodeId, Occupant, Outlook, PodId, PodState};
+use model::{ClassId, GangId, NodeId, Occupant, Outlook, PodId};
 
 use super::sizes::places;
 use super::{Arranger, Seat, WORK_MAX, stand_in};
@@ -56,25 +56,15 @@ impl Arranger<'_> {
 
     /// The pods of a gang that need a place, by class.
     fn shapes(&self, gang: GangId) -> BTreeMap<ClassId, Shape> {
-        let mut pods: Vec<(PodId, Occupant)> = self.expected.clone();
-        self.add_waiting(gang, &mut pods);
+        let catalog = self.txn.catalog();
+        let waiting = catalog.waiting_in(gang).into_iter();
+        let waiting = waiting.map(|pod| (pod, catalog.pod(pod).occupant()));
         let mut shapes = BTreeMap::new();
-        for (of, occupant) in pods {
+        for (of, occupant) in self.expected.iter().copied().chain(waiting) {
             let shape = shapes.entry(occupant.class).or_insert(Shape { of, occupant, pods: 0 });
             shape.pods += 1;
         }
         shapes
-    }
-
-    fn add_waiting(&self, gang: GangId, pods: &mut Vec<(PodId, Occupant)>) {
-        let catalog = self.txn.catalog();
-        let row = catalog.gang(gang);
-        for pod in &row.members {
-            if catalog.pod(*pod).state == PodState::Waiting {
-                pods.push((*pod, catalog.pod(*pod).occupant()));
-            }
-        }
-        row.parts.iter().for_each(|part| self.add_waiting(*part, pods));
     }
 
     /// Nodes that have pods and could take some of a gang if they were empty, those with the fewest

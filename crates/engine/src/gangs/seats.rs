@@ -43,11 +43,6 @@ impl Scheduler {
         (expected, classes)
     }
 
-    /// Counts who is where for rules about other pods, if there are new ones.
-    pub(crate) fn count_crowds(&mut self) {
-        self.usage.count_crowds(&mut self.catalog);
-    }
-
     /// Whether a pod that makes others of a gang is on a node, or sent there.
     pub(super) fn has_placed_maker(&self, gang: GangId) -> bool {
         self.catalog.gang(gang).members.iter().any(|pod| {

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{Catalog, Gang, Pod};
+use super::{Catalog, Gang, Pod, PodState};
 use crate::event::PodFacts;
 use crate::gang::{GangClaim, PodGroupFacts, PodGroupKey, PodGroupKind, SucceededFacts};
 use crate::ids::{GangId, PodId};
@@ -52,6 +52,24 @@ impl Catalog {
             }
         }
         root
+    }
+
+    /// The pods of a gang and of its parts that wait for a node.
+    #[must_use]
+    pub fn waiting_in(&self, gang: GangId) -> Vec<PodId> {
+        let mut pods = Vec::new();
+        self.add_waiting(gang, &mut pods);
+        pods
+    }
+
+    fn add_waiting(&self, gang: GangId, pods: &mut Vec<PodId>) {
+        let row = self.gangs.get(gang);
+        // All of a gang that runs are on nodes, and it may be large.
+        if (row.placed as usize) < row.members.len() {
+            let is_waiting = |pod: &&PodId| self.pods.get(**pod).state == PodState::Waiting;
+            pods.extend(row.members.iter().filter(is_waiting));
+        }
+        row.parts.iter().for_each(|part| self.add_waiting(*part, pods));
     }
 
     /// Notes that enough pods of a gang were once on nodes.
