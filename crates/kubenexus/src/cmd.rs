@@ -2,6 +2,7 @@
 
 pub(crate) mod check_config;
 pub(crate) mod demo;
+pub(crate) mod out;
 pub(crate) mod replay;
 mod report;
 pub(crate) mod scheduler;

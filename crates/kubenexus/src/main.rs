@@ -1,5 +1,8 @@
 //! The `kubenexus` command.
 
+// They panic when the reader of a pipe is gone; `cmd::out` does not.
+#![deny(clippy::print_stdout, clippy::print_stderr)]
+
 mod cmd;
 
 use std::ffi::OsString;
@@ -7,6 +10,8 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
+
+use cmd::out;
 
 /// A Kubernetes scheduler for clusters that run everything at once.
 #[derive(Parser)]
@@ -32,7 +37,7 @@ enum Command {
     /// Reads what `kubenexus scheduler --journal FOLDER` wrote, and decides anew. The decisions
     /// must be the same: the first that is not is shown. With --config, shows what another
     /// configuration would have decided instead. Ends with 0 if all is the same, 2 if not, 1 if
-    /// the journal cannot be read.
+    /// the journal cannot be read, 3 if there is none.
     Replay(cmd::replay::ReplayArgs),
     /// Write what the scheduler sees in a live cluster into one file
     ///
@@ -44,7 +49,8 @@ enum Command {
     ///
     /// Reads cases as JSON lines and prints one verdict as a JSON line for each, in the same order.
     /// A case has "objects" (the cluster), "pod" (the pod to judge), and optionally "id" and
-    /// "config" (a KubeSchedulerConfiguration). No cluster is needed.
+    /// "config" (a KubeSchedulerConfiguration). No cluster is needed. Ends with 1 if no case could
+    /// be judged.
     Verdict {
         /// The file to read; standard input if it is left out
         file: Option<PathBuf>,
@@ -71,7 +77,10 @@ fn main() -> ExitCode {
         Command::CheckConfig { file } => done(cmd::check_config::run(&file)),
     };
     result.unwrap_or_else(|error| {
-        eprintln!("kubenexus: {error:#}");
+        if error.is::<out::Closed>() {
+            return ExitCode::SUCCESS;
+        }
+        out::remark(format_args!("kubenexus: {error:#}"));
         ExitCode::FAILURE
     })
 }

@@ -11,6 +11,7 @@ use engine::{ResumeError, Scheduler};
 use framework::Profile;
 use journal::{Cause, Decided, End, Header, ReadError, Record, Segment, SegmentFile, Tail, What};
 use k8s::config::{ConfigError, Settings};
+use k8s::document::quoted;
 use k8s::render;
 use model::{Catalog, Decision, Time};
 
@@ -32,6 +33,14 @@ pub enum ReplayError {
     /// There is nothing in it.
     #[error("{0} holds no segment of a journal (expected files named NUMBER-TIME.jsonl.gz)")]
     Empty(String),
+    /// None of its segments says what the scheduler knew at its start.
+    #[error("{folder} holds nothing that can be replayed:\n{}", .notes.join("\n"))]
+    Nothing {
+        /// Which folder.
+        folder: String,
+        /// What is wrong with each segment.
+        notes: Vec<String>,
+    },
     /// A segment is damaged, or of a later version.
     #[error(transparent)]
     Read(#[from] ReadError),
@@ -136,6 +145,9 @@ pub fn replay(
             break;
         }
     }
+    if run.result.segments == 0 {
+        return Err(ReplayError::Nothing { folder: name, notes: run.result.notes });
+    }
     run.result.instead = run.other.map(Other::finish);
     Ok(run.result)
 }
@@ -168,7 +180,8 @@ impl Run<'_> {
         let Some((mut segment, checkpoint)) =
             opened.and_then(|mut segment| segment.checkpoint.take().map(|it| (segment, it)))
         else {
-            self.result.notes.push(format!("{name}: cut before its checkpoint was complete"));
+            let note = format!("{name}: no journal, or cut before its checkpoint was complete");
+            self.result.notes.push(note);
             self.last = None;
             return Ok(false);
         };
@@ -191,6 +204,7 @@ impl Run<'_> {
             other.resume(&name, &header, checkpoint.clone())?;
         }
         let settings = settings(&name, &header)?;
+        self.note_missing_profiles(&settings);
         let (catalog, profiles) = parts(&name, &settings)?;
         let resumed = Scheduler::resume(catalog, profiles, header.options, checkpoint);
         let mut scheduler =
@@ -218,6 +232,27 @@ impl Run<'_> {
         }
         progress(1.0, self.result.records);
         Ok(false)
+    }
+
+    /// Pods whose profile the other configuration does not have are placed by nobody there.
+    fn note_missing_profiles(&mut self, settings: &Settings) {
+        let Some(other) = &self.other else { return };
+        let names: Vec<&str> = other.schedulers().collect();
+        for profile in &settings.profiles {
+            let name = &*profile.scheduler;
+            if names.contains(&name) {
+                continue;
+            }
+            let (name, names) = (quoted(name), names.iter().map(|name| quoted(name)));
+            let names = names.collect::<Vec<_>>().join(", ");
+            let note = format!(
+                "the other configuration has no profile {name}, as the journal has; it places \
+                 none of its pods (it has {names})"
+            );
+            if !self.result.notes.contains(&note) {
+                self.result.notes.push(note);
+            }
+        }
     }
 
     fn record(&mut self, name: &str, started: u64, scheduler: &mut Scheduler, record: Record) {

@@ -4,12 +4,14 @@
 mod describe;
 
 use std::fs::File;
-use std::io::{self, Read as _, Write as _};
+use std::io::Read as _;
 use std::path::Path;
 
 use anyhow::{Context as _, anyhow};
 use framework::PluginInfo;
 use k8s::config::{ConfigError, Settings, load};
+
+use super::out;
 
 /// More than any valid file has; what is longer is cut and refused for its size.
 const READ_MAX: u64 = 2 << 20;
@@ -17,7 +19,7 @@ const READ_MAX: u64 = 2 << 20;
 /// Checks a file and describes it on standard output.
 pub(crate) fn run(file: &Path) -> anyhow::Result<()> {
     let answer = check(file, &text(file)?, plugins::known())?;
-    io::stdout().write_all(answer.as_bytes()).context("writing the answer")
+    out::print(format_args!("{answer}"))
 }
 
 /// Reads a file that has to be valid.

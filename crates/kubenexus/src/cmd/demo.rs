@@ -5,13 +5,13 @@
 
 mod watch;
 
-use std::io::{IsTerminal, Write};
+use std::io::IsTerminal;
 
 use anyhow::Context;
 use clap::value_parser;
 use sim::{Demo, Run};
 
-use super::report;
+use super::{out, report};
 
 /// What to run, and how to show it.
 #[derive(clap::Args)]
@@ -47,5 +47,5 @@ pub(crate) fn run(args: &DemoArgs) -> anyhow::Result<()> {
     } else {
         report::text(&report, &[])
     };
-    std::io::stdout().write_all(text.as_bytes()).context("failed to write the result")
+    out::print(format_args!("{text}"))
 }

@@ -7,12 +7,14 @@ use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use indicatif::{ProgressBar, ProgressStyle};
-use sim::{Instead, Placements, Replayed};
+use sim::{Instead, Placements, ReplayError, Replayed};
 
-use crate::cmd::check_config;
+use crate::cmd::{check_config, out};
 
 /// Ends with this when something differs.
 const DIFFERS: u8 = 2;
+/// Ends with this when there is no journal in the folder.
+const NOTHING: u8 = 3;
 
 /// What to replay.
 #[derive(clap::Args)]
@@ -36,12 +38,20 @@ pub(crate) fn run(args: &ReplayArgs) -> Result<ExitCode> {
         bar.set_length(progress.segments as u64 * 1000);
         bar.set_position((progress.done * 1000.0) as u64);
         bar.set_message(format!("{} records", progress.records));
-    })?;
+    });
     bar.finish_and_clear();
-    print!("{}", text(&replayed, began.elapsed(), args.list));
+    let replayed = match replayed {
+        Err(error @ (ReplayError::Empty(_) | ReplayError::Nothing { .. })) => {
+            out::remark(format_args!("kubenexus: {error}"));
+            return Ok(ExitCode::from(NOTHING));
+        }
+        replayed => replayed?,
+    };
     let is_same = replayed.difference.is_none()
         && replayed.instead.as_ref().is_none_or(|instead| instead.differing.is_empty());
-    Ok(if is_same { ExitCode::SUCCESS } else { ExitCode::from(DIFFERS) })
+    let code = if is_same { ExitCode::SUCCESS } else { ExitCode::from(DIFFERS) };
+    let text = text(&replayed, began.elapsed(), args.list);
+    out::finish(out::print(format_args!("{text}")), code)
 }
 
 fn bar() -> ProgressBar {
@@ -66,6 +76,9 @@ fn text(replayed: &Replayed, took: Duration, list: usize) -> String {
     let rate = *records as f64 / seconds.max(0.001);
     lines.push(format!("replayed in {seconds:.1} s, {rate:.0} records per second"));
     match (&replayed.difference, &replayed.instead) {
+        (None, None) if binds + waits == 0 => {
+            lines.push("it holds no bindings and no waits to compare".into());
+        }
         (None, None) => lines.push("all decisions are the same".into()),
         (Some(difference), _) => {
             lines.push(format!(

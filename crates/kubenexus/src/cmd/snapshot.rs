@@ -11,6 +11,8 @@ use indicatif::ProgressBar;
 use k8s::anonymise::Anonymiser;
 use live::SnapshotProgress;
 
+use super::out;
+
 const HEAD: &str = r#"{"apiVersion":"v1","kind":"List","items":["#;
 
 /// What to write, and where.
@@ -52,7 +54,8 @@ pub(crate) fn run(args: &SnapshotArgs) -> Result<()> {
                 let _ = fs::remove_file(&part);
             }
             let SnapshotProgress { nodes, pods } = written?;
-            eprintln!("{nodes} nodes and {pods} pods are in {}", path.display());
+            let path = path.display();
+            out::remark(format_args!("{nodes} nodes and {pods} pods are in {path}"));
         }
     }
     Ok(())
@@ -67,7 +70,7 @@ fn create(path: &Path) -> io::Result<File> {
 }
 
 /// A `List` with one object per line.
-fn write(args: &SnapshotArgs, out: &mut impl Write) -> Result<SnapshotProgress> {
+fn write(args: &SnapshotArgs, to: &mut impl Write) -> Result<SnapshotProgress> {
     let kubeconfig = args.kubeconfig.clone().or_else(|| {
         let path = std::env::var_os("KUBECONFIG").filter(|path| !path.is_empty());
         path.map(PathBuf::from)
@@ -85,7 +88,7 @@ fn write(args: &SnapshotArgs, out: &mut impl Write) -> Result<SnapshotProgress> 
             Some(anonymiser) => anonymiser.object(object),
             None => object,
         };
-        write!(out, "{before}\n{object}").context("writing the snapshot")?;
+        write!(to, "{before}\n{object}").map_err(out::unwritten)?;
         before = ",";
         spinner.set_message(format!("{} nodes, {} pods", progress.nodes, progress.pods));
         spinner.tick();
@@ -95,6 +98,6 @@ fn write(args: &SnapshotArgs, out: &mut impl Write) -> Result<SnapshotProgress> 
     spinner.finish_and_clear();
     let progress = taken?;
     let head = if before == HEAD { HEAD } else { "" };
-    writeln!(out, "{head}\n]}}").and_then(|()| out.flush()).context("writing the snapshot")?;
+    writeln!(to, "{head}\n]}}").and_then(|()| to.flush()).map_err(out::unwritten)?;
     Ok(progress)
 }

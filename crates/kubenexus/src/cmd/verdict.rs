@@ -4,7 +4,7 @@ mod profile;
 
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Write};
+use std::io::{self, BufRead, BufReader};
 use std::path::Path;
 
 use anyhow::{Context, Result, anyhow, bail};
@@ -17,10 +17,11 @@ use model::{Catalog, Code, GroupingKind, Reason, Time};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
+use super::out;
 use profile::ProfileAnswer;
 
 /// Reads cases from a file or standard input until its end. What pods are is only shown if it is
-/// asked for: the rest is a format that others write as well.
+/// asked for: the rest is a format that others write as well. Fails if no case could be judged.
 pub(crate) fn run(file: Option<&Path>, shows_profile: bool) -> Result<()> {
     let input: Box<dyn BufRead> = match file {
         Some(path) => {
@@ -30,16 +31,21 @@ pub(crate) fn run(file: Option<&Path>, shows_profile: bool) -> Result<()> {
         }
         None => Box::new(io::stdin().lock()),
     };
-    let mut output = io::stdout().lock();
+    let (mut cases, mut judged) = (0_u64, 0_u64);
     for line in input.split(b'\n') {
         let line = line.context("cannot read the next case")?;
         if line.iter().all(u8::is_ascii_whitespace) {
             continue;
         }
         let answer = answer(&line, shows_profile);
-        serde_json::to_writer(&mut output, &answer).context("cannot write a verdict")?;
+        cases += 1;
+        judged += u64::from(answer.error.is_none());
         // Whoever writes cases one by one waits for each answer.
-        output.write_all(b"\n").and_then(|()| output.flush()).context("cannot write a verdict")?;
+        out::print(format_args!("{}\n", serde_json::to_string(&answer)?))?;
+    }
+    if cases > 0 && judged == 0 {
+        let noun = if cases == 1 { "case" } else { "cases" };
+        bail!("{cases} {noun}, and none could be judged: see \"error\"");
     }
     Ok(())
 }

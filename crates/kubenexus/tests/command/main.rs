@@ -4,6 +4,7 @@ mod check_config;
 mod demo;
 mod fuzz;
 mod help;
+mod pipes;
 mod replay;
 mod runner;
 mod simulate;

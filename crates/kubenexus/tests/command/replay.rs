@@ -24,7 +24,7 @@ fn pod(name: &str, cpu: &str) -> Value {
 }
 
 /// A journal of four pods on two nodes; `spoil` changes what was decided.
-fn recorded(name: &str, spoil: impl Fn(&mut Decided)) -> PathBuf {
+pub(crate) fn recorded(name: &str, spoil: impl Fn(&mut Decided)) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     let _ = std::fs::remove_dir_all(&folder);
     let settings = k8s::config::defaults(plugins::known());
@@ -119,6 +119,43 @@ fn what_is_no_journal_ends_with_1() {
     assert_eq!((ran.code, &*ran.out), (Some(1), ""));
     let expected = "kubenexus: reading the journal /nowhere/journal: No such file";
     assert!(ran.err.starts_with(expected), "{}", ran.err);
+}
+
+#[test]
+fn a_folder_of_garbage_ends_with_3_and_names_each_file() {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("replay-garbage");
+    let _ = std::fs::remove_dir_all(&folder);
+    std::fs::create_dir(&folder).expect("the scratch folder can be written");
+    let ran = run(&["replay", arg(&folder)]);
+    assert_eq!((ran.code, &*ran.out), (Some(3), ""), "an empty folder");
+    assert!(ran.err.contains("replay-garbage holds no segment of a journal"), "{}", ran.err);
+    let names =
+        ["000000001-2026-11-16T03-28-39Z.jsonl.gz", "000000002-2026-11-16T03-29-39Z.jsonl.gz"];
+    for (name, bytes) in names.into_iter().zip([&b"garbage"[..], b""]) {
+        std::fs::write(folder.join(name), bytes).expect("the scratch folder can be written");
+    }
+    let ran = run(&["replay", arg(&folder)]);
+    assert_eq!((ran.code, &*ran.out), (Some(3), ""));
+    assert!(ran.err.contains("replay-garbage holds nothing that can be replayed:"), "{}", ran.err);
+    for name in names {
+        let expected = format!("\n{name}: no journal, or cut before its checkpoint was complete");
+        assert!(ran.err.contains(&expected), "{}", ran.err);
+    }
+}
+
+#[test]
+fn a_configuration_without_the_journals_profile_says_so() {
+    let folder = recorded("replay-missing", |_| {});
+    let config = json!({
+        "apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration",
+        "profiles": [{"schedulerName": "another-scheduler"}],
+    });
+    let config = scratch("replay-missing.yaml", config.to_string().as_bytes());
+    let ran = run(&["replay", arg(&folder), "--config", arg(&config)]);
+    let note = "note: the other configuration has no profile \"default-scheduler\", as the journal \
+                has; it places none of its pods (it has \"another-scheduler\")\n";
+    assert!(ran.out.contains(note), "{}", ran.out);
+    assert!(ran.out.contains("3 pods that were placed are not\n"), "{}", ran.out);
 }
 
 #[test]

@@ -93,6 +93,40 @@ fn packing_turns_the_scores_around() {
     check("packing.jsonl", &[verdict("most-allocated", most), verdict("least-allocated", least)]);
 }
 
+/// The first block of a document in a language, below a heading.
+fn block<'a>(document: &'a str, heading: &str, language: &str) -> &'a str {
+    let (_, below) = document.split_once(heading).expect("the heading is there");
+    let (_, block) = below.split_once(&format!("```{language}\n")).expect("a block is below it");
+    block.split_once("```").expect("it ends").0
+}
+
+#[test]
+fn the_example_of_the_documentation_runs_as_it_is_copied_and_answers_as_printed() {
+    let document = std::fs::read_to_string(in_repository("docs/verdict.md")).expect("it is there");
+    let script = block(&document, "## A case", "sh");
+    let folder = std::path::Path::new(env!("CARGO_BIN_EXE_kubenexus")).parent().expect("a folder");
+    let ran =
+        std::process::Command::new("/bin/sh").args(["-c", script]).env("PATH", folder).output();
+    let ran = ran.expect("there is a shell");
+    assert_eq!(String::from_utf8_lossy(&ran.stderr), "");
+    assert!(ran.status.success());
+    let found: Value = serde_json::from_slice(&ran.stdout).expect("one JSON object");
+    let printed: Value =
+        serde_json::from_str(block(&document, "## A verdict", "json")).expect("JSON");
+    assert_eq!(found, printed, "{}", serde_json::to_string_pretty(&found).expect("JSON"));
+}
+
+#[test]
+fn cases_of_which_none_can_be_judged_end_with_1() {
+    let ran = judge(b"{\"id\":1}\n\nnonsense\n".to_vec());
+    assert_eq!(ran.code, Some(1));
+    assert_eq!(ran.err, "kubenexus: 2 cases, and none could be judged: see \"error\"\n");
+    assert_eq!(ran.out.lines().count(), 2, "each has its answer: {}", ran.out);
+    let ran = judge(b"nonsense\n{\"id\":2,\"pod\":{\"spec\":{}}}\n".to_vec());
+    assert_eq!((ran.code, &*ran.err), (Some(0), ""), "one could be judged");
+    assert_eq!(judge(Vec::new()).code, Some(0), "no case, no failure");
+}
+
 #[test]
 fn a_file_that_is_not_there_is_named() {
     let ran = run(&["verdict", "no-such-file.jsonl"]);

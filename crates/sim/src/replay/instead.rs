@@ -69,6 +69,11 @@ impl<'a> Other<'a> {
         Self { settings, scheduler: None, started: 0, last, sent, pods, evicted, evicted_then }
     }
 
+    /// The names of its profiles.
+    pub(super) fn schedulers(&self) -> impl Iterator<Item = &str> {
+        self.settings.profiles.iter().map(|profile| &*profile.scheduler)
+    }
+
     pub(super) fn is_running(&self) -> bool {
         self.scheduler.is_some()
     }

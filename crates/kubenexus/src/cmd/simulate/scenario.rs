@@ -4,7 +4,7 @@ mod compare;
 mod progress;
 
 use std::fs::File;
-use std::io::{self, Read, Write as _};
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -15,7 +15,7 @@ use sim::page::Part;
 use sim::scenario::{Scenario, Source};
 use sim::{Report, Run};
 
-use crate::cmd::{check_config, report};
+use crate::cmd::{check_config, out, report};
 
 /// Longer than any cluster's manifests.
 const READ_MAX: u64 = 4 << 30;
@@ -154,7 +154,7 @@ fn peak(report: &Report) -> Time {
 fn print(parts: &[Part], is_json: bool) -> anyhow::Result<()> {
     let text = match parts {
         [one] if is_json => {
-            one.notes.iter().for_each(|note| eprintln!("note: {note}"));
+            one.notes.iter().for_each(|note| out::remark(format_args!("note: {note}")));
             serde_json::to_string_pretty(&one.report)? + "\n"
         }
         [one] => report::text(&one.report, &one.notes),
@@ -162,5 +162,5 @@ fn print(parts: &[Part], is_json: bool) -> anyhow::Result<()> {
         [a, b] => compare::text(a, b),
         _ => bail!("{} configurations are too many to compare", parts.len()),
     };
-    io::stdout().write_all(text.as_bytes()).context("writing the result")
+    out::print(format_args!("{text}"))
 }

@@ -15,6 +15,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use sim::Happened;
 use sim::swarm::{self, Case, Failure, Passed};
 
+use crate::cmd::out;
 use only::OnlyArgs;
 
 /// How many seeds are run if nothing is said.
@@ -67,29 +68,28 @@ pub(crate) fn run(args: &SwarmArgs, seeds: Option<&str>) -> anyhow::Result<ExitC
     let Some(seed) = args.seed else {
         let count = seeds.unwrap_or(SEEDS);
         let count = count.parse().map_err(|_| anyhow!("--seeds {count}: not a number of seeds"))?;
-        return Ok(run_many(args.first.unwrap_or(1), count, args.crash));
+        return run_many(args.first.unwrap_or(1), count, args.crash);
     };
     let case = Case { seed, only: args.only.parse()? };
     if args.only.is_shrunk() {
-        return Ok(shrink_apart(&case));
+        return shrink_apart(&case);
     }
-    print!("seed {seed}: {}", case.describe());
+    out::print(format_args!("seed {seed}: {}", case.describe()))?;
     crash::note(&case);
     assert!(!args.crash, "this crash was asked for");
     match swarm::run_twice(&case) {
         Ok(passed) => {
-            println!("decisions: {:016x}", passed.hash);
-            summarise(&[passed]);
+            out::print(format_args!("decisions: {:016x}\n", passed.hash))?;
+            summarise(&[passed])?;
             Ok(ExitCode::SUCCESS)
         }
         Err(failure) => {
-            tell(&case, &failure);
-            Ok(ExitCode::from(failure.kind.exit_code()))
+            out::finish(tell(&case, &failure), ExitCode::from(failure.kind.exit_code()))
         }
     }
 }
 
-fn run_many(first: u64, seeds: u64, crash: bool) -> ExitCode {
+fn run_many(first: u64, seeds: u64, crash: bool) -> anyhow::Result<ExitCode> {
     let start = Instant::now();
     let bar = if std::io::stderr().is_terminal() { bar(seeds) } else { ProgressBar::hidden() };
     let next = AtomicU64::new(0);
@@ -124,12 +124,17 @@ fn run_many(first: u64, seeds: u64, crash: bool) -> ExitCode {
     bar.finish_and_clear();
     let (passed, mut failed) = results.into_inner().expect("nobody panics and goes on");
     failed.sort_by_key(|(case, _)| case.seed);
-    summarise(&passed);
-    println!("{} seeds in {:.1} s", passed.len() + failed.len(), start.elapsed().as_secs_f64());
-    let Some((case, failure)) = failed.into_iter().next() else { return ExitCode::SUCCESS };
-    tell(&case, &failure);
-    tell_smaller(&case, &failure);
-    ExitCode::from(failure.kind.exit_code())
+    let seconds = start.elapsed().as_secs_f64();
+    let count = passed.len() + failed.len();
+    let summarised = summarise(&passed)
+        .and_then(|()| out::print(format_args!("{count} seeds in {seconds:.1} s\n")));
+    let Some((case, failure)) = failed.into_iter().next() else {
+        return out::finish(summarised, ExitCode::SUCCESS);
+    };
+    let told = summarised
+        .and_then(|()| tell(&case, &failure))
+        .and_then(|()| tell_smaller(&case, &failure));
+    out::finish(told, ExitCode::from(failure.kind.exit_code()))
 }
 
 fn bar(seeds: u64) -> ProgressBar {
@@ -139,51 +144,51 @@ fn bar(seeds: u64) -> ProgressBar {
 }
 
 /// What happened, so that one sees that it did.
-fn summarise(passed: &[Passed]) {
+fn summarise(passed: &[Passed]) -> anyhow::Result<()> {
     let mut all = Happened::default();
     passed.iter().for_each(|one| all.add(&one.happened));
     let bindings: u64 = passed.iter().map(|one| one.bindings).sum();
     let waits: u64 = passed.iter().map(|one| one.waits).sum();
-    println!("{:>10} decisions: {bindings} bindings, {waits} waits", bindings + waits);
-    for (name, count) in all.rows() {
-        println!("{count:>10} {name}");
-    }
+    let decisions = bindings + waits;
+    out::print(format_args!("{decisions:>10} decisions: {bindings} bindings, {waits} waits\n"))?;
+    let mut rows = all.rows().into_iter();
+    rows.try_for_each(|(name, count)| out::print(format_args!("{count:>10} {name}\n")))
 }
 
-fn tell(case: &Case, failure: &Failure) {
-    println!("\nseed {} is {}: {}", case.seed, failure.kind, failure.text);
-    println!("repeat it with: {}", command(case));
+fn tell(case: &Case, failure: &Failure) -> anyhow::Result<()> {
+    let Failure { kind, text } = failure;
+    out::print(format_args!("\nseed {} is {kind}: {text}\n", case.seed))?;
+    out::print(format_args!("repeat it with: {}\n", command(case)))
 }
 
 /// Makes a failing case smaller and says what is left of it.
-fn tell_smaller(case: &Case, failure: &Failure) {
-    println!("\nmaking it smaller, in at most {SHRINK_RUNS} runs");
+fn tell_smaller(case: &Case, failure: &Failure) -> anyhow::Result<()> {
+    out::print(format_args!("\nmaking it smaller, in at most {SHRINK_RUNS} runs\n"))?;
     let mut fails = |case: &Case| {
         crash::note(case);
         swarm::run(case).err().map(|failure| failure.kind)
     };
     let small = swarm::shrink(case, failure.kind, SHRINK_RUNS, &mut fails);
-    tell_small(&small, swarm::run(&small).err());
+    tell_small(&small, swarm::run(&small).err())
 }
 
-fn tell_small(small: &Case, failure: Option<Failure>) {
-    print!("{}", small.describe());
+fn tell_small(small: &Case, failure: Option<Failure>) -> anyhow::Result<()> {
+    out::print(format_args!("{}", small.describe()))?;
     if let Some(failure) = failure {
-        println!("{}: {}", failure.kind, failure.text);
+        out::print(format_args!("{}: {}\n", failure.kind, failure.text))?;
     }
-    println!("repeat it with: {}", command(small));
+    out::print(format_args!("repeat it with: {}\n", command(small)))
 }
 
 /// Makes a case smaller by running each attempt in a process of its own, so that crashes can be
 /// followed too.
-fn shrink_apart(case: &Case) -> ExitCode {
+fn shrink_apart(case: &Case) -> anyhow::Result<ExitCode> {
     let Some(kind) = crash::run_apart(case) else {
-        println!("seed {} does not fail", case.seed);
-        return ExitCode::SUCCESS;
+        out::print(format_args!("seed {} does not fail\n", case.seed))?;
+        return Ok(ExitCode::SUCCESS);
     };
     let small = swarm::shrink(case, kind, SHRINK_RUNS, &mut crash::run_apart);
-    tell_small(&small, None);
-    ExitCode::from(kind.exit_code())
+    out::finish(tell_small(&small, None), ExitCode::from(kind.exit_code()))
 }
 
 fn command(case: &Case) -> String {

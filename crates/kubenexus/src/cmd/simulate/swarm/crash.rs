@@ -7,6 +7,8 @@ use std::process::{Command, Stdio};
 
 use sim::swarm::{Case, FailureKind};
 
+use crate::cmd::out;
+
 thread_local! {
     /// The case that this thread runs.
     static CASE: RefCell<Option<Case>> = const { RefCell::new(None) };
@@ -24,9 +26,12 @@ pub(super) fn watch() {
         before(information);
         let case = CASE.with(|noted| noted.try_borrow().ok().and_then(|noted| noted.clone()));
         if let Some(case) = case {
-            println!("\nseed {} is {}: see above", case.seed, FailureKind::Crash);
-            println!("repeat it with: {}", super::command(&case));
-            println!("make it smaller with: {} --shrink", super::command(&case));
+            let (seed, kind, command) = (case.seed, FailureKind::Crash, super::command(&case));
+            // Who does not read it still gets the exit code.
+            let _ = out::print(format_args!(
+                "\nseed {seed} is {kind}: see above\nrepeat it with: {command}\n\
+                 make it smaller with: {command} --shrink\n"
+            ));
         }
         std::process::exit(FailureKind::Crash.exit_code().into());
     }));

@@ -1,7 +1,7 @@
 //! The openb trace: how much of the GPUs is allocated, by policy and seed.
 
 use std::collections::BTreeMap;
-use std::io::{IsTerminal, Write};
+use std::io::IsTerminal;
 use std::num::NonZero;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -14,6 +14,7 @@ use serde::Serialize;
 use sim::trace::openb::{self, Policy, Trace};
 
 use super::{TraceArgs, seeds, text_of};
+use crate::cmd::out;
 use crate::cmd::table::{Align, Table, grouped};
 
 /// The seeds of the published results.
@@ -81,7 +82,7 @@ pub(super) fn run(args: &TraceArgs, seeds: Option<&str>, json: bool) -> anyhow::
     let seeds = seeds.into_iter().zip(allocations).collect();
     let output = Output { policy: args.policy.name(), seeds, mean };
     let text = if json { serde_json::to_string(&output)? + "\n" } else { text(&trace, &output) };
-    std::io::stdout().write_all(text.as_bytes()).context("cannot write the result")
+    out::print(format_args!("{text}"))
 }
 
 /// Allocation of every seed, in their order. Each core takes the next seed when it is done.

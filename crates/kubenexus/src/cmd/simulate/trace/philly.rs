@@ -1,12 +1,13 @@
 //! The Philly trace: how long jobs wait, when they are done, and how busy the GPUs are.
 
-use std::io::{IsTerminal, Write};
+use std::io::IsTerminal;
 
 use anyhow::Context;
 use indicatif::{ProgressBar, ProgressStyle};
 use sim::trace::philly::{self, Replay, Report, Spread, VirtualCluster};
 
 use super::{TraceArgs, text_of};
+use crate::cmd::out;
 use crate::cmd::table::{Align, Table, grouped, span};
 
 /// Runs the jobs and prints what came of them.
@@ -21,7 +22,7 @@ pub(super) fn run(args: &TraceArgs, json: bool) -> anyhow::Result<()> {
     watch(&mut replay).context("the scheduler broke a rule")?;
     let report = replay.report();
     let text = if json { serde_json::to_string_pretty(&report)? + "\n" } else { text(&report) };
-    std::io::stdout().write_all(text.as_bytes()).context("cannot write the result")
+    out::print(format_args!("{text}"))
 }
 
 /// Runs to the end, with a bar if someone looks.
