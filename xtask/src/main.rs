@@ -1,9 +1,11 @@
-//! `cargo xtask`: the rules of the repository as code, so that no reviewer has to remember them.
+//! `cargo xtask`: the rules of the repository as code, so that no reviewer has to remember them,
+//! and the one table that is generated.
 //!
-//! It reads the tree and says what is wrong with it. It never changes a file.
+//! `tidy` reads the tree and says what is wrong with it; it never changes a file.
 
 mod calls;
 mod edges;
+mod fields;
 mod lexer;
 mod licences;
 mod manifest;
@@ -20,19 +22,28 @@ mod tree;
 use std::env;
 use std::process::ExitCode;
 
-const USAGE: &str = "usage: cargo xtask tidy    check the rules that compilers do not know";
+const USAGE: &str = "usage: cargo xtask tidy      check the rules that compilers do not know
+       cargo xtask fields    write the table of fields of Kubernetes' objects anew";
 
 fn main() -> ExitCode {
     let words: Vec<String> = env::args().skip(1).collect();
-    if words != ["tidy"] {
-        eprintln!("{USAGE}");
-        return ExitCode::from(2);
-    }
-    match tidy::run() {
+    let word = match &words[..] {
+        [word] => &**word,
+        _ => "",
+    };
+    let done = match word {
+        "tidy" => tidy::run(),
+        "fields" => fields::run().map(|()| true),
+        _ => {
+            eprintln!("{USAGE}");
+            return ExitCode::from(2);
+        }
+    };
+    match done {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::from(1),
         Err(error) => {
-            eprintln!("tidy: {error:#}");
+            eprintln!("{word}: {error:#}");
             ExitCode::from(2)
         }
     }

@@ -5,7 +5,7 @@ use std::path::Path;
 use anyhow::Result;
 
 use crate::metadata::Metadata;
-use crate::{calls, edges, licences, manifest, modules, readme, shape, text, tree};
+use crate::{calls, edges, fields, licences, manifest, modules, readme, shape, text, tree};
 
 /// Prints the problems of the repository, and gives back whether there are none.
 pub(crate) fn run() -> Result<bool> {
@@ -14,6 +14,7 @@ pub(crate) fn run() -> Result<bool> {
     let mut problems = [
         calls::check(&files),
         edges::check(&metadata),
+        fields::check(&files),
         licences::check(&files, &metadata),
         manifest::check(&files),
         modules::check(&files, &metadata),
