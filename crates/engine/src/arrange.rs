@@ -19,7 +19,7 @@ use model::{
 };
 
 use crate::board::Boards;
-use crate::cycle::{Within, seek};
+use crate::cycle::{Failure, Within, seek};
 use crate::gangs::Gangs;
 use crate::profile_of;
 use crate::trial::{Trial, view};
@@ -135,6 +135,19 @@ impl<'a> Arranger<'a> {
             within.nodes = Some(nodes.into());
         }
         Err(Short { gang, pod, within, expected: None })
+    }
+
+    /// Why there is no place for one pod of a gang that has enough already, and whom to evict.
+    pub(crate) fn rescue(&mut self, short: &Short) -> Failure {
+        let catalog = self.txn.catalog();
+        let pod = catalog.pod(short.pod);
+        let profile = profile_of(self.profiles, catalog, pod.class);
+        let board = self.boards.of(pod.class, profile, catalog);
+        let mut trial = Trial { id: short.pod, pod, board, txn: &mut self.txn };
+        let seed = self.seed ^ hash_of(&*pod.key.uid);
+        let miss = seek(&mut trial, &short.within, seed).expect_err("it was looked for in vain");
+        let (diagnosis, plan) = miss.explain(&mut trial, &short.within, true, seed);
+        Failure { class: pod.class, diagnosis, plan }
     }
 
     /// Why there is no place, as it is when all are placed that can be.

@@ -14,10 +14,10 @@ use crate::trial::{Trial, view};
 use crate::{Scheduler, profile_of};
 
 /// Why a pod of a unit finds no node.
-struct Failure {
-    class: ClassId,
-    diagnosis: Arc<Diagnosis>,
-    plan: Option<(PodId, Plan)>,
+pub(crate) struct Failure {
+    pub(crate) class: ClassId,
+    pub(crate) diagnosis: Arc<Diagnosis>,
+    pub(crate) plan: Option<Plan>,
 }
 
 impl Scheduler {
@@ -27,27 +27,37 @@ impl Scheduler {
         if let Some(reason) = self.refusal(unit, &pods) {
             return self.refuse(unit, &pods, reason, now, decisions);
         }
-        if self.queue.gang(unit).is_some() || self.catalog.pod(pods[0]).gang.is_some() {
-            return self.attempt_gang(unit, &pods, now, decisions);
+        if let Some(gang) = self.queue.gang(unit) {
+            return self.attempt_gang(unit, gang, &pods, now, decisions);
         }
-        match self.place(pods[0]) {
-            Ok(node) => self.assume(unit, &[(pods[0], node)], now, decisions),
-            Err(Failure { class, diagnosis, plan }) => {
-                let ends_nomination = diagnosis.ends_nomination();
-                // Before it is parked: what its own plan changes is no reason to try it again.
-                if let Some((pod, plan)) = plan {
-                    decisions.extend(self.preempt(pod, plan, now).map(Decision::Preempt));
-                }
-                self.queue.park(unit, now, class, diagnosis.clone());
-                for pod in pods {
-                    if ends_nomination {
-                        self.nominate(pod, None, now);
-                    }
-                    let diagnosis = diagnosis.clone();
-                    decisions.push(Decision::Wait(Waiting { pod, diagnosis }));
-                }
-            }
+        let pod = pods[0];
+        if let Some(gang) = self.catalog.pod(pod).gang {
+            return self.attempt_member(unit, pod, gang, now, decisions);
         }
+        match self.place(pod) {
+            Ok(node) => self.assume(unit, &[(pod, node)], now, decisions),
+            Err(failure) => self.set_aside(unit, pod, failure, now, decisions),
+        }
+    }
+
+    /// Puts a pod aside that fits nowhere, and evicts others where that helps.
+    pub(crate) fn set_aside(
+        &mut self,
+        unit: UnitId,
+        pod: PodId,
+        Failure { class, diagnosis, plan }: Failure,
+        now: Time,
+        decisions: &mut Vec<Decision>,
+    ) {
+        // Before it is parked: what its own plan changes is no reason to try it again.
+        if let Some(plan) = plan {
+            decisions.extend(self.preempt(pod, plan, now).map(Decision::Preempt));
+        }
+        self.queue.park(unit, now, class, diagnosis.clone());
+        if diagnosis.ends_nomination() {
+            self.nominate(pod, None, now);
+        }
+        decisions.push(Decision::Wait(Waiting { pod, diagnosis }));
     }
 
     /// Takes in where pods of a unit go, whose places are taken already.
@@ -128,7 +138,7 @@ impl Scheduler {
         let mut trial = Trial { id, pod, board, txn: &mut txn };
         let node = seek(&mut trial, &Within::default(), seed).map_err(|miss| {
             let (diagnosis, plan) = miss.explain(&mut trial, &Within::default(), true, seed);
-            Failure { class: pod.class, diagnosis, plan: plan.map(|plan| (id, plan)) }
+            Failure { class: pod.class, diagnosis, plan }
         })?;
         txn.place(pod.occupant(), node);
         txn.commit();
@@ -146,7 +156,7 @@ pub(crate) struct Within {
 }
 
 impl Within {
-    fn is_open(&self) -> bool {
+    pub(crate) fn is_open(&self) -> bool {
         self.nodes.is_none() && self.avoided.is_empty()
     }
 
@@ -209,7 +219,8 @@ impl Miss {
                     None => Rescue::NotAsked,
                     Some(asked) => {
                         let may_help = reason.code() == Code::Unschedulable;
-                        rescue(trial, (asked, if may_help { nodes } else { 0 }), seed).0
+                        let evictable = if may_help { nodes } else { 0 };
+                        rescue(trial, (asked, evictable), within, seed).0
                     }
                 };
                 let rejection = Some(reason);
@@ -257,7 +268,7 @@ fn fail(
         (Rescue::NotAsked, None)
     } else {
         let asked = trial.board.before.len();
-        rescue(trial, (asked, tally.evictable(&instead)), seed)
+        rescue(trial, (asked, tally.evictable(&instead, within)), within, seed)
     };
     let diagnosis = tally.diagnosis(catalog.nodes().len(), &instead, rescue);
     trial.board.tally = tally;

@@ -79,6 +79,7 @@ impl Scheduler {
             return;
         }
         self.note_progress(root, now);
+        self.note_start(gang, root);
         self.divide(root, now);
         // Another pod may decide now where the others have to be.
         if self.is_close(root) {

@@ -3,6 +3,7 @@
 use framework::Rescues;
 use model::{Code, NodeId, PodId, Reason, Rescue};
 
+use crate::cycle::Within;
 use crate::preempt::Contest;
 use crate::screen::Screen;
 use crate::trial::Trial;
@@ -16,17 +17,20 @@ pub(crate) struct Plan {
 }
 
 /// What comes of asking who could help a pod. `asked` plugins found nothing wrong before any node
-/// was looked at, and on `evictable` nodes room could help.
+/// was looked at, and on `evictable` nodes room could help. Nobody is evicted from nodes that the
+/// pod's gang rules out.
 pub(crate) fn rescue(
     trial: &mut Trial<'_, '_>,
     (asked, evictable): (usize, usize),
+    within: &Within,
     seed: u64,
 ) -> (Rescue, Option<Plan>) {
     let contest = match contest(trial, (asked, evictable)) {
         Ok(contest) => contest,
         Err(rescue) => return (rescue, None),
     };
-    let best = contest.best(seed).map(|(node, candidate)| (node, candidate.victims.clone()));
+    let best =
+        contest.best(within, seed).map(|(node, candidate)| (node, candidate.victims.clone()));
     let result = match best {
         Some((node, victims)) => {
             let name = trial.txn.catalog().node_name(node).into();
@@ -34,7 +38,7 @@ pub(crate) fn rescue(
             (rescue, Some(Plan { node, victims }))
         }
         None => {
-            let (considered, without_victims, counts) = contest.failures();
+            let (considered, without_victims, counts) = contest.failures(within);
             (Rescue::NoCandidates { without_victims, counts, considered }, None)
         }
     };

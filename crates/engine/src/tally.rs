@@ -7,6 +7,7 @@ use framework::View;
 use model::{Code, Diagnosis, NodeId, Reason, Rescue};
 
 use crate::board::Board;
+use crate::cycle::Within;
 use crate::explain::why_not;
 use crate::screen::{Screen, screen};
 
@@ -22,6 +23,11 @@ pub(crate) struct Tally {
     answers: Vec<(Vec<Reason>, usize)>,
     /// Diagnoses as of now, by what else was done for a pod.
     diagnoses: Vec<Arc<Diagnosis>>,
+}
+
+/// Whether room could help on a node. The worst code speaks for all its reasons.
+fn is_evictable(reasons: &[Reason]) -> bool {
+    Code::worst(reasons) == Some(Code::Unschedulable)
 }
 
 /// What nodes say of one pod alone, instead of what they say of its class.
@@ -79,11 +85,20 @@ impl Tally {
         counts
     }
 
-    /// On how many nodes room could help. The worst code speaks for all reasons of a node.
-    pub(crate) fn evictable(&self, instead: &Instead) -> usize {
-        let is_evictable =
-            |(reasons, _): &(&[Reason], usize)| Code::worst(reasons) == Some(Code::Unschedulable);
-        self.answers_with(instead).filter(is_evictable).map(|(_, count)| count).sum()
+    /// On how many nodes that a pod may go to room could help.
+    pub(crate) fn evictable(&self, instead: &Instead, within: &Within) -> usize {
+        let evictable = self.answers_with(instead).filter(|(reasons, _)| is_evictable(reasons));
+        let evictable: usize = evictable.map(|(_, count)| count).sum();
+        if within.is_open() {
+            return evictable;
+        }
+        let is_outside = |(at, answer): &(usize, &Option<usize>)| {
+            let node = NodeId::at(*at);
+            let is_replaced = instead.iter().any(|(other, _)| *other == node);
+            let reasons = answer.map(|answer| &*self.answers[answer].0);
+            !within.allows(node) && !is_replaced && reasons.is_some_and(is_evictable)
+        };
+        evictable - self.answer_of.iter().enumerate().filter(is_outside).count()
     }
 
     /// Distinct answers, and how many nodes give them.

@@ -119,5 +119,5 @@ pub(crate) fn is_spread(reason: &Reason) -> bool {
 /// Whether a reason speaks of a node's surroundings, so that the node alone cannot tell whether it
 /// still stands.
 fn reaches_around(reason: &Reason) -> bool {
-    is_about_others(reason) || *reason == Reason::SpreadLabel
+    is_about_others(reason) || matches!(reason, Reason::SpreadLabel | Reason::OtherDomain)
 }

@@ -19,9 +19,11 @@ pub fn cures(reason: &Reason, change: Change) -> bool {
             aspects.allocatable
         }
         Reason::MissingFeature => aspects.features,
-        Reason::SpreadLabel | Reason::NotNear | Reason::NotFar | Reason::Unwelcome => {
-            aspects.labels
-        }
+        Reason::SpreadLabel
+        | Reason::NotNear
+        | Reason::NotFar
+        | Reason::Unwelcome
+        | Reason::OtherDomain => aspects.labels,
         Reason::SpreadSkew => aspects.labels || aspects.taints,
         Reason::NoNodes
         | Reason::Gated(_)
@@ -39,8 +41,7 @@ pub fn cures(reason: &Reason, change: Change) -> bool {
         | Reason::GangIncomplete { .. }
         | Reason::MemberGated(_)
         | Reason::After(_)
-        | Reason::AfterCycle(_)
-        | Reason::OtherDomain => false,
+        | Reason::AfterCycle(_) => false,
     }
 }
 
@@ -63,6 +64,7 @@ fn is_about_nodes(reason: &Reason) -> bool {
         | Reason::NotNear
         | Reason::NotFar
         | Reason::Unwelcome
+        | Reason::OtherDomain
         | Reason::ClusterShort { .. } => true,
         Reason::Gated(_)
         | Reason::AffinityConflict
@@ -76,8 +78,7 @@ fn is_about_nodes(reason: &Reason) -> bool {
         | Reason::GangIncomplete { .. }
         | Reason::MemberGated(_)
         | Reason::After(_)
-        | Reason::AfterCycle(_)
-        | Reason::OtherDomain => false,
+        | Reason::AfterCycle(_) => false,
     }
 }
 

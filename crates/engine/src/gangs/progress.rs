@@ -1,8 +1,8 @@
 //! What becomes of gangs whose pods are on nodes: they start, lose pods, or are taken back.
 
 use model::{
-    Decision, Disband, GangId, GangReport, GangState, GangTerms, Millis, NodeId, PodId, PodState,
-    Time,
+    Decision, Disband, GangId, GangReport, GangState, GangTerms, Millis, NodeId, PodGroupKind,
+    PodId, PodState, Time,
 };
 
 use super::Kept;
@@ -49,6 +49,18 @@ impl Scheduler {
             self.gangs.partial.entry(gang).or_insert(now + patience);
         } else {
             self.gangs.partial.remove(&gang);
+        }
+    }
+
+    /// Notes that a PodGroup has started whose status has to say so, though nobody waits for that:
+    /// its pods go one by one, or it is a part of a gang that started without it.
+    pub(super) fn note_start(&mut self, gang: GangId, root: GangId) {
+        let row = self.catalog.gang(gang);
+        let object = row.terms.as_ref().ok().and_then(|terms| terms.object.as_ref());
+        let is_native = object.is_some_and(|key| key.kind == PodGroupKind::Native);
+        let is_free = gang == root || self.catalog.gang(root).is_started;
+        if is_native && is_free && !row.is_started && self.is_up(gang) {
+            self.start(gang);
         }
     }
 

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use model::{
-    ClassId, Decision, Diagnosis, GangId, GangReport, GangState, NodeId, Outlook, PodId, Reason,
-    Shortfall, Time, Txn, UnitId, Waiting,
+    ClassId, Decision, Diagnosis, GangId, GangReport, GangState, NodeId, Outlook, PodGroupKind,
+    PodId, Reason, Shortfall, Time, Txn, UnitId, Waiting,
 };
 
 use super::Kept;
@@ -16,8 +16,6 @@ use crate::arrange::{Arranger, Seat, Short, WORK_MAX};
 /// A gang that had its turn.
 struct Tried {
     own: GangId,
-    /// Whether all of it was tried, and not a pod beside those that run.
-    is_whole: bool,
     /// Room that was kept for it and is given up.
     kept: Vec<Seat>,
     /// Classes that are held for room to be kept.
@@ -79,20 +77,18 @@ impl Scheduler {
         false
     }
 
-    /// Tries to place a gang, or a pod of a gang that has enough already.
+    /// Tries to place a gang.
     pub(crate) fn attempt_gang(
         &mut self,
         unit: UnitId,
+        gang: GangId,
         pods: &[PodId],
         now: Time,
         decisions: &mut Vec<Decision>,
     ) {
         let own = self.catalog.pod(pods[0]).gang.expect("a pod of a gang");
-        let whole = self.queue.gang(unit);
-        let gang = whole.unwrap_or(own);
-        let (expected, classes) =
-            if whole.is_some() { self.expected(gang) } else { Default::default() };
-        let kept = self.give_up_seats(own, pods[0], whole.is_some());
+        let (expected, classes) = self.expected(gang);
+        let kept = self.give_up_seats(own, pods[0], true);
         let priority = pods.iter().map(|pod| self.catalog.pod(*pod).priority).min().unwrap_or(0);
         let (failures, outlook) = self.queue.outlook(unit);
         let txn = Txn::begin(&self.catalog, &mut self.usage);
@@ -100,12 +96,8 @@ impl Scheduler {
             Arranger::new(&self.profiles, &mut self.boards, self.seed, txn, &self.gangs);
         arranger.expected = expected;
         kept.iter().for_each(|seat| arranger.txn.evict(seat.occupant, seat.node));
-        let result = match whole {
-            Some(gang) => arranger.arrange(gang, WORK_MAX),
-            None => arranger.add(gang, pods[0]),
-        };
-        let tried = Tried { own, is_whole: whole.is_some(), kept, classes };
-        let Some(short) = result.err() else {
+        let tried = Tried { own, kept, classes };
+        let Err(short) = arranger.arrange(gang, WORK_MAX) else {
             let (places, seats) = arranger.commit();
             return self.placed(unit, tried, (&places, seats), now, decisions);
         };
@@ -113,23 +105,18 @@ impl Scheduler {
         let is_refused = pods.iter().any(|pod| self.gangs.refused.contains_key(pod));
         let (diagnosis, fitting) = arranger.explain(gang, &short);
         let mut known = outlook;
-        if whole.is_some() && !is_refused && (failures + 1).is_power_of_two() {
+        if !is_refused && (failures + 1).is_power_of_two() {
             known = arranger.outlook(gang, priority);
         }
         drop(arranger);
         let Tried { kept, classes, .. } = tried;
         let is_expecting = !classes.is_empty();
-        if let Some(own) = self.gangs.kept.get_mut(&own) {
-            own.seats.extend(kept);
-        }
+        self.keep_on(own, kept);
         classes.into_iter().for_each(|class| self.catalog.release_class(class));
         if is_refused {
-            pods.iter().for_each(|pod| _ = self.gangs.refused.remove(pod));
-            self.queue.retry(unit, now);
-            let state = GangState::Refused;
-            return decisions.push(Decision::Report(GangReport { gang: own, state }));
+            return self.ask_again(unit, own, pods, now, decisions);
         }
-        let shortfall = whole.is_some().then(|| self.shortfall(&short, fitting, known));
+        let shortfall = Some(self.shortfall(&short, fitting, known));
         let diagnosis = Arc::new(Diagnosis { shortfall, ..(*diagnosis).clone() });
         self.queue.set_outlook(unit, known);
         let classes: BTreeSet<ClassId> =
@@ -139,26 +126,84 @@ impl Scheduler {
         self.tell_gang(unit, pods, &diagnosis, decisions);
     }
 
+    /// Tries to place a pod of a gang whose pods go one by one, because it needs no more of them on
+    /// nodes: by the rules for plain pods, as far as its gang does not say where to go.
+    pub(crate) fn attempt_member(
+        &mut self,
+        unit: UnitId,
+        pod: PodId,
+        gang: GangId,
+        now: Time,
+        decisions: &mut Vec<Decision>,
+    ) {
+        let kept = self.give_up_seats(gang, pod, false);
+        let txn = Txn::begin(&self.catalog, &mut self.usage);
+        let mut arranger =
+            Arranger::new(&self.profiles, &mut self.boards, self.seed, txn, &self.gangs);
+        kept.iter().for_each(|seat| arranger.txn.evict(seat.occupant, seat.node));
+        let Err(short) = arranger.add(gang, pod) else {
+            let (places, _) = arranger.commit();
+            self.seat(unit, gang, &places, now, decisions);
+            // Room that was kept may be free now, where it was not taken.
+            return self.freed(&kept, &[], now);
+        };
+        if self.gangs.refused.contains_key(&pod) {
+            drop(arranger);
+            self.keep_on(gang, kept);
+            return self.ask_again(unit, gang, &[pod], now, decisions);
+        }
+        let failure = arranger.rescue(&short);
+        drop(arranger);
+        self.keep_on(gang, kept);
+        let diagnosis = failure.diagnosis.clone();
+        self.set_aside(unit, pod, failure, now, decisions);
+        let row = self.catalog.gang(gang);
+        let object = row.terms.as_ref().ok().and_then(|terms| terms.object.as_ref());
+        let is_native = object.is_some_and(|key| key.kind == PodGroupKind::Native);
+        if is_native && row.placed == 0 && !row.is_started {
+            let state = GangState::Waiting(diagnosis);
+            decisions.push(Decision::Report(GangReport { gang, state }));
+        }
+    }
+
+    /// Room that is kept for a gang stays kept: nothing was placed there.
+    fn keep_on(&mut self, gang: GangId, seats: Vec<Seat>) {
+        if let Some(kept) = self.gangs.kept.get_mut(&gang) {
+            kept.seats.extend(seats);
+        }
+    }
+
+    /// Tries pods again later on the nodes that refused them, because there are no others.
+    fn ask_again(
+        &mut self,
+        unit: UnitId,
+        gang: GangId,
+        pods: &[PodId],
+        now: Time,
+        decisions: &mut Vec<Decision>,
+    ) {
+        pods.iter().for_each(|pod| _ = self.gangs.refused.remove(pod));
+        self.queue.retry(unit, now);
+        decisions.push(Decision::Report(GangReport { gang, state: GangState::Refused }));
+    }
+
     /// Takes in what was found for a gang.
     fn placed(
         &mut self,
         unit: UnitId,
-        Tried { own, is_whole, kept, classes }: Tried,
+        Tried { own, kept, classes }: Tried,
         (places, seats): (&[(PodId, NodeId)], Vec<Seat>),
         now: Time,
         decisions: &mut Vec<Decision>,
     ) {
-        let mut given_up = Vec::new();
-        if is_whole {
-            let before = self.gangs.kept.remove(&own);
-            given_up = before.map(|before| before.classes).unwrap_or_default();
-            if seats.is_empty() {
-                given_up.extend(classes);
-            } else {
-                let state = GangState::Room(seats.len());
-                self.gangs.reports.push(GangReport { gang: own, state });
-                self.gangs.kept.insert(own, Kept { until: now + SEATS_KEPT, seats, classes });
-            }
+        let before = self.gangs.kept.remove(&own);
+        let mut given_up = before.map(|before| before.classes).unwrap_or_default();
+        if seats.is_empty() {
+            given_up.extend(classes);
+        } else {
+            let state = GangState::Room(seats.len());
+            self.gangs.reports.push(GangReport { gang: own, state });
+            self.gangs.kept.insert(own, Kept { until: now + SEATS_KEPT, seats, classes });
         }
         self.seat(unit, own, places, now, decisions);
         // Room that was kept may be free now, where it was not taken.

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use model::{Code, NodeId, Reason};
 
 use super::{Candidate, choose, victims_on};
+use crate::cycle::Within;
 use crate::peaks::mix;
 use crate::screen::{Screen, screen};
 use crate::trial::Trial;
@@ -91,17 +92,21 @@ impl Contest {
     }
 
     /// Where evicting does the least harm. Of several, `seed` decides.
-    pub(crate) fn best(&self, seed: u64) -> Option<(NodeId, &Candidate)> {
+    pub(crate) fn best(&self, within: &Within, seed: u64) -> Option<(NodeId, &Candidate)> {
         self.candidates()
+            .filter(|(node, _)| within.allows(*node))
             .min_by_key(|(node, candidate)| (candidate.harm, mix(seed ^ node.index() as u64)))
     }
 
     /// On how many nodes evicting was considered, on how many of them there is nobody to evict, and
     /// why the pod fits none of the others.
-    pub(crate) fn failures(&self) -> (usize, usize, Vec<(Reason, usize)>) {
+    pub(crate) fn failures(&self, within: &Within) -> (usize, usize, Vec<(Reason, usize)>) {
         let (mut considered, mut without_victims) = (0, 0);
         let mut counts: BTreeMap<&Reason, usize> = BTreeMap::new();
-        for outcome in &self.outcomes {
+        for (at, outcome) in self.outcomes.iter().enumerate() {
+            if !within.allows(NodeId::at(at)) {
+                continue;
+            }
             match outcome {
                 Outcome::Useless => continue,
                 Outcome::NoVictims => without_victims += 1,

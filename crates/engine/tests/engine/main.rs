@@ -12,6 +12,7 @@ mod gangs_minimum;
 mod kept_results;
 mod nodes;
 mod nominated;
+mod one_by_one;
 mod outlook;
 mod preempt;
 mod queue;

@@ -113,8 +113,11 @@ impl Core {
                 if let Some(key) = &object {
                     condition = self.state.groups.tell(key, true, ("Scheduled", &note));
                 }
-                // If we placed none of it, it ran before us, and whoever led then said so.
-                if let Some(arrived) = self.state.arrivals.remove(&gang) {
+                // If we placed none of it, it ran before us, and whoever led then said so. Pods
+                // that go one by one have nothing to wait for.
+                let is_awaited = row.is_composite() || row.min() > 1;
+                let arrived = self.state.arrivals.remove(&gang).filter(|_| is_awaited);
+                if let Some(arrived) = arrived {
                     self.metrics.gang(&namespace, GangResult::Scheduled);
                     self.metrics.gang_wait(arrived.elapsed().as_secs_f64());
                     event = Some(Happened::Scheduled);
