@@ -52,6 +52,7 @@ impl Scheduler {
             Event::BindRefused { uid, attempt } => self.refused(uid, *attempt, now),
             Event::EvictionFailed(uid) => self.eviction_failed(uid, now),
         }
+        self.settle_gangs(now);
     }
 
     fn apply_node(&mut self, facts: &NodeFacts, now: Time) {
@@ -467,8 +468,9 @@ impl Scheduler {
     }
 
     /// Gives up the place of a node that is gone once no pod names it.
-    fn release_if_empty(&mut self, node: NodeId) {
+    pub(crate) fn release_if_empty(&mut self, node: NodeId) {
         if !self.catalog.has_node(node) && self.usage.load(node).pods == 0 {
+            self.gangs.forget_node(node);
             self.catalog.release_node_place(node);
         }
     }

@@ -3,6 +3,7 @@
 //! As long as a gang has fewer pods on nodes than it needs, all that wait are one unit. Once it has
 //! enough, every other pod is a unit of its own.
 
+mod after;
 pub(crate) mod minimum;
 mod progress;
 mod seats;
@@ -58,7 +59,29 @@ impl Kept {
     }
 }
 
+impl Gangs {
+    /// Forgets that a node refused pods, because its place may become that of another node.
+    pub(crate) fn forget_node(&mut self, node: NodeId) {
+        self.refused.values_mut().for_each(|nodes| nodes.retain(|other| *other != node));
+    }
+}
+
 impl Scheduler {
+    /// Takes in which gangs ended by an event, and which have other parts.
+    pub(crate) fn settle_gangs(&mut self, now: Time) {
+        for gang in self.catalog.take_ended_gangs() {
+            self.release_seats(gang, now);
+            self.gangs.partial.remove(&gang);
+            self.gangs.found.remove(&gang);
+            self.gangs.degraded.remove(&gang);
+            self.gangs.sent.remove(&gang);
+            self.queue.forget_gang(gang);
+        }
+        for gang in self.catalog.take_moved_gangs() {
+            self.regroup(gang, now);
+        }
+    }
+
     /// Brings the units of a gang in line with the pods it has.
     pub(crate) fn regroup(&mut self, gang: GangId, now: Time) {
         self.regroup_with(gang, None, now);
@@ -67,11 +90,6 @@ impl Scheduler {
     /// The same, where all that may be new is a pod that waits.
     pub(crate) fn regroup_with(&mut self, gang: GangId, arrived: Option<PodId>, now: Time) {
         if !self.catalog.has_gang(gang) {
-            self.release_seats(gang, now);
-            self.gangs.partial.remove(&gang);
-            self.gangs.found.remove(&gang);
-            self.gangs.degraded.remove(&gang);
-            self.gangs.sent.remove(&gang);
             return;
         }
         let root = self.catalog.root_of(gang);

@@ -87,6 +87,8 @@ pub(crate) struct State {
     tiers: Tiers,
     /// When the first pod of a gang that we place came into the queue.
     arrivals: BTreeMap<GangId, Instant>,
+    /// With how many of them those are forgotten that are gone.
+    arrivals_max: usize,
     /// The last diagnosis that was put into words: pods of one shape share theirs.
     worded: Option<(Arc<Diagnosis>, &'static str, Arc<str>)>,
 }

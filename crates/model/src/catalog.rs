@@ -18,7 +18,7 @@ mod tenants;
 
 pub use classes::{Class, Company, Spread};
 pub use crowds::{Crowd, Held, Rule, Tags, Wish};
-pub use gangs::{Gang, GangTerms};
+pub use gangs::{Chain, Gang, GangTerms};
 pub use nodes::{ImageSpread, Node, NodeChange, Offer};
 pub use pods::{Occupant, Pod, PodState};
 

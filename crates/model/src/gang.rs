@@ -6,6 +6,12 @@ use crate::amounts::{Amounts, Requests};
 
 /// The largest minimum that a gang may have.
 pub const GANG_MAX: u32 = 10_000;
+/// How many levels of groups a tree of gangs may have.
+pub const GANG_LEVELS_MAX: usize = 8;
+/// How many gangs a gang may wait for.
+pub const GANG_AFTER_MAX: usize = 64;
+/// Over how many gangs that wait for each other a chain is followed.
+pub const GANG_CHAIN_MAX: usize = 1_000;
 
 /// Kinds of objects that say how many of a gang have to start together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

@@ -1,5 +1,7 @@
 //! Ids: copyable numbers that index the tables of the catalog. Nothing stores a reference.
 
+use std::num::NonZeroU32;
+
 use serde::{Deserialize, Serialize};
 
 macro_rules! ids {
@@ -33,8 +35,6 @@ ids! {
     PodId;
     /// What is scheduled as a whole; a plain pod is a unit of one.
     UnitId;
-    /// A gang, or a tree of gangs.
-    GangId;
     /// Pods with the same scheduling-relevant spec.
     ClassId;
     /// A resource name.
@@ -47,6 +47,29 @@ ids! {
     KeyId;
     /// Nodes with the same value of such a label.
     DomainId;
+}
+
+/// A gang, or a tree of gangs. An id is never given to another gang, so one that was kept for too
+/// long names nobody.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct GangId {
+    index: u32,
+    generation: NonZeroU32,
+}
+
+impl GangId {
+    pub(crate) fn new(index: usize, generation: NonZeroU32) -> Self {
+        let index = u32::try_from(index).expect("a table never holds four billion rows");
+        Self { index, generation }
+    }
+
+    pub(crate) const fn index(self) -> usize {
+        self.index as usize
+    }
+
+    pub(crate) const fn generation(self) -> NonZeroU32 {
+        self.generation
+    }
 }
 
 impl ResourceId {

@@ -32,8 +32,8 @@ mod usage;
 
 pub use amounts::{Amounts, Charge, Requests};
 pub use catalog::{
-    Catalog, Class, Company, Crowd, Gang, GangTerms, Held, ImageSpread, Node, NodeChange, Occupant,
-    Offer, Pod, PodState, Rule, Spread, Tags, Wish,
+    Catalog, Chain, Class, Company, Crowd, Gang, GangTerms, Held, ImageSpread, Node, NodeChange,
+    Occupant, Offer, Pod, PodState, Rule, Spread, Tags, Wish,
 };
 pub use decision::{
     Attempt, Decision, Diagnosis, Disband, GangReport, GangState, Outlook, Preemption, Rescue,
@@ -44,8 +44,8 @@ pub use event::{
     PodKey, Present,
 };
 pub use gang::{
-    GANG_MAX, GangClaim, GroupPart, PodGroupFacts, PodGroupKey, PodGroupKind, SucceededFacts,
-    Workers,
+    GANG_AFTER_MAX, GANG_CHAIN_MAX, GANG_LEVELS_MAX, GANG_MAX, GangClaim, GroupPart, PodGroupFacts,
+    PodGroupKey, PodGroupKind, SucceededFacts, Workers,
 };
 pub use grouping::{GroupingFacts, GroupingKey, GroupingKind, Owner};
 pub use ids::{

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use framework::Profile;
 use model::{
     Attempt, Catalog, ClassId, Diagnosis, GangId, GroupingFacts, NamespaceFacts, Occupant,
-    PodFacts, PodId, PodSpec, PodState, ResourceId, Time, Txn,
+    PodFacts, PodId, PodSpec, PodState, Reason, Rescue, ResourceId, Time, Txn,
 };
 
 use super::{Checkpoint, GangEntry, GangName, NodePlace, PodEntry, UnitEntry, UnitPlace};
@@ -381,12 +381,26 @@ impl Scheduler {
 /// A diagnosis with the numbers that resources have here.
 fn renumbered(diagnosis: Diagnosis, resources: &[ResourceId]) -> Option<Arc<Diagnosis>> {
     let number = |id: ResourceId| resources.get(id.index()).copied();
+    let all = |counts: Vec<(Reason, usize)>| -> Option<Vec<(Reason, usize)>> {
+        counts.into_iter().map(|(reason, n)| Some((reason.renumbered(number)?, n))).collect()
+    };
     let Diagnosis { nodes, rejection, counts, rescue, shortfall } = diagnosis;
     let rejection = match rejection {
         Some(reason) => Some(reason.renumbered(number)?),
         None => None,
     };
-    let counts = counts.into_iter().map(|(reason, n)| Some((reason.renumbered(number)?, n)));
-    let counts = counts.collect::<Option<_>>()?;
+    let rescue = match rescue {
+        Rescue::NoCandidates { without_victims, counts, considered } => {
+            Rescue::NoCandidates { without_victims, counts: all(counts)?, considered }
+        }
+        Rescue::NotAsked
+        | Rescue::Silent
+        | Rescue::ClaimsUnknown
+        | Rescue::NotPreempting
+        | Rescue::NoVictims(_)
+        | Rescue::VictimsLeaving
+        | Rescue::Preempts { .. } => rescue,
+    };
+    let counts = all(counts)?;
     Some(Arc::new(Diagnosis { nodes, rejection, counts, rescue, shortfall }))
 }

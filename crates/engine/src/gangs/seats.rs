@@ -1,8 +1,10 @@
 //! Room that is kept for pods which another pod of their gang makes when it runs.
 
+use std::collections::BTreeSet;
+
 use model::{
-    Change, ClassId, GangId, GangReport, GangState, Millis, Occupant, PodId, PodSpec, PodState,
-    Time, Txn,
+    Change, ClassId, GangId, GangReport, GangState, Millis, NodeId, Occupant, PodId, PodSpec,
+    PodState, Time, Txn,
 };
 
 use super::Kept;
@@ -95,6 +97,8 @@ impl Scheduler {
         for seat in seats {
             self.wake(Change::Freed, seat.node, now);
         }
+        let nodes: BTreeSet<NodeId> = seats.iter().map(|seat| seat.node).collect();
+        nodes.into_iter().for_each(|node| self.release_if_empty(node));
         classes.iter().for_each(|class| self.catalog.release_class(*class));
     }
 }

@@ -47,36 +47,6 @@ impl Scheduler {
         gang.and_then(|gang| self.cluster_short(gang))
     }
 
-    /// The way from a gang back to itself, by what its pods wait for.
-    fn cycle(&self, namespace: &str, from: &str, to: &str) -> Option<Reason> {
-        let mut path: Vec<Box<str>> = vec![from.into()];
-        let mut seen = BTreeSet::new();
-        self.follow(namespace, from, to, &mut path, &mut seen)
-            .then(|| Reason::AfterCycle(path.into()))
-    }
-
-    fn follow(
-        &self,
-        namespace: &str,
-        from: &str,
-        at: &str,
-        path: &mut Vec<Box<str>>,
-        seen: &mut BTreeSet<Box<str>>,
-    ) -> bool {
-        path.push(at.into());
-        if at == from {
-            return true;
-        }
-        let gang = self.catalog.find_gang(namespace, at).filter(|_| seen.insert(at.into()));
-        let terms = gang.and_then(|gang| self.catalog.gang(gang).terms.as_ref().ok());
-        let next = terms.map_or(&[][..], |terms| &terms.after);
-        if next.iter().any(|next| self.follow(namespace, from, next, path, seen)) {
-            return true;
-        }
-        path.pop();
-        false
-    }
-
     /// Tries to place a gang.
     pub(crate) fn attempt_gang(
         &mut self,

@@ -12,6 +12,14 @@ impl Queue {
         self.by_gang.get(&gang).copied()
     }
 
+    /// Notes that a gang is not there any more. Its unit may have pods that are parts of others
+    /// now, or that are on their way to nodes.
+    pub(crate) fn forget_gang(&mut self, gang: GangId) {
+        if let Some(unit) = self.by_gang.remove(&gang) {
+            self.unit_mut(unit).gang = None;
+        }
+    }
+
     /// Why the gang of a unit cannot be tried, if it cannot.
     pub(crate) fn refusal(&self, unit: UnitId) -> Option<&Reason> {
         self.unit(unit).refusal.as_ref()

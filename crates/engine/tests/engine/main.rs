@@ -8,6 +8,7 @@ mod drivers;
 mod evictions;
 mod gangs;
 mod gangs_found;
+mod gangs_limits;
 mod gangs_minimum;
 mod kept_results;
 mod nodes;

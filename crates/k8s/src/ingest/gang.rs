@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
-use model::{GANG_MAX, GangClaim, PodGroupKind};
+use model::{GANG_AFTER_MAX, GANG_MAX, GangClaim, PodGroupKind};
 
 use super::cut;
 use super::view::PodView;
@@ -51,10 +51,14 @@ const NAME_MAX: usize = 253;
 const TIMEOUT_MAX: u32 = 3600;
 /// How much of a value is repeated to its author.
 const SHOWN_MAX: usize = 80;
+/// How many bytes an annotation may have that is taken apart.
+const TEXT_MAX: usize = 4_096;
+/// How many of them a list of workers may have.
+const MEMBERS_TEXT_MAX: usize = 64 << 10;
 
 /// What a pod says of its gang; nothing if it says nothing.
 pub(super) fn claim(pod: &PodView) -> Option<Arc<GangClaim>> {
-    let mut claim = GangClaim { after: after(pod), ..GangClaim::default() };
+    let mut claim = GangClaim::default();
     claim.fault = fill(&mut claim, pod).err().map(Into::into);
     (claim != GangClaim::default()).then(|| Arc::new(claim))
 }
@@ -62,21 +66,23 @@ pub(super) fn claim(pod: &PodView) -> Option<Arc<GangClaim>> {
 /// Fills in a claim as far as that can be told, or says why not.
 fn fill(claim: &mut GangClaim, pod: &PodView) -> Result<(), String> {
     let names = names(pod);
-    if let Some(first) = names.first() {
-        claim.name = first.value.as_ref().into();
+    let is_name =
+        |said: &Said<'_>| !said.value.is_empty() && said.value.chars().nth(NAME_MAX).is_none();
+    if names.iter().all(is_name) {
+        claim.name = names.first().map(|first| first.value.as_ref().into()).unwrap_or_default();
+        claim.objects = names.iter().filter_map(|said| said.object.clone()).collect();
     }
-    claim.objects = names.iter().filter_map(|said| said.object.clone()).collect();
     agree(&names, "one gang")?;
-    for said in &names {
-        if said.value.is_empty() || said.value.chars().nth(NAME_MAX).is_some() {
-            let wanted = format!("the name of a gang, of at most {NAME_MAX} characters");
-            return Err(said.fault(&wanted));
-        }
+    if let Some(said) = names.iter().find(|said| !is_name(said)) {
+        let wanted = format!("the name of a gang, of at most {NAME_MAX} characters");
+        return Err(said.fault(&wanted));
     }
+    claim.after = after(pod)?;
     claim.min = number(pod, &NAMES.map(|(_, min)| min), GANG_MAX)?;
     claim.timeout = number(pod, &[Some(TIMEOUT)], TIMEOUT_MAX)?;
     is_complete(claim, &names, pod)?;
     if let Some(text) = pod.metadata.annotations.get(MEMBERS) {
+        check_length(MEMBERS, text, MEMBERS_TEXT_MAX)?;
         claim.workers = workers::read(MEMBERS, text)?;
     } else if is_spark_driver(pod) && claim.min != Some(1) && has_terms(claim) {
         let found = workers::of_spark_driver(&pod.spec);
@@ -122,15 +128,37 @@ fn is_spark_driver(pod: &PodView) -> bool {
 }
 
 /// Gangs that the pod waits for.
-fn after(pod: &PodView) -> Box<[Box<str>]> {
-    let text = pod.metadata.annotations.get(AFTER).unwrap_or_default();
+fn after(pod: &PodView) -> Result<Box<[Box<str>]>, String> {
+    let Some(text) = pod.metadata.annotations.get(AFTER) else { return Ok(Box::default()) };
+    check_length(AFTER, text, TEXT_MAX)?;
     let mut found: Vec<Box<str>> = Vec::new();
     for name in text.split(',').map(str::trim).filter(|name| !name.is_empty()) {
+        let said = Said { place: Place::Annotation, key: AFTER, value: name.into(), object: None };
+        if name.chars().nth(NAME_MAX).is_some() {
+            let wanted = format!("names of gangs, of at most {NAME_MAX} characters");
+            return Err(said.fault(&wanted));
+        }
         if !found.iter().any(|known| **known == *name) {
             found.push(name.into());
         }
+        if found.len() > GANG_AFTER_MAX {
+            return Err(Said { value: text.into(), ..said }
+                .fault(&format!("the names of at most {GANG_AFTER_MAX} gangs")));
+        }
     }
-    found.into()
+    Ok(found.into())
+}
+
+/// Whether an annotation is short enough to be read.
+fn check_length(key: &str, text: &str, max: usize) -> Result<(), String> {
+    if text.len() <= max {
+        return Ok(());
+    }
+    Err(format!(
+        "annotation {key} has {} bytes and begins with {:?}: expected at most {max} bytes",
+        text.len(),
+        cut(text, SHOWN_MAX)
+    ))
 }
 
 /// Something that a pod says.

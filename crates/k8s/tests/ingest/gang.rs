@@ -185,6 +185,36 @@ fn what_makes_no_sense_or_lacks_its_companion_is_told_with_key_and_value() {
     assert!(fault.contains("253") && fault.len() < 250, "{fault}");
 }
 
+#[test]
+fn what_is_too_long_is_not_taken_apart() {
+    let names = |count: usize| (0..count).map(|at| format!("g{at}")).collect::<Vec<_>>().join(",");
+    let fault = |annotations: Value| {
+        let claim = pod_facts(&pod(json!({NAME: "a", MIN: "2"}), annotations, json!({}))).gang;
+        claim.expect("a claim").fault.clone().unwrap_or_default().to_string()
+    };
+    assert_eq!(fault(json!({AFTER: names(64)})), "");
+    let many = fault(json!({AFTER: names(65)}));
+    let begins = format!("annotation {AFTER} is \"g0,g1,");
+    let ends = "...\": expected the names of at most 64 gangs";
+    assert!(many.starts_with(&begins) && many.ends_with(ends), "{many}");
+    let text = names(30_000);
+    let long = fault(json!({AFTER: text}));
+    let begins = format!("annotation {AFTER} has {} bytes and begins with \"g0,g1,", text.len());
+    assert!(long.starts_with(&begins) && long.len() < 300, "{long}");
+    assert!(long.ends_with("...\": expected at most 4096 bytes"), "{long}");
+    let name = fault(json!({AFTER: format!("b,{}", "x".repeat(254))}));
+    assert!(name.ends_with("expected names of gangs, of at most 253 characters"), "{name}");
+    let shape = r#"{"count":1,"resources":{"cpu":"1"}}"#;
+    let list = |count: usize| format!("[{}]", vec![shape; count].join(","));
+    assert_eq!(fault(json!({MEMBERS: list(1_000)})), "");
+    let long = fault(json!({MEMBERS: list(2_000)}));
+    assert!(long.contains(MEMBERS) && long.ends_with("expected at most 65536 bytes"), "{long}");
+    // No more of it is kept than is told.
+    let long = pod(json!({}), json!({GROUP: "x".repeat(200_000), AFTER: names(30_000)}), json!({}));
+    let claim = pod_facts(&long).gang.expect("a claim");
+    assert!(claim.name.is_empty() && claim.after.is_empty() && claim.objects.is_empty());
+}
+
 fn driver(command: Value, env: Value) -> Value {
     json!({"containers": [{"name": "driver", "image": "spark:4", "args": command, "env": env}]})
 }

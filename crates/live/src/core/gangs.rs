@@ -14,6 +14,9 @@ use crate::metrics::GangResult;
 use crate::order::{GroupRef, Happened, Order, Report, Subject};
 use crate::watch::GroupApi;
 
+/// How many gangs are noted before those that are gone are looked for.
+const ARRIVALS_SOME: usize = 64;
+
 /// Objects about gangs, and what stands in their status.
 #[derive(Default)]
 pub(super) struct Groups(BTreeMap<PodGroupKey, Group>);
@@ -94,6 +97,11 @@ impl State {
             let first = self.arrivals.entry(gang).or_insert(at);
             *first = at.min(*first);
             next = catalog.gang(gang).parent;
+        }
+        // Not every gang is told to have started before it is gone.
+        if self.arrivals.len() > self.arrivals_max {
+            self.arrivals.retain(|gang, _| catalog.has_gang(*gang));
+            self.arrivals_max = ARRIVALS_SOME.max(2 * self.arrivals.len());
         }
     }
 }

@@ -279,6 +279,24 @@ fn a_gang_without_object_speaks_through_its_first_pod_unless_it_ran_before_us() 
 }
 
 #[test]
+fn gangs_that_never_started_are_forgotten_when_they_are_gone() {
+    let mut bench = bench();
+    bench.core.take(Input::Await(vec![]));
+    bench.see(node(4));
+    bench.listed();
+    for round in 0..200 {
+        let labels = json!({"scheduling.kubenexus.io/gang-group": format!("g{round}")});
+        bench.see(pod("a", json!({}), labels, ""));
+        let Core { scheduler, state, .. } = &mut bench.core;
+        let id = scheduler.catalog().find_pod("u-a").expect("the pod is there");
+        state.arrived(scheduler.catalog(), id, Instant::now());
+        bench.see(Event::PodDeleted("u-a".into()));
+    }
+    let noted = bench.core.state.arrivals.len();
+    assert!(noted <= 65, "{noted} gangs are noted, none is there");
+}
+
+#[test]
 fn pods_of_a_gang_that_cannot_be_completed_are_taken_back() {
     let mut bench = bench();
     bench.core.take(Input::Await(vec![]));

@@ -3,12 +3,17 @@
 //! What pods and objects say is put together here and nowhere else. Where they contradict each
 //! other nothing is guessed: the gang waits and says why.
 
+mod terms;
+mod tree;
+
+use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
+use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use crate::amounts::Amounts;
 use crate::catalog::pods::PodState;
-use crate::gang::{GANG_MAX, GangClaim, PodGroupFacts, PodGroupKey, PodGroupKind};
+use crate::gang::{GangClaim, PodGroupFacts, PodGroupKey, PodGroupKind};
 use crate::ids::{GangId, PodId};
 use crate::map::{Table, hash_of};
 use crate::reason::Reason;
@@ -34,9 +39,23 @@ pub struct Gang {
     pub parent: Option<GangId>,
     /// Its parts.
     pub parts: BTreeSet<GangId>,
+    /// Where the gangs that it waits for lead, as it was when the catalog's `after_revision` was
+    /// this.
+    pub chain: Cell<Option<(u64, Chain)>>,
+    /// The composite that it says it is a part of, where it cannot be.
+    refused_parent: Option<Box<str>>,
     is_composite: bool,
     /// What its members say, each with how many say so.
     claims: Vec<(Arc<GangClaim>, u32)>,
+}
+
+/// Where the gangs that a gang waits for lead.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Chain {
+    /// Never back to itself.
+    Clear,
+    /// Further than they are followed.
+    Long,
 }
 
 /// What holds for a gang.
@@ -99,8 +118,8 @@ type Name = (Box<str>, Box<str>);
 /// All gangs.
 #[derive(Default)]
 pub(super) struct Gangs {
-    rows: Vec<Option<Gang>>,
-    free: Vec<GangId>,
+    rows: Vec<Slot>,
+    free: Vec<usize>,
     by_key: Table<GangId>,
     objects: BTreeMap<PodGroupKey, PodGroupFacts>,
     /// Gangs that an object is about.
@@ -110,20 +129,58 @@ pub(super) struct Gangs {
     /// Pods that ran to a good end, by the gang they were in and by uid.
     succeeded: BTreeMap<Name, BTreeSet<Box<str>>>,
     gang_of_succeeded: BTreeMap<Box<str>, Name>,
+    /// How many gangs wait for which.
+    awaited: BTreeMap<Name, u32>,
+    /// Grows when a gang waits for others that is waited for itself.
+    after_revision: u64,
+    /// Gangs that cannot be parts of the composites they name, by the names of these.
+    refused_parts: BTreeMap<Name, BTreeSet<GangId>>,
+    /// Gangs that are not there any more, and nobody was told yet.
+    ended: Vec<GangId>,
+    /// Gangs that are parts of others than before, or have other parts.
+    moved: BTreeSet<GangId>,
+}
+
+/// A place for a gang.
+struct Slot {
+    /// Of the gang that is there, or of the next one.
+    generation: NonZeroU32,
+    gang: Option<Gang>,
 }
 
 impl Gangs {
     pub(super) fn get(&self, id: GangId) -> &Gang {
-        self.rows[id.index()].as_ref().expect("a gang that is named is there")
+        self.find_row(id).expect("a gang that is named is there")
     }
 
     pub(super) fn has(&self, id: GangId) -> bool {
-        self.rows.get(id.index()).is_some_and(Option::is_some)
+        self.find_row(id).is_some()
+    }
+
+    fn find_row(&self, id: GangId) -> Option<&Gang> {
+        let slot = self.rows.get(id.index())?;
+        slot.gang.as_ref().filter(|_| slot.generation == id.generation())
     }
 
     pub(super) fn all(&self) -> impl Iterator<Item = GangId> {
-        let is_there = |at: &usize| self.rows[*at].is_some();
-        (0..self.rows.len()).filter(is_there).map(GangId::at)
+        let id = |(at, slot): (usize, &Slot)| {
+            slot.gang.as_ref().map(|_| GangId::new(at, slot.generation))
+        };
+        self.rows.iter().enumerate().filter_map(id)
+    }
+
+    pub(super) fn after_revision(&self) -> u64 {
+        self.after_revision
+    }
+
+    /// The gangs that ended since this was last asked.
+    pub(super) fn take_ended(&mut self) -> Vec<GangId> {
+        std::mem::take(&mut self.ended)
+    }
+
+    /// The gangs whose place among others is another one since this was last asked.
+    pub(super) fn take_moved(&mut self) -> BTreeSet<GangId> {
+        std::mem::take(&mut self.moved)
     }
 
     pub(super) fn find(&self, namespace: &str, name: &str, is_composite: bool) -> Option<GangId> {
@@ -180,7 +237,9 @@ impl Gangs {
             }
         }
         self.resolve(id);
-        self.remove_if_empty(id);
+        let mut due = Vec::new();
+        self.remove_if_empty(id, &mut due);
+        self.resolve_due(due);
     }
 
     /// Takes in that a member moves on.
@@ -212,14 +271,7 @@ impl Gangs {
         if key.kind == PodGroupKind::Composite {
             about.extend(self.find(&key.namespace, &key.name, true));
         }
-        // A gang that is resolved may give up a parent, which is removed then.
-        about.retain(|gang| {
-            let is_there = self.has(*gang);
-            if is_there {
-                self.resolve(*gang);
-            }
-            is_there && self.has(*gang)
-        });
+        self.resolve_all(&mut about);
         about
     }
 
@@ -228,8 +280,8 @@ impl Gangs {
         if !self.served.insert(kind) {
             return Vec::new();
         }
-        let about: Vec<GangId> = self.all().collect();
-        about.iter().for_each(|gang| self.resolve(*gang));
+        let mut about: Vec<GangId> = self.all().collect();
+        self.resolve_all(&mut about);
         about
     }
 
@@ -272,18 +324,22 @@ impl Gangs {
     }
 
     fn row(&mut self, id: GangId) -> &mut Gang {
-        self.rows[id.index()].as_mut().expect("a gang that is named is there")
+        let slot = &mut self.rows[id.index()];
+        let gang = slot.gang.as_mut().filter(|_| slot.generation == id.generation());
+        gang.expect("a gang that is named is there")
     }
 
     fn enter(&mut self, namespace: &str, name: &str, is_composite: bool) -> GangId {
         if let Some(id) = self.find(namespace, name, is_composite) {
             return id;
         }
-        let id = self.free.pop().unwrap_or_else(|| {
-            self.rows.push(None);
-            GangId::at(self.rows.len() - 1)
+        let at = self.free.pop().unwrap_or_else(|| {
+            self.rows.push(Slot { generation: NonZeroU32::MIN, gang: None });
+            self.rows.len() - 1
         });
-        self.rows[id.index()] = Some(Gang {
+        let slot = &mut self.rows[at];
+        let id = GangId::new(at, slot.generation);
+        slot.gang = Some(Gang {
             namespace: namespace.into(),
             name: name.into(),
             members: BTreeSet::new(),
@@ -293,11 +349,13 @@ impl Gangs {
             is_started: false,
             parent: None,
             parts: BTreeSet::new(),
+            chain: Cell::new(None),
+            refused_parent: None,
             is_composite,
             claims: Vec::new(),
         });
         let rows = &self.rows;
-        let rehash = |id: &GangId| rows[id.index()].as_ref().map_or(0, Gang::hash);
+        let rehash = |id: &GangId| rows[id.index()].gang.as_ref().map_or(0, Gang::hash);
         self.by_key.insert_unique(hash_of(&(namespace, name, is_composite)), id, rehash);
         id
     }
@@ -310,130 +368,31 @@ impl Gangs {
         }
     }
 
-    fn remove_if_empty(&mut self, id: GangId) {
-        let gang = self.get(id);
-        if !gang.members.is_empty() || !gang.parts.is_empty() {
-            return;
-        }
-        let hash = gang.hash();
-        self.set_parent(id, None);
-        let entry = self.by_key.find_entry(hash, |other| *other == id);
-        entry.expect("a gang that is there is listed").remove();
-        self.rows[id.index()] = None;
-        self.free.push(id);
-    }
-
-    /// Works out what holds for a gang.
-    fn resolve(&mut self, id: GangId) {
-        let gang = self.get(id);
-        let mut parent = None;
-        let terms = self.terms(gang, &mut parent);
-        let parent = parent.map(|name| (gang.namespace.clone(), name));
-        let is_started = terms.as_ref().is_ok_and(|terms| {
-            let object = terms.object.as_ref().and_then(|key| self.objects.get(key));
-            object.is_some_and(|object| object.is_started)
-        });
-        let gang = self.row(id);
-        gang.terms = terms;
-        gang.is_started |= is_started;
-        self.set_parent(id, parent);
-    }
-
-    fn terms(&self, gang: &Gang, parent: &mut Option<Box<str>>) -> Result<GangTerms, Reason> {
-        let mut terms = GangTerms::default();
-        let mut min = None;
-        if gang.is_composite {
-            let (namespace, name) = (gang.namespace.clone(), gang.name.clone());
-            let own = PodGroupKey { kind: PodGroupKind::Composite, namespace, name };
-            self.add_object(own, "", &mut terms, &mut min, parent)?;
-        }
-        for (claim, _) in &gang.claims {
-            if let Some(said) = claim.min {
-                agree(&mut min, said, gang)?;
-            }
-            terms.timeout = terms.timeout.max(claim.timeout);
-            terms.workers += claim.workers.iter().map(|workers| workers.count).sum::<u32>();
-            if terms.after.is_empty() {
-                terms.after.clone_from(&claim.after);
-            }
-            for (kind, name, part) in &claim.objects {
-                if kind.is_foreign() && !self.served.contains(kind) {
-                    continue;
-                }
-                let (namespace, name) = (gang.namespace.clone(), name.clone());
-                let key = PodGroupKey { kind: *kind, namespace, name };
-                self.add_object(key, part, &mut terms, &mut min, parent)?;
-            }
-        }
-        terms.min = min.unwrap_or(1);
-        if terms.min > GANG_MAX {
-            let text = format!("a gang of {} pods, expected at most {GANG_MAX}", terms.min);
-            return Err(Reason::GangFault(text.into()));
-        }
-        Ok(terms)
-    }
-
-    fn add_object(
-        &self,
-        key: PodGroupKey,
-        part: &str,
-        terms: &mut GangTerms,
-        min: &mut Option<u32>,
-        parent: &mut Option<Box<str>>,
-    ) -> Result<(), Reason> {
-        let Some(object) = self.objects.get(&key) else {
-            return Err(Reason::NoPodGroup(key.name));
-        };
-        let Some((_, said)) = object.mins.iter().find(|(name, _)| **name == *part) else {
-            return Err(Reason::NoPodGroup(format!("{}/{part}", key.name).into()));
-        };
-        let said = if key.kind == PodGroupKind::Composite { *said } else { (*said).max(1) };
-        if min.is_some_and(|min| min != said) {
-            let other = min.unwrap_or_default();
-            let text = format!("its pods say that {other} start together, its PodGroup {said}");
-            return Err(Reason::GangFault(text.into()));
-        }
-        *min = Some(said);
-        terms.timeout = object.timeout.or(terms.timeout);
-        terms.priority = object.priority.or(terms.priority);
-        terms.topology.clone_from(&object.topology);
-        terms.is_evicted_whole = object.is_evicted_whole;
-        terms.min_resources.clone_from(&object.min_resources);
-        parent.clone_from(&object.parent);
-        terms.object = Some(key);
-        Ok(())
-    }
-
-    /// Makes a gang a part of another one, or of none.
-    fn set_parent(&mut self, id: GangId, parent: Option<(Box<str>, Box<str>)>) {
-        let known = parent.as_ref().map(|(namespace, name)| self.find(namespace, name, true));
-        let before = self.get(id).parent;
-        if known.flatten() == before && (before.is_some() || parent.is_none()) {
-            return;
-        }
-        if let Some(before) = before {
-            self.row(id).parent = None;
-            self.row(before).parts.remove(&id);
-            self.remove_if_empty(before);
-        }
-        let Some((namespace, name)) = parent else { return };
-        let is_new = self.find(&namespace, &name, true).is_none();
-        let parent = self.enter(&namespace, &name, true);
-        // A chain that ends in itself has no root.
-        let mut above = Some(parent);
-        while let Some(at) = above {
-            if at == id {
-                self.remove_if_empty(parent);
-                let text = "its groups are parts of each other".into();
-                self.row(id).terms = Err(Reason::GangFault(text));
+    /// Removes a gang without members and parts, and those above that are left without any. Gangs
+    /// that have to be resolved for it are due then.
+    fn remove_if_empty(&mut self, id: GangId, due: &mut Vec<GangId>) {
+        let mut next = Some(id);
+        while let Some(id) = next {
+            let gang = self.get(id);
+            if !gang.members.is_empty() || !gang.parts.is_empty() {
                 return;
             }
-            above = self.get(at).parent;
-        }
-        self.row(id).parent = Some(parent);
-        self.row(parent).parts.insert(id);
-        if is_new {
-            self.resolve(parent);
+            let (hash, parent) = (gang.hash(), gang.parent);
+            self.set_terms(id, Ok(GangTerms::default()));
+            self.accept_parent(id);
+            if let Some(parent) = parent {
+                self.cut(id, parent, due);
+            } else {
+                self.accept_below(id, due);
+            }
+            let entry = self.by_key.find_entry(hash, |other| *other == id);
+            entry.expect("a gang that is there is listed").remove();
+            let slot = &mut self.rows[id.index()];
+            slot.gang = None;
+            slot.generation = slot.generation.checked_add(1).unwrap_or(NonZeroU32::MIN);
+            self.free.push(id.index());
+            self.ended.push(id);
+            next = parent;
         }
     }
 }
@@ -448,21 +407,4 @@ fn objects_of<'a>(
         namespace: namespace.into(),
         name: name.clone(),
     })
-}
-
-/// Takes in how many start together, by what another member says.
-fn agree(min: &mut Option<u32>, said: u32, gang: &Gang) -> Result<(), Reason> {
-    match *min {
-        Some(other) if other != said => {
-            let (low, high) = (other.min(said), other.max(said));
-            let name = &gang.name;
-            let text =
-                format!("members of {name} disagree on how many start together: {low}, {high}");
-            Err(Reason::GangFault(text.into()))
-        }
-        _ => {
-            *min = Some(said);
-            Ok(())
-        }
-    }
 }

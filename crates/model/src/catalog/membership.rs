@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{Catalog, Gang, Pod, PodState};
+use super::{Catalog, Chain, Gang, Pod, PodState};
 use crate::event::PodFacts;
 use crate::gang::{GangClaim, PodGroupFacts, PodGroupKey, PodGroupKind, SucceededFacts};
 use crate::ids::{GangId, PodId};
@@ -75,6 +75,27 @@ impl Catalog {
     /// Notes that enough pods of a gang were once on nodes.
     pub fn set_gang_started(&mut self, gang: GangId) {
         self.gangs.set_started(gang, true);
+    }
+
+    /// The gangs that ended since this was last asked.
+    pub fn take_ended_gangs(&mut self) -> Vec<GangId> {
+        self.gangs.take_ended()
+    }
+
+    /// The gangs that are parts of others, or have other parts, since this was last asked.
+    pub fn take_moved_gangs(&mut self) -> BTreeSet<GangId> {
+        self.gangs.take_moved()
+    }
+
+    /// Grows when gangs may wait for each other that did not before.
+    #[must_use]
+    pub fn after_revision(&self) -> u64 {
+        self.gangs.after_revision()
+    }
+
+    /// Notes where the gangs that a gang waits for lead.
+    pub fn note_chain(&self, gang: GangId, chain: Chain) {
+        self.gangs.get(gang).chain.set(Some((self.gangs.after_revision(), chain)));
     }
 
     /// Takes in an object about gangs; tells which.
