@@ -101,12 +101,14 @@ pub(crate) fn run(workload: &Workload, size: &Size, stock: Option<&Stock>) -> Re
     Ok(sample)
 }
 
-/// A scheduler with kube-scheduler's default profile that knows nothing.
+/// A scheduler with kube-scheduler's default profile that knows nothing. Labels make gangs in it.
 fn scheduler() -> Result<Scheduler> {
-    let settings = config::defaults(plugins::known());
-    let profile = settings.profiles.iter().find(|profile| profile.scheduler == "default-scheduler");
+    const FILE: &str = "{apiVersion: kubescheduler.config.k8s.io/v1, \
+                        kind: KubeSchedulerConfiguration, profiles: [{plugins: \
+                        {permit: {enabled: [{name: Coscheduling}]}}}]}";
+    let settings = config::load(FILE, plugins::known())?;
     let mut catalog = Catalog::default();
-    let profile = plugins::build(profile.context("there is a default profile")?, &mut catalog)?;
+    let profile = plugins::build(&settings.profiles[0], &mut catalog)?;
     Ok(Scheduler::new(catalog, vec![profile], Options::default()))
 }
 

@@ -1,5 +1,8 @@
 //! Takes in what happened, and wakes whom it could help.
 
+use std::borrow::Cow;
+use std::sync::Arc;
+
 use framework::is_about_others;
 use model::{
     Attempt, BudgetFacts, Change, Event, GangId, GroupingKey, LabelSelector, Labels,
@@ -17,7 +20,7 @@ impl Scheduler {
         match event {
             Event::NodeApplied(facts) => self.apply_node(facts, now),
             Event::NodeDeleted(name) => self.delete_node(name, now),
-            Event::PodApplied(facts) => self.apply_pod(facts, now),
+            Event::PodApplied(facts) => self.apply_pod(&self.as_read(facts), now),
             Event::PodDeleted(uid) => {
                 if let Some(pod) = self.catalog.find_pod(uid) {
                     self.forget(pod, now);
@@ -168,6 +171,19 @@ impl Scheduler {
                     self.set_local_queue(&LocalQueueFacts::of(key, cluster_queue));
                 }
             }
+        }
+    }
+
+    /// What counts of a pod in its profile, which may leave gangs to the fields of the API.
+    pub(crate) fn as_read<'a>(&self, facts: &'a PodFacts) -> Cow<'a, PodFacts> {
+        let profile = self.profiles.iter().find(|each| each.scheduler == facts.spec.scheduler);
+        let is_whole = profile.is_none_or(|profile| profile.reads_gang_keys);
+        match facts.gang.as_ref().filter(|_| !is_whole) {
+            Some(claim) => {
+                let gang = claim.native().map(Arc::new);
+                Cow::Owned(PodFacts { gang, ..facts.clone() })
+            }
+            None => Cow::Borrowed(facts),
         }
     }
 

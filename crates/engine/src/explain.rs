@@ -50,7 +50,7 @@ impl Scheduler {
         if is_there || !self.schedules(&facts.spec.scheduler) {
             return None;
         }
-        let pod = self.catalog.add_pod(facts);
+        let pod = self.catalog.add_pod(&self.as_read(facts));
         self.count_crowds();
         let judgement = self.judge_waiting(pod);
         self.catalog.remove_pod(pod);

@@ -48,7 +48,7 @@ impl Scheduler {
         if is_there || !self.schedules(&facts.spec.scheduler) {
             return None;
         }
-        let pod = self.catalog.add_pod(facts);
+        let pod = self.catalog.add_pod(&self.as_read(facts));
         self.count_crowds();
         let profile = self.profile(pod);
         self.catalog.remove_pod(pod);

@@ -15,6 +15,8 @@ pub enum Args {
     PodAffinity(PodAffinityArgs),
     /// Of `PodTopologySpread`.
     Spread(SpreadArgs),
+    /// Of `DefaultPreemption`.
+    Preemption(PreemptionArgs),
     /// Of `Coscheduling`.
     Coscheduling(CoschedulingArgs),
     /// Of `ProfileClassifier`.
@@ -135,6 +137,21 @@ pub struct PodAffinityArgs {
 impl Default for PodAffinityArgs {
     fn default() -> Self {
         Self { near_weight: 1, ignores_preferences_of_others: false }
+    }
+}
+
+/// How many nodes kube-scheduler would look at for preemption. Accepted without effect: all are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PreemptionArgs {
+    /// In per cent of all nodes.
+    pub candidates_percentage: i32,
+    /// At least so many.
+    pub candidates_min: i32,
+}
+
+impl Default for PreemptionArgs {
+    fn default() -> Self {
+        Self { candidates_percentage: 10, candidates_min: 100 }
     }
 }
 

@@ -19,8 +19,8 @@ mod wake;
 pub use admit::Admit;
 pub use args::{
     Args, BalancedArgs, ClassifierArgs, CoschedulingArgs, FitArgs, NamespaceOffset, Namespaces,
-    NodeAffinityArgs, PodAffinityArgs, ResourceWeight, ShapePoint, SpreadArgs, Strategy, Tenant,
-    TierBoosts,
+    NodeAffinityArgs, PodAffinityArgs, PreemptionArgs, ResourceWeight, ShapePoint, SpreadArgs,
+    Strategy, Tenant, TierBoosts,
 };
 pub use classify::Classify;
 pub use feasible::{Feasible, Narrow, Reach, Verdict, View};

@@ -24,6 +24,9 @@ pub struct Profile {
     pub filters: Vec<Arc<dyn Feasible>>,
     /// Who ranks nodes.
     pub rankings: Vec<Ranking>,
+    /// Whether labels and annotations of pods make gangs. A PodGroup of Kubernetes that the pod's
+    /// spec names does so in every profile, as an API server that keeps the field promises.
+    pub reads_gang_keys: bool,
     /// Who is asked about a pod that fits nowhere.
     pub rescues: Rescues,
 }

@@ -12,7 +12,8 @@ pub struct PluginInfo {
     pub aliases: &'static [&'static str],
     /// Points it can be enabled at.
     pub points: Points,
-    /// Whether it is built. One that is not can be disabled, but not enabled.
+    /// Whether it is built. One that is not can be disabled, and enabled only where it is on by
+    /// default anyway.
     pub is_built: bool,
 }
 
@@ -42,6 +43,15 @@ impl ProfileSettings {
     pub fn at(&self, point: Point) -> &[PluginChoice] {
         let found = self.points.iter().find(|(other, _)| *other == point);
         found.map_or(&[], |(_, choices)| choices)
+    }
+
+    /// Adds a plugin at a point, behind those that are there.
+    pub fn add(&mut self, point: Point, name: &'static str) {
+        let choice = PluginChoice { name, weight: 1 };
+        match self.points.iter_mut().find(|(other, _)| *other == point) {
+            Some((_, choices)) => choices.push(choice),
+            None => self.points.push((point, vec![choice])),
+        }
     }
 
     /// The arguments given for a plugin.

@@ -21,7 +21,7 @@ mod write;
 
 use framework::PluginInfo;
 
-pub use crate::document::{DocumentError as ConfigError, Problem};
+pub use crate::document::{DocumentError as ConfigError, Notes, Problem};
 pub use defaults::defaults;
 pub use duration::{DurationError, parse_span};
 pub use settings::{ClientConnection, LeaderElection, Settings};
@@ -34,7 +34,15 @@ use crate::document::{Node, Problems, Spot};
 /// # Errors
 /// When anything in it is unknown, invalid or not built yet; all problems are named.
 pub fn load(text: &str, known: &[PluginInfo]) -> Result<Settings, ConfigError> {
-    settings_at(Spot::root(&Node::from_yaml(text)?), known)
+    review(text, known).map(|(settings, _)| settings)
+}
+
+/// Reads a configuration from YAML, with what is worth saying about it although it is valid.
+///
+/// # Errors
+/// When anything in it is unknown, invalid or not built yet; all problems are named.
+pub fn review(text: &str, known: &[PluginInfo]) -> Result<(Settings, Notes), ConfigError> {
+    read(Spot::root(&Node::from_yaml(text)?), known)
 }
 
 /// Reads a configuration from a JSON value. Its problems have paths, but no lines.
@@ -42,7 +50,7 @@ pub fn load(text: &str, known: &[PluginInfo]) -> Result<Settings, ConfigError> {
 /// # Errors
 /// When anything in it is unknown, invalid or not built yet; all problems are named.
 pub fn from_json(value: &serde_json::Value, known: &[PluginInfo]) -> Result<Settings, ConfigError> {
-    settings_at(Spot::root(&Node::from_json(value)?), known)
+    read(Spot::root(&Node::from_json(value)?), known).map(|(settings, _)| settings)
 }
 
 /// Reads a configuration that stands in another document.
@@ -50,15 +58,15 @@ pub fn from_json(value: &serde_json::Value, known: &[PluginInfo]) -> Result<Sett
 /// # Errors
 /// When anything in it is unknown, invalid or not built yet; all problems are named.
 pub fn settings(root: &Node, known: &[PluginInfo]) -> Result<Settings, ConfigError> {
-    settings_at(Spot::document(root), known)
+    read(Spot::document(root), known).map(|(settings, _)| settings)
 }
 
-fn settings_at(root: Spot<'_>, known: &[PluginInfo]) -> Result<Settings, ConfigError> {
+fn read(root: Spot<'_>, known: &[PluginInfo]) -> Result<(Settings, Notes), ConfigError> {
     let mut problems = Problems::default();
     let mut settings = Settings::around(Vec::new());
     if let Some(top) = sections::top(root, &mut problems) {
         settings = sections::read(&top, settings, &mut problems);
         settings.profiles = profiles::read(&top, known, &mut problems);
     }
-    problems.or_value(settings)
+    problems.or_noted(settings)
 }

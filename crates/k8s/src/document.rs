@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 use saphyr_parser::{Event, Parser, ScalarStyle, Span};
 use serde_json::Value as Json;
 
-pub use problem::{DocumentError, Place, Problem, Problems, suggestion};
+pub use problem::{DocumentError, Notes, Place, Problem, Problems, suggestion};
 pub use read::{Fields, Spot, quoted};
 
 /// Configurations are a few kilobytes; a megabyte is a mistake.

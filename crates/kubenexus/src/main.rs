@@ -59,6 +59,10 @@ enum Command {
         profile: bool,
     },
     /// Check a configuration file and say what would run
+    ///
+    /// Says which plugins run where, which of them are not built yet, and which settings have no
+    /// effect. Warns where a file may not mean what its author thinks, and where it serves
+    /// default-scheduler, as a file without profiles does, beside the cluster's own scheduler.
     CheckConfig {
         /// A KubeSchedulerConfiguration (kubescheduler.config.k8s.io/v1)
         file: PathBuf,

@@ -119,6 +119,25 @@ pub struct GangClaim {
     pub fault: Option<Box<str>>,
 }
 
+impl GangClaim {
+    /// What is left of a claim if only the pod's own fields count, which the API server knows, and
+    /// neither labels nor annotations do; nothing if they name no gang.
+    #[must_use]
+    pub fn native(&self) -> Option<Self> {
+        let is_native = |(kind, ..): &&GroupPart| match kind {
+            PodGroupKind::Native | PodGroupKind::Workload => true,
+            PodGroupKind::Composite
+            | PodGroupKind::Coscheduling
+            | PodGroupKind::Volcano
+            | PodGroupKind::Kai => false,
+        };
+        let objects: Box<[GroupPart]> = self.objects.iter().filter(is_native).cloned().collect();
+        // Where a field names a gang, it counts most: the name of the claim is the one it gives.
+        let has_name = !objects.is_empty();
+        has_name.then(|| Self { name: self.name.clone(), objects, ..Self::default() })
+    }
+}
+
 /// Pods that do not exist yet.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]

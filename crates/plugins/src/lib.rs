@@ -21,4 +21,4 @@ mod sums;
 mod taint_toleration;
 mod topology_spread;
 
-pub use registry::{BuildError, build, known};
+pub use registry::{BuildError, build, known, reads_gang_keys};

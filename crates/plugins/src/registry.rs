@@ -43,7 +43,8 @@ const fn planned(
     PluginInfo { name, aliases, points: Points::of(points), is_built: false }
 }
 
-/// Every name a configuration may use. A plugin that is not built can be disabled, not enabled.
+/// Every name a configuration may use. A plugin that is not built can be disabled, and enabled only
+/// where every profile has it anyway, as a guard.
 #[must_use]
 pub fn known() -> &'static [PluginInfo] {
     const FILTER: &[Point] = &[PreFilter, Filter];
@@ -81,7 +82,7 @@ pub fn known() -> &'static [PluginInfo] {
                 PreBind,
             ],
         ),
-        planned("DefaultPreemption", &[], &[PreEnqueue, PostFilter, PodGroupPostFilter]),
+        built("DefaultPreemption", &[PreEnqueue, PostFilter, PodGroupPostFilter]),
         built("GangScheduling", &[PreEnqueue, Permit]),
         planned("DeferredPodScheduling", &[], &[PreFilter, Filter, Permit]),
         planned("TopologyPlacementGenerator", &[], &[PlacementGenerate]),
@@ -203,11 +204,28 @@ pub fn build(settings: &ProfileSettings, catalog: &mut Catalog) -> Result<Profil
     }
     let scheduler = settings.scheduler.clone();
     let rescues = rescues(settings);
-    Ok(Profile { scheduler, order, classifier, admit, before, filters, rankings, rescues })
+    let reads_gang_keys = reads_gang_keys(settings);
+    Ok(Profile {
+        scheduler,
+        order,
+        classifier,
+        admit,
+        before,
+        filters,
+        rankings,
+        reads_gang_keys,
+        rescues,
+    })
 }
 
-/// Whether a plugin stands for what the engine does by itself, wherever pods ask for it: gangs are
-/// planned whole.
+/// Whether labels and annotations of pods make gangs in a profile.
+#[must_use]
+pub fn reads_gang_keys(settings: &ProfileSettings) -> bool {
+    let has = |point| settings.at(point).iter().any(|choice| choice.name == "Coscheduling");
+    [PreFilter, Filter, Permit].into_iter().any(has)
+}
+
+/// Whether a plugin stands for what the engine does by itself: gangs are planned whole.
 fn is_of_engine(name: &str) -> bool {
     matches!(name, "Coscheduling" | "GangScheduling")
 }

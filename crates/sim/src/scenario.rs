@@ -21,7 +21,7 @@ use std::sync::Arc;
 
 use k8s::config::Settings;
 use k8s::manifest::{self, Manifest};
-use model::{GangClaim, Millis, PodSpec, Workers};
+use model::{GangClaim, Millis, PodGroupKind, PodSpec, Workers};
 
 use crate::plan::{Job, Membership, NamespacePlan, NodePlan, Plan};
 use complete::Priorities;
@@ -199,6 +199,7 @@ impl Scenario {
         let mut jobs = self.jobs.clone();
         let mut notes = self.notes.clone();
         notes.extend(self.assign(&mut jobs, &settings)?);
+        notes.extend(unread_gangs(&jobs, &settings));
         let plan = Plan {
             seed: self.seed,
             span: self.span.unwrap_or(OPEN_END),
@@ -245,6 +246,28 @@ impl Scenario {
         };
         Ok((adopted > 0).then(note))
     }
+}
+
+/// That pods say they are a gang where their profile does not read it.
+fn unread_gangs(jobs: &[Job], settings: &Settings) -> Option<String> {
+    let is_unread = |job: &&Job| {
+        let mut profiles = settings.profiles.iter();
+        let profile = profiles.find(|profile| *profile.scheduler == job.spec.scheduler);
+        let is_native = |gang: &Membership| {
+            matches!(gang.object, Some(PodGroupKind::Native | PodGroupKind::Workload))
+        };
+        job.gang.as_ref().is_some_and(|gang| !is_native(gang))
+            && profile.is_some_and(|profile| !plugins::reads_gang_keys(profile))
+    };
+    let unread = jobs.iter().filter(is_unread);
+    let pods: u64 = unread.map(|job| job.pods + job.followers).sum();
+    (pods > 0).then(|| {
+        format!(
+            "{pods} pods say by labels or annotations that they are a gang, or wait for one, which \
+             their profile does not read; give them schedulerName: kubenexus-scheduler, or enable \
+             Coscheduling at permit"
+        )
+    })
 }
 
 /// The objects of all files, by what becomes of them.

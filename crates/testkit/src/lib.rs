@@ -25,5 +25,5 @@ mod terms;
 
 pub use facts::{budget, grouping, namespace, node, pod};
 pub use gangs::pod_group;
-pub use profile::{default_profile, only, own_profile, with_args};
+pub use profile::{default_profile, kube_profile, only, own_profile, with_args};
 pub use script::{Script, check, check_with};

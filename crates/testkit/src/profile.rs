@@ -2,14 +2,22 @@
 
 use framework::{Args, PluginChoice, Point, ProfileSettings};
 
-/// kube-scheduler's own profile, `default-scheduler`.
+/// kube-scheduler's own profile, `default-scheduler`, to the letter.
 ///
 /// # Panics
 /// Never: the defaults have a profile.
 #[must_use]
-pub fn default_profile() -> ProfileSettings {
+pub fn kube_profile() -> ProfileSettings {
     let settings = k8s::config::defaults(plugins::known());
     settings.profiles.into_iter().next().expect("the defaults have a profile")
+}
+
+/// kube-scheduler's own profile, `default-scheduler`, in which labels and annotations make gangs.
+#[must_use]
+pub fn default_profile() -> ProfileSettings {
+    let mut profile = kube_profile();
+    profile.add(Point::Permit, "Coscheduling");
+    profile
 }
 
 /// Our own profile, for the pods of scripts: under the name `default-scheduler`.

@@ -6,6 +6,7 @@ mod checkpoint;
 mod cold_path;
 mod drivers;
 mod evictions;
+mod gang_keys;
 mod gangs;
 mod gangs_found;
 mod gangs_limits;

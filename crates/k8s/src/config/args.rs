@@ -5,10 +5,14 @@ mod classifier;
 mod company;
 mod coscheduling;
 mod namespaces;
+mod preemption;
 mod resources;
+mod unbuilt;
 
 pub(super) use affinity::node_affinity;
 pub(super) use classifier::classifier;
 pub(super) use company::{pod_affinity, spread};
 pub(super) use coscheduling::coscheduling;
+pub(super) use preemption::preemption;
 pub(super) use resources::{balanced, fit};
+pub(super) use unbuilt::{dynamic_resources, volume_binding};

@@ -49,6 +49,11 @@ pub(super) const OWN_ORDER: &str = "Coscheduling";
 /// Our plugins, which come after those of kube-scheduler.
 const OWN: [&str; 2] = ["ProfileClassifier", OWN_ORDER];
 
+/// Whether every profile starts with a plugin.
+pub(super) fn has(name: &str) -> bool {
+    IN_TREE.iter().any(|(other, _)| *other == name)
+}
+
 /// What the scheduler starts with when there is no file: kube-scheduler's profile and ours.
 ///
 /// # Panics

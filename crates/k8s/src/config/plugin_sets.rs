@@ -2,8 +2,9 @@
 
 use framework::{PluginInfo, Point};
 
+use super::defaults;
 use super::merge::{Disabled, Enabled, PluginSet, PluginSets, Which};
-use crate::document::{Fields, Problems, Spot, quoted, suggestion};
+use crate::document::{Fields, Place, Problems, Spot, quoted, suggestion};
 
 /// Reads the `plugins` section of a profile. What cannot be read is reported and left out.
 pub(super) fn read(
@@ -70,12 +71,14 @@ fn enabled(
     problems: &mut Problems,
 ) -> Option<Enabled> {
     let (name, weight) = entry(item, problems)?;
+    let zero = weight.as_ref().filter(|(_, weight)| *weight == 0).map(|(place, _)| place.clone());
+    let weight = weight.map_or(0, |(_, weight)| weight);
     if name.text(problems)? == "*" {
         problems.report(&name.place, "\"*\" means all plugins, and can only be disabled");
         return None;
     }
     let info = find(&name, known, problems)?;
-    if !info.is_built {
+    if !is_accepted(&info) {
         problems.report(&name.place, not_built(&info));
         return None;
     }
@@ -92,7 +95,21 @@ fn enabled(
         problems.report(&name.place, message);
         return None;
     }
+    if let Some(place) = zero.filter(|_| is_ranked(&info, point)) {
+        let message = format!(
+            "a weight of 0 reads as 1, as in kube-scheduler; if {:?} shall not score, disable it \
+             at score",
+            info.name
+        );
+        problems.warn(&place, message);
+    }
     Some(Enabled { info, weight, place: Some(name.place) })
+}
+
+/// Whether a weight of the plugin counts where it is written.
+fn is_ranked(info: &PluginInfo, point: Option<Point>) -> bool {
+    let scores = |at: Point| info.points.has(at) && point.is_none_or(|point| point == at);
+    info.is_built && (scores(Point::Score) || scores(Point::PlacementScore))
 }
 
 fn disabled(item: Spot<'_>, known: &[PluginInfo], problems: &mut Problems) -> Option<Disabled> {
@@ -104,12 +121,19 @@ fn disabled(item: Spot<'_>, known: &[PluginInfo], problems: &mut Problems) -> Op
     Some(Disabled { which, place: name.place })
 }
 
-/// The name of an entry, and its weight, zero when absent.
-fn entry<'a>(item: Spot<'a>, problems: &mut Problems) -> Option<(Spot<'a>, i64)> {
+/// The name of an entry and, if it has one, its weight and where that stands.
+fn entry<'a>(item: Spot<'a>, problems: &mut Problems) -> Option<(Spot<'a>, Option<(Place, i64)>)> {
     let fields = item.fields(&["name", "weight"], problems)?;
     let range = i64::from(i32::MIN)..=i64::from(i32::MAX);
-    let weight = fields.integer("weight", range, problems).unwrap_or(0);
+    let weight = fields.integer("weight", range, problems);
+    let weight = weight.map(|weight| (fields.place_at("weight"), weight));
     Some((fields.required("name", problems)?, weight))
+}
+
+/// Whether a configuration may name a plugin. One that is not built may be named where every
+/// profile has it anyway: it stays a guard that refuses the pods that need it.
+pub(super) fn is_accepted(info: &PluginInfo) -> bool {
+    info.is_built || defaults::has(info.name)
 }
 
 /// Why a plugin cannot be used yet.

@@ -21,6 +21,9 @@ pub(super) fn read(
 ) -> Vec<ProfileSettings> {
     let items = top.items("profiles", problems);
     if items.is_empty() {
+        let message = "no profiles are given, so pods of default-scheduler are scheduled, as by \
+                       kube-scheduler; without any file it would be those of kubenexus-scheduler";
+        problems.warn(&top.place_at("profiles"), message);
         return vec![defaults::profile(defaults::KUBE, known)];
     }
     if items.len() > PROFILES_MAX {
@@ -38,8 +41,7 @@ pub(super) fn read(
             let message = format!("another profile is named {} already", quoted(scheduler));
             problems.report(&fields.place_at("schedulerName"), message);
         }
-        // Every node is scored, so that the value matters only in being a valid one.
-        sections::percentage(&fields, problems);
+        sections::check_percentage(&fields, problems);
         profiles.push(profile(&fields, scheduler, known, problems));
     }
     checks::check_common_order(&profiles, problems);
@@ -96,7 +98,7 @@ fn plugin_config(
             continue;
         }
         seen.push(info.name);
-        if !info.is_built {
+        if !plugin_sets::is_accepted(&info) {
             problems.report(&name.place, plugin_sets::not_built(&info));
             continue;
         }
@@ -114,6 +116,15 @@ fn plugin_args(info: &PluginInfo, spot: Spot<'_>, problems: &mut Problems) -> Op
         "NodeAffinity" => args::node_affinity(spot, problems),
         "InterPodAffinity" => args::pod_affinity(spot, problems),
         "PodTopologySpread" => args::spread(spot, problems),
+        "DefaultPreemption" => args::preemption(spot, problems),
+        "VolumeBinding" => {
+            args::volume_binding(spot, problems);
+            None
+        }
+        "DynamicResources" => {
+            args::dynamic_resources(spot, problems);
+            None
+        }
         "NodeResourcesFit" => args::fit(spot, problems),
         "NodeResourcesBalancedAllocation" => args::balanced(spot, problems),
         "Coscheduling" => args::coscheduling(spot, problems),

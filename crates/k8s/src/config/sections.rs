@@ -25,6 +25,20 @@ const FIELDS: [&str; 13] = [
     "delayCacheUntilActive",
 ];
 
+/// Fields that are accepted for the sake of files written for kube-scheduler, with the reason why
+/// they change nothing.
+const WITHOUT_EFFECT: [(&str, &str); 4] = [
+    ("parallelism", "decisions are made by one thread"),
+    ("enableProfiling", "no profiles of the running process are served"),
+    ("enableContentionProfiling", "no profiles of the running process are served"),
+    ("percentageOfNodesToScore", "every node is scored"),
+];
+
+/// The same under `clientConnection`.
+const CLIENT_WITHOUT_EFFECT: [(&str, &str); 2] =
+    [("contentType", ALWAYS_JSON), ("acceptContentTypes", ALWAYS_JSON)];
+const ALWAYS_JSON: &str = "the API server is spoken to in JSON";
+
 /// The fields of the whole configuration, its version and kind checked.
 pub(super) fn top<'a>(root: Spot<'a>, problems: &mut Problems) -> Option<Fields<'a>> {
     let fields = root.fields(&FIELDS, problems)?;
@@ -51,8 +65,22 @@ pub(super) fn check_args_type(fields: &Fields<'_>, plugin: &str, problems: &mut 
     }
 }
 
+/// Notes which fields are given that change nothing.
+pub(super) fn note_without_effect(
+    fields: &Fields<'_>,
+    names: &[(&str, &str)],
+    problems: &mut Problems,
+) {
+    for (name, why) in names {
+        if let Some(spot) = fields.get(name) {
+            problems.note_without_effect(&spot.place, *why);
+        }
+    }
+}
+
 /// Reads everything but the profiles into `settings`, which holds the defaults.
 pub(super) fn read(fields: &Fields<'_>, settings: Settings, problems: &mut Problems) -> Settings {
+    note_without_effect(fields, &WITHOUT_EFFECT, problems);
     let (initial_backoff, max_backoff) = backoffs(fields, problems);
     let parallelism = fields.integer("parallelism", 1..=i64::from(i32::MAX), problems);
     let enable_profiling =
@@ -76,8 +104,13 @@ pub(super) fn read(fields: &Fields<'_>, settings: Settings, problems: &mut Probl
     }
 }
 
-/// `percentageOfNodesToScore`, which a profile may have too.
-pub(super) fn percentage(fields: &Fields<'_>, problems: &mut Problems) -> Option<u8> {
+/// `percentageOfNodesToScore` of a profile, which matters only in being a valid one.
+pub(super) fn check_percentage(fields: &Fields<'_>, problems: &mut Problems) {
+    note_without_effect(fields, &WITHOUT_EFFECT, problems);
+    percentage(fields, problems);
+}
+
+fn percentage(fields: &Fields<'_>, problems: &mut Problems) -> Option<u8> {
     let found = fields.integer("percentageOfNodesToScore", 0..=100, problems)?;
     u8::try_from(found).ok()
 }
@@ -174,6 +207,7 @@ fn client_connection(
     const KNOWN: [&str; 5] = ["kubeconfig", "acceptContentTypes", "contentType", "qps", "burst"];
     let Some(spot) = fields.get("clientConnection") else { return default };
     let Some(fields) = spot.fields(&KNOWN, problems) else { return default };
+    note_without_effect(&fields, &CLIENT_WITHOUT_EFFECT, problems);
     let kubeconfig = fields.text("kubeconfig", problems);
     let burst = fields.integer("burst", 0..=i64::from(i32::MAX), problems);
     let burst = burst.and_then(|n| n.try_into().ok()).filter(|n| *n != 0);

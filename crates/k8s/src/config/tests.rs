@@ -2,6 +2,7 @@
 
 mod fuzz;
 mod gangs;
+mod notes;
 mod refusals;
 mod written;
 
@@ -48,7 +49,7 @@ fn known() -> Vec<PluginInfo> {
             &[PreFilter, Filter, PostFilter, PodGroupPostFilter, Score],
             false,
         ),
-        ("DefaultPreemption", &[], &[PreEnqueue, PostFilter], false),
+        ("DefaultPreemption", &[], &[PreEnqueue, PostFilter, PodGroupPostFilter], true),
         ("ProfileClassifier", &[], &[PreFilter], true),
         (
             "Coscheduling",

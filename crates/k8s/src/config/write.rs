@@ -1,8 +1,7 @@
 //! Settings in the form they are read in: what is shown as the configuration that runs.
 //!
-//! Reading it again gives the same settings. Plugins that are not built cannot be named in a
-//! configuration; they run where the defaults have them, so the sections of points where they run
-//! add to the defaults, while the sections of other points are complete.
+//! Reading it again gives the same settings. All plugins that run are named under `multiPoint`; a
+//! point that has others, or has them in another order, has a section that is complete.
 
 mod args;
 
@@ -148,7 +147,7 @@ impl Profile<'_> {
     }
 
     fn multi_point(&self, everywhere: &[(PluginInfo, i64)]) -> Value {
-        let enabled = everywhere.iter().filter(|(info, _)| info.is_built).map(|(info, weight)| {
+        let enabled = everywhere.iter().map(|(info, weight)| {
             let has_score = info.points.has(Point::Score) || info.points.has(Point::PlacementScore);
             entry(info.name, has_score.then_some(*weight))
         });
@@ -174,24 +173,8 @@ impl Profile<'_> {
         if choices == spread && point != Point::QueueSort {
             return None;
         }
-        let is_built = |choice: &PluginChoice| {
-            everywhere.iter().any(|(info, _)| info.name == choice.name && info.is_built)
-        };
-        let Some(start) = choices.iter().position(|choice| !is_built(choice)) else {
-            let enabled = choices.iter().map(shown);
-            return Some(section(enabled.collect(), vec![entry("*", None)]));
-        };
-        // From the first plugin that cannot be named, readers go through `multiPoint`.
-        let mut rest = spread.iter();
-        let followed =
-            choices[start..].iter().take_while(|choice| rest.any(|next| next == *choice));
-        let end = start + followed.count();
-        let enabled = choices[..start].iter().chain(&choices[end..]).map(shown);
-        let absent = spread.iter().map(|choice| choice.name);
-        let absent = absent.filter(|name| choices.iter().all(|choice| choice.name != *name));
-        let moved = choices[end..].iter().map(|choice| choice.name);
-        let disabled = absent.chain(moved).map(|name| entry(name, None));
-        Some(section(enabled.collect(), disabled.collect()))
+        let enabled = choices.iter().map(shown);
+        Some(section(enabled.collect(), vec![entry("*", None)]))
     }
 
     /// The arguments that are given, then those of the other plugins that run and take any.

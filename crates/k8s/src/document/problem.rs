@@ -83,23 +83,45 @@ impl Place {
 
 /// Problems found so far. Reading goes on after each, so that one run names them all.
 #[derive(Default)]
-pub struct Problems(Vec<Problem>);
+pub struct Problems {
+    found: Vec<Problem>,
+    notes: Notes,
+}
+
+/// What is worth saying about a document that is valid, in the order of the file.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Notes {
+    /// What may not mean what its author thinks.
+    pub warnings: Vec<Problem>,
+    /// What is accepted and changes nothing; the message says why.
+    pub without_effect: Vec<Problem>,
+}
 
 impl Problems {
     /// Notes that something is wrong at a place.
     pub fn report(&mut self, place: &Place, message: impl Into<String>) {
-        self.0.push(place.clone().problem(message.into()));
+        self.found.push(place.clone().problem(message.into()));
+    }
+
+    /// Notes that something may not mean what its author thinks.
+    pub fn warn(&mut self, place: &Place, message: impl Into<String>) {
+        self.notes.warnings.push(place.clone().problem(message.into()));
+    }
+
+    /// Notes that something is accepted and changes nothing.
+    pub fn note_without_effect(&mut self, place: &Place, why: impl Into<String>) {
+        self.notes.without_effect.push(place.clone().problem(why.into()));
     }
 
     /// Takes over what is wrong with a part that was read by itself.
     pub fn take(&mut self, error: DocumentError) {
-        self.0.extend(error.problems);
+        self.found.extend(error.problems);
     }
 
     /// How many there are.
     #[must_use]
     pub fn count(&self) -> usize {
-        self.0.len()
+        self.found.len()
     }
 
     /// `value` when nothing was wrong.
@@ -107,13 +129,20 @@ impl Problems {
     /// # Errors
     /// When anything was reported.
     pub fn or_value<T>(self, value: T) -> Result<T, DocumentError> {
-        if self.0.is_empty() {
-            return Ok(value);
-        }
-        let mut problems = self.0;
+        self.or_noted(value).map(|(value, _)| value)
+    }
+
+    /// `value` with the notes about it, when nothing was wrong.
+    ///
+    /// # Errors
+    /// When anything was reported.
+    pub fn or_noted<T>(self, value: T) -> Result<(T, Notes), DocumentError> {
+        let (mut problems, mut notes) = (self.found, self.notes);
         // Checks that compare fields run after those that read them; readers think in lines.
-        problems.sort_by_key(|problem| problem.line);
-        Err(DocumentError { problems })
+        for list in [&mut problems, &mut notes.warnings, &mut notes.without_effect] {
+            list.sort_by_key(|problem| problem.line);
+        }
+        if problems.is_empty() { Ok((value, notes)) } else { Err(DocumentError { problems }) }
     }
 }
 

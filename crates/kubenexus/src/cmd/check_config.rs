@@ -9,7 +9,7 @@ use std::path::Path;
 
 use anyhow::{Context as _, anyhow};
 use framework::PluginInfo;
-use k8s::config::{ConfigError, Settings, load};
+use k8s::config::{ConfigError, Notes, Problem, Settings, review};
 
 use super::out;
 
@@ -24,7 +24,14 @@ pub(crate) fn run(file: &Path) -> anyhow::Result<()> {
 
 /// Reads a file that has to be valid.
 pub(crate) fn read(file: &Path) -> anyhow::Result<Settings> {
-    settings(file, &text(file)?, plugins::known())
+    reviewed(file, &text(file)?, plugins::known()).map(|(settings, _)| settings)
+}
+
+/// Reads a file that has to be valid, with what there is to warn about, one line each.
+pub(crate) fn read_with_warnings(file: &Path) -> anyhow::Result<(Settings, Vec<String>)> {
+    let (settings, notes) = reviewed(file, &text(file)?, plugins::known())?;
+    let warnings = notes.warnings.iter().map(|warning| line_about(file, warning));
+    Ok((settings, warnings.collect()))
 }
 
 fn text(file: &Path) -> anyhow::Result<String> {
@@ -35,32 +42,73 @@ fn text(file: &Path) -> anyhow::Result<String> {
     String::from_utf8(bytes).map_err(|_| anyhow!("not UTF-8 text")).with_context(reading)
 }
 
-fn settings(file: &Path, text: &str, known: &[PluginInfo]) -> anyhow::Result<Settings> {
-    load(text, known).map_err(|error| anyhow!(problems(file, &error)))
+fn reviewed(file: &Path, text: &str, known: &[PluginInfo]) -> anyhow::Result<(Settings, Notes)> {
+    review(text, known).map_err(|error| anyhow!(problems(file, &error)))
 }
 
 fn check(file: &Path, text: &str, known: &[PluginInfo]) -> anyhow::Result<String> {
-    let settings = settings(file, text, known)?;
-    Ok(format!("{} is valid. It means:\n\n{}", file.display(), describe::all(&settings, known)))
+    let (settings, notes) = reviewed(file, text, known)?;
+    let meaning = describe::all(&settings, &notes, known);
+    let mut answer = format!("{} is valid. It means:\n\n{meaning}", file.display());
+    let advice = default_scheduler(&settings);
+    if advice.is_some() || !notes.warnings.is_empty() {
+        answer.push_str("\nwarnings\n");
+    }
+    if let Some(advice) = advice {
+        describe::row("default-scheduler", &advice, &mut answer);
+    }
+    for warning in &notes.warnings {
+        answer.push_str(&format!("  {}\n", line_about(file, warning)));
+    }
+    Ok(answer)
+}
+
+/// What to know before a scheduler with these settings starts beside the cluster's own.
+fn default_scheduler(settings: &Settings) -> Option<String> {
+    let mut names = settings.profiles.iter().map(|profile| &*profile.scheduler);
+    if !names.any(|name| name == "default-scheduler") {
+        return None;
+    }
+    let election = &settings.leader_election;
+    let lease = (&*election.resource_namespace, &*election.resource_name);
+    let takes_turns = election.leader_elect && lease == ("kube-system", "kube-scheduler");
+    let meaning = if takes_turns {
+        "both use the lease kube-system/kube-scheduler, so one of them schedules at a time; which \
+         one, nobody can tell"
+    } else {
+        "two schedulers that do not know of each other fill the same room twice; stop \
+         kube-scheduler first, give the profile another name, or set leaderElection.resourceName \
+         to kube-scheduler, so that one of them schedules at a time"
+    };
+    Some(format!(
+        "pods without a schedulerName are of this profile, and of the cluster's own \
+         kube-scheduler: {meaning}"
+    ))
 }
 
 /// `FILE:LINE: path: message`, one per problem, below a line that counts them.
 fn problems(file: &Path, error: &ConfigError) -> String {
-    let file = file.display();
     let count = error.problems().len();
     let noun = if count == 1 { "problem" } else { "problems" };
-    let mut text = format!("{file} is not valid, {count} {noun}:");
+    let mut text = format!("{} is not valid, {count} {noun}:", file.display());
     for problem in error.problems() {
-        let line = problem.line.map(|line| format!("{line}:")).unwrap_or_default();
-        let path = if problem.path.is_empty() { "" } else { ": " };
-        let path = format!("{}{path}", problem.path);
-        text.push_str(&format!("\n{file}:{line} {path}{}", problem.message));
+        text.push('\n');
+        text.push_str(&line_about(file, problem));
     }
     text
 }
 
+/// `FILE:LINE: path: message`, which editors can jump to.
+fn line_about(file: &Path, problem: &Problem) -> String {
+    let line = problem.line.map(|line| format!("{line}:")).unwrap_or_default();
+    let path = if problem.path.is_empty() { "" } else { ": " };
+    format!("{}:{line} {}{path}{}", file.display(), problem.path, problem.message)
+}
+
 #[cfg(test)]
 mod tests {
+    use k8s::config::load;
+
     use super::*;
 
     fn checked(text: &str) -> anyhow::Result<String> {
@@ -150,16 +198,108 @@ mod tests {
         assert!(error.to_string().ends_with(expected), "{error}");
     }
 
+    const HEAD: &str =
+        "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n";
+
     #[test]
-    fn what_is_accepted_without_effect_is_noted() {
-        let head = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n";
-        let note = "percentageOfNodesToScore";
-        assert!(!checked(head).expect("valid").contains(note));
-        let answer = checked(&format!("{head}percentageOfNodesToScore: 50\n")).expect("valid");
-        assert!(answer.contains(note), "{answer}");
+    fn what_is_accepted_without_effect_is_listed_once() {
+        let title = "accepted without effect";
+        assert!(!checked(HEAD).expect("valid").contains(title));
+        let given = "parallelism: 16\nclientConnection: {contentType: application/json}\n\
+                     enableProfiling: true\nprofiles:\n\
+                     - {schedulerName: a, percentageOfNodesToScore: 5}\n\
+                     - {schedulerName: b, percentageOfNodesToScore: 6}\n";
+        let answer = checked(&format!("{HEAD}{given}")).expect("valid");
+        let (_, listed) = answer.split_once(title).expect("a list");
+        let expected = "\n  parallelism         decisions are made by one thread\n  \
+                        contentType         the API server is spoken to in JSON\n  \
+                        enableProfiling     no profiles of the running process are served\n  \
+                        percentageOfNodesToScore every node is scored\n";
+        assert_eq!(listed, expected);
+        assert!(!answer.contains("application/json"), "{answer}");
         let backoff = GANGS.replace("permitWaitingTimeSeconds: 30", "podGroupBackoffSeconds: 5");
         let answer = checked(&backoff).expect("valid");
         assert!(answer.contains("podGroupBackoffSeconds gangs wait"), "{answer}");
+    }
+
+    #[test]
+    fn what_makes_a_gang_is_said_of_every_profile() {
+        let said = |plugins: &str| {
+            let profile = format!("profiles: [{{schedulerName: mine, plugins: {{{plugins}}}}}]\n");
+            let answer = checked(&format!("{HEAD}{profile}")).expect("valid");
+            answer.contains(
+                "  gangs               planned and bound whole, by PodGroups of Kubernetes only",
+            )
+        };
+        assert!(said(""));
+        assert!(said("reserve: {enabled: [{name: Coscheduling}]}"));
+        for point in ["preFilter", "filter", "permit"] {
+            assert!(!said(&format!("{point}: {{enabled: [{{name: Coscheduling}}]}}")), "{point}");
+        }
+    }
+
+    #[test]
+    fn preemption_may_be_named_and_is_not_said_to_be_missing() {
+        let text = "profiles:\n- schedulerName: mine\n  plugins:\n    postFilter:\n      enabled:\n\
+                    \x20     - name: DefaultPreemption\n  pluginConfig:\n  - name: \
+                    DefaultPreemption\n    args: {minCandidateNodesAbsolute: 7}\n";
+        let answer = checked(&format!("{HEAD}{text}")).expect("valid");
+        assert!(answer.contains("DefaultPreemption   candidates: 10 % of the nodes"), "{answer}");
+        assert!(!answer.contains("DefaultPreemption*"), "{answer}");
+        assert!(!answer.contains("no pod is evicted"), "{answer}");
+        let (settings, _) = review(&format!("{HEAD}{text}"), plugins::known()).expect("valid");
+        let profile = plugins::build(&settings.profiles[0], &mut model::Catalog::default());
+        assert!(profile.expect("a profile").rescues.preemption);
+    }
+
+    #[test]
+    fn what_kube_scheduler_writes_loads_and_what_is_not_built_is_marked() {
+        let text = include_str!("../../../k8s/src/config/tests/kube-scheduler-1.37.1.yaml");
+        let answer = checked(text).expect("valid");
+        let expected = [
+            "                      VolumeBinding*:1, PodTopologySpread:2,",
+            "  postFilter          DynamicResources*, DefaultPreemption",
+            "  plugins             VolumeRestrictions, NodeVolumeLimits, VolumeBinding,",
+            "  parallelism         decisions are made by one thread",
+            "  bindTimeoutSeconds  the plugin is not built yet",
+        ];
+        for line in expected {
+            assert!(answer.lines().any(|found| found.starts_with(line)), "{line}\nin\n{answer}");
+        }
+        let settings = load(text, plugins::known()).expect("valid");
+        let profile = plugins::build(&settings.profiles[0], &mut model::Catalog::default());
+        assert_eq!(profile.expect("a profile").scheduler, "default-scheduler");
+    }
+
+    #[test]
+    fn the_profile_of_kube_scheduler_is_warned_of() {
+        let shown = |text: &str| {
+            let answer = checked(&format!("{HEAD}{text}")).expect("valid");
+            answer.split_whitespace().collect::<Vec<_>>().join(" ")
+        };
+        let twice = "fill the same room twice";
+        for text in ["", "profiles: [{}]\n", "profiles: [{schedulerName: default-scheduler}]\n"] {
+            assert!(shown(text).contains(twice), "{text}");
+        }
+        assert!(!shown("profiles: [{schedulerName: mine}]\n").contains("warnings"));
+        let lease = "leaderElection: {resourceName: kube-scheduler}\n";
+        assert!(shown(lease).contains("one of them schedules at a time; which one"));
+        assert!(!shown(lease).contains(twice));
+        let none = "leaderElection: {resourceName: kube-scheduler, leaderElect: false}\n";
+        assert!(shown(none).contains(twice));
+    }
+
+    #[test]
+    fn warnings_name_file_and_line() {
+        let text = "profiles:\n- schedulerName: mine\n  plugins:\n    score:\n      enabled:\n\
+                    \x20     - {name: ImageLocality, weight: 0}\n";
+        let answer = checked(&format!("{HEAD}{text}")).expect("valid");
+        let expected = "\nwarnings\n  a.yaml:8: profiles[0].plugins.score.enabled[0].weight: a \
+                        weight of 0 reads as 1, as in kube-scheduler; if \"ImageLocality\" shall \
+                        not score, disable it at score\n";
+        assert!(answer.ends_with(expected), "{answer}");
+        let queues = checked(GANGS).expect("valid");
+        assert!(queues.contains("a.yaml:41: profiles[0].pluginConfig[ProfileClassifier]"));
     }
 
     #[test]

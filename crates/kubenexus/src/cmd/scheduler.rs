@@ -47,7 +47,11 @@ pub(crate) fn run(args: &SchedulerArgs) -> Result<()> {
 /// What the configuration file says, or the defaults, and then what the flags say.
 fn settings(args: &SchedulerArgs) -> Result<Settings> {
     let mut settings = match &args.config {
-        Some(path) => check_config::read(path)?,
+        Some(path) => {
+            let (settings, warnings) = check_config::read_with_warnings(path)?;
+            warnings.iter().for_each(|warning| tracing::warn!("{warning}"));
+            settings
+        }
         None => {
             let mut settings = config::defaults(plugins::known());
             settings.profiles.retain(|profile| profile.scheduler == OWN);

@@ -22,7 +22,9 @@ struct Bench {
 
 /// A core that knows nothing yet, and leads.
 fn bench() -> Bench {
-    bench_of(&k8s::config::defaults(plugins::known()))
+    let mut settings = k8s::config::defaults(plugins::known());
+    settings.profiles[0].add(framework::Point::Permit, "Coscheduling");
+    bench_of(&settings)
 }
 
 fn bench_of(settings: &Settings) -> Bench {

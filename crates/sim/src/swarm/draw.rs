@@ -9,6 +9,7 @@ mod jobs;
 mod nodes;
 mod tiers;
 
+use framework::Point;
 use model::Millis;
 
 use crate::dice::{Dice, Stream};
@@ -57,6 +58,9 @@ pub(super) fn plan(seed: u64) -> Plan {
     let budgets = importance::draw(&mut dice, &mut jobs);
     let pod_groups = gangs::draw(&mut dice, &mut jobs, span);
     let namespaces = tiers::draw(&mut dice, (&mut jobs, span), &mut settings.profiles);
+    // Jobs of both profiles may be gangs by their labels.
+    let kube = settings.profiles.iter_mut().filter(|profile| profile.scheduler == OURS[0]);
+    kube.for_each(|profile| profile.add(Point::Permit, "Coscheduling"));
     Plan { seed, span, nodes, jobs, budgets, pod_groups, namespaces, settings, faults }
 }
 

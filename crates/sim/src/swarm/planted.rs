@@ -3,6 +3,7 @@
 mod gangs;
 mod tiers;
 
+use framework::Point;
 use model::{
     Effect, Event, LabelOperator, LabelSelector, Millis, NodeFacts, PodSpec, RequirementSpec,
     Taint, Time,
@@ -43,6 +44,8 @@ fn plan() -> Plan {
         life: Life::default(),
         gang: None,
     };
+    let mut settings = k8s::config::defaults(plugins::known());
+    settings.profiles[0].add(Point::Permit, "Coscheduling");
     Plan {
         seed: 1,
         span: Millis::seconds(30),
@@ -51,7 +54,7 @@ fn plan() -> Plan {
         budgets: Vec::new(),
         pod_groups: Vec::new(),
         namespaces: Vec::new(),
-        settings: k8s::config::defaults(plugins::known()),
+        settings,
         faults: Faults::NONE,
     }
 }

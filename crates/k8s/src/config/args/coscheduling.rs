@@ -4,7 +4,7 @@ use framework::{Args, CoschedulingArgs, NamespaceOffset, TierBoosts};
 use model::Millis;
 
 use super::namespaces::{NAMES, SELECTOR, namespaces};
-use crate::config::sections::check_args_type;
+use crate::config::sections::{check_args_type, note_without_effect};
 use crate::document::{Fields, Problems, Spot};
 
 /// Nobody waits for longer than a year.
@@ -22,6 +22,8 @@ pub(in crate::config) fn coscheduling(spot: Spot<'_>, problems: &mut Problems) -
     const FIELDS: [&str; 7] = ["apiVersion", "kind", PERMIT, BACKOFF, STARVATION, BOOSTS, OFFSETS];
     let fields = spot.fields(&FIELDS, problems)?;
     check_args_type(&fields, "Coscheduling", problems);
+    let idle = [(BACKOFF, "gangs wait after a failure as other pods do")];
+    note_without_effect(&fields, &idle, problems);
     let defaults = CoschedulingArgs::default();
     let starvation = fields.get(STARVATION);
     let starvation = starvation.and_then(|spot| spot.fields(&["orderAfterSeconds"], problems));

@@ -100,7 +100,9 @@ fn strategy(fields: &Fields<'_>, problems: &mut Problems) -> Option<Strategy> {
         Type::Most => Strategy::MostAllocated,
         Type::Ratio => {
             let ratio = fields.required("requestedToCapacityRatio", problems)?;
-            return Some(Strategy::RequestedToCapacityRatio(shape(ratio, problems)));
+            let points = ratio.fields(&["shape"], problems);
+            let points = points.map(|fields| shape(&fields, problems));
+            return Some(Strategy::RequestedToCapacityRatio(points.unwrap_or_default()));
         }
     };
     if let Some(ratio) = ratio {
@@ -111,8 +113,7 @@ fn strategy(fields: &Fields<'_>, problems: &mut Problems) -> Option<Strategy> {
 }
 
 /// The points of the line, at least one, from left to right.
-fn shape(ratio: Spot<'_>, problems: &mut Problems) -> Vec<ShapePoint> {
-    let Some(fields) = ratio.fields(&["shape"], problems) else { return Vec::new() };
+pub(super) fn shape(fields: &Fields<'_>, problems: &mut Problems) -> Vec<ShapePoint> {
     let items = fields.items("shape", problems);
     if items.is_empty() {
         problems.report(&fields.place_at("shape"), "expected at least one point, found none");

@@ -93,7 +93,7 @@ fn profiles_of_both_orders_share_a_queue() {
     assert_eq!(from_json(&write(&settings, &known), &known).expect("valid"), settings);
 }
 
-const ARGS: &str = "
+pub(super) const ARGS: &str = "
 profiles:
 - schedulerName: kubenexus-scheduler
   pluginConfig:

@@ -54,9 +54,11 @@ fn the_defaults_are_written_as_one_list_of_plugins() {
         None => entry["name"].as_str().expect("a name").to_owned(),
     };
     let expected = "SchedulingGates PrioritySort NodeName NodeUnschedulable TaintToleration:3 \
-                    NodeAffinity:2 NodePorts NodeResourcesFit:1 PodTopologySpread:2 \
-                    InterPodAffinity:2 NodeResourcesBalancedAllocation:1 ImageLocality:1 \
-                    DefaultBinder NodeDeclaredFeatures";
+                    NodeAffinity:2 NodePorts NodeResourcesFit:1 VolumeRestrictions \
+                    NodeVolumeLimits VolumeBinding:1 VolumeZone PodTopologySpread:2 \
+                    InterPodAffinity:2 DynamicResources:2 DefaultPreemption \
+                    NodeResourcesBalancedAllocation:1 \
+                    ImageLocality:1 DefaultBinder NodeDeclaredFeatures";
     assert_eq!(enabled.iter().map(shown).collect::<Vec<_>>().join(" "), expected);
     let strategy = &profile["pluginConfig"][0]["args"]["scoringStrategy"];
     assert_eq!(strategy["type"], "LeastAllocated", "arguments are written out");

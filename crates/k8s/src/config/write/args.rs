@@ -4,7 +4,7 @@ mod gangs;
 
 use framework::{
     Args, BalancedArgs, ClassifierArgs, CoschedulingArgs, FitArgs, NodeAffinityArgs,
-    PodAffinityArgs, ResourceWeight, SpreadArgs, Strategy,
+    PodAffinityArgs, PreemptionArgs, ResourceWeight, SpreadArgs, Strategy,
 };
 use model::{FieldOperator, LabelOperator, NodeTerm, RequirementSpec, SpreadSpec};
 use serde_json::{Map, Value, json};
@@ -12,13 +12,14 @@ use serde_json::{Map, Value, json};
 use crate::config::sections::API_VERSION;
 
 /// The arguments of every plugin that takes any, where nothing is given.
-pub(super) fn defaults() -> [(&'static str, Args); 7] {
+pub(super) fn defaults() -> [(&'static str, Args); 8] {
     [
         ("NodeResourcesFit", Args::Fit(FitArgs::default())),
         ("NodeResourcesBalancedAllocation", Args::Balanced(BalancedArgs::default())),
         ("NodeAffinity", Args::NodeAffinity(NodeAffinityArgs::default())),
         ("InterPodAffinity", Args::PodAffinity(PodAffinityArgs::default())),
         ("PodTopologySpread", Args::Spread(SpreadArgs::default())),
+        ("DefaultPreemption", Args::Preemption(PreemptionArgs::default())),
         ("Coscheduling", Args::Coscheduling(CoschedulingArgs::default())),
         ("ProfileClassifier", Args::Classifier(ClassifierArgs::default())),
     ]
@@ -41,6 +42,12 @@ pub(super) fn write(args: &Args) -> Value {
             "ignorePreferredTermsOfExistingPods": args.ignores_preferences_of_others,
         }),
         Args::Spread(args) => spread(args),
+        Args::Preemption(args) => json!({
+            "apiVersion": API_VERSION,
+            "kind": "DefaultPreemptionArgs",
+            "minCandidateNodesPercentage": args.candidates_percentage,
+            "minCandidateNodesAbsolute": args.candidates_min,
+        }),
         Args::Coscheduling(args) => gangs::coscheduling(args),
         Args::Classifier(args) => gangs::classifier(args),
     }

@@ -5,10 +5,10 @@ mod gangs;
 use std::fmt::Write as _;
 
 use framework::{
-    Args, FitArgs, NodeAffinityArgs, PluginInfo, PodAffinityArgs, Point, ProfileSettings,
-    ResourceWeight, SpreadArgs, Strategy,
+    Args, FitArgs, NodeAffinityArgs, PluginInfo, PodAffinityArgs, Point, PreemptionArgs,
+    ProfileSettings, ResourceWeight, SpreadArgs, Strategy,
 };
-use k8s::config::{ClientConnection, LeaderElection, Settings};
+use k8s::config::{ClientConnection, LeaderElection, Notes, Settings};
 use model::{Millis, NodeTerm, SpreadSpec};
 
 /// Where the second column starts.
@@ -17,7 +17,7 @@ const COLUMN: usize = 22;
 const WIDTH: usize = 80;
 
 /// The whole description.
-pub(super) fn all(settings: &Settings, known: &[PluginInfo]) -> String {
+pub(super) fn all(settings: &Settings, notes: &Notes, known: &[PluginInfo]) -> String {
     let mut text = String::new();
     for each in &settings.profiles {
         profile(each, known, &mut text);
@@ -28,7 +28,8 @@ pub(super) fn all(settings: &Settings, known: &[PluginInfo]) -> String {
     row("doubling up to", &span(settings.max_backoff), &mut text);
     text.push('\n');
     client_connection(&settings.client_connection, &mut text);
-    notes(settings, known, &mut text);
+    not_built(settings, known, &mut text);
+    without_effect(notes, &mut text);
     text
 }
 
@@ -71,6 +72,7 @@ fn profile(profile: &ProfileSettings, known: &[PluginInfo], text: &mut String) {
                     row(plugin, &constraint(spread), text);
                 }
             }
+            Args::Preemption(args) => row(plugin, &preemption(*args), text),
             Args::Coscheduling(args) => {
                 for line in gangs::coscheduling(args) {
                     row(plugin, &line, text);
@@ -92,6 +94,11 @@ fn pod_affinity(args: PodAffinityArgs) -> String {
         text.push_str("; preferences of other pods count only for pods with preferences");
     }
     text
+}
+
+fn preemption(args: PreemptionArgs) -> String {
+    let PreemptionArgs { candidates_percentage, candidates_min } = args;
+    format!("candidates: {candidates_percentage} % of the nodes, at least {candidates_min}")
 }
 
 fn constraint(spread: &SpreadSpec) -> String {
@@ -178,13 +185,9 @@ fn client_connection(connection: &ClientConnection, text: &mut String) {
         }
     };
     row("requests", &rate, text);
-    row("content type", &connection.content_type, text);
-    if !connection.accept_content_types.is_empty() {
-        row("accepted types", &connection.accept_content_types, text);
-    }
 }
 
-fn notes(settings: &Settings, known: &[PluginInfo], text: &mut String) {
+fn not_built(settings: &Settings, known: &[PluginInfo], text: &mut String) {
     let points = settings.profiles.iter().flat_map(|profile| &profile.points);
     let used: Vec<&str> = points.flat_map(|(_, choices)| choices).map(|each| each.name).collect();
     let missing = known.iter().filter(|info| !info.is_built && used.contains(&info.name));
@@ -196,20 +199,21 @@ fn notes(settings: &Settings, known: &[PluginInfo], text: &mut String) {
                        placed as if it had not asked";
         row("meaning", meaning, text);
     }
-    if missing.contains(&"DefaultPreemption") {
-        row("", "no pod is evicted to make room for another one", text);
+}
+
+/// Settings that are given and change nothing, each once however many profiles have it.
+fn without_effect(notes: &Notes, text: &mut String) {
+    let mut rows: Vec<(&str, &str)> = Vec::new();
+    for note in &notes.without_effect {
+        let name = note.path.rsplit('.').next().unwrap_or_default();
+        if !rows.contains(&(name, &note.message)) {
+            rows.push((name, &note.message));
+        }
     }
-    let mut idle = Vec::new();
-    if settings.percentage_of_nodes_to_score.is_some() {
-        idle.push(("percentageOfNodesToScore", "every node is scored"));
-    }
-    if settings.profiles.iter().any(gangs::has_backoff) {
-        idle.push(("podGroupBackoffSeconds", "gangs wait after a failure as other pods do"));
-    }
-    if !idle.is_empty() {
+    if !rows.is_empty() {
         text.push_str("\naccepted without effect\n");
     }
-    idle.into_iter().for_each(|(name, meaning)| row(name, meaning, text));
+    rows.into_iter().for_each(|(name, why)| row(name, why, text));
 }
 
 fn is_built(name: &str, known: &[PluginInfo]) -> bool {
@@ -225,7 +229,7 @@ fn span(span: Millis) -> String {
 }
 
 /// A line of two columns, the second one wrapped.
-fn row(name: &str, value: &str, text: &mut String) {
+pub(super) fn row(name: &str, value: &str, text: &mut String) {
     let _ = write!(text, "  {name:0$}", COLUMN - 2);
     let mut column = (name.chars().count() + 2).max(COLUMN);
     for (at, word) in value.split(' ').enumerate() {

@@ -11,7 +11,9 @@ use model::{Millis, Quantity};
 pub(crate) struct SchedulerArgs {
     /// A KubeSchedulerConfiguration (kubescheduler.config.k8s.io/v1); flags go before it
     ///
-    /// Without a file only pods with schedulerName kubenexus-scheduler are scheduled.
+    /// Without a file only pods with schedulerName kubenexus-scheduler are scheduled. A file
+    /// without profiles means the profile default-scheduler, as for kube-scheduler. `kubenexus
+    /// check-config` says what a file means, and what to be warned of.
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
     /// How to reach the API server; without it, the service account of the pod

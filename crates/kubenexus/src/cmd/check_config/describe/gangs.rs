@@ -1,10 +1,9 @@
 //! The plugins for gangs in words: what they do, and what their arguments change.
 
 use framework::{
-    Args, ClassifierArgs, CoschedulingArgs, Namespaces, PluginChoice, Point, ProfileSettings,
-    Tenant,
+    ClassifierArgs, CoschedulingArgs, Namespaces, PluginChoice, Point, ProfileSettings, Tenant,
 };
-use model::{LabelSelector, Millis};
+use model::LabelSelector;
 
 use super::{row, span};
 
@@ -15,11 +14,14 @@ pub(super) fn meaning(profile: &ProfileSettings, text: &mut String) {
     };
     let is_ordered = has(Point::QueueSort, "Coscheduling");
     let is_classified = has(Point::PreFilter, "ProfileClassifier");
-    if !is_ordered && !is_classified {
-        return;
-    }
     text.push_str(&format!("pods of {} in words\n", profile.scheduler));
-    row("gangs", "planned and bound whole, at whichever points a plugin for them is named", text);
+    let gangs = if plugins::reads_gang_keys(profile) {
+        "planned and bound whole, by PodGroups of Kubernetes, by labels and by annotations"
+    } else {
+        "planned and bound whole, by PodGroups of Kubernetes only; labels and annotations count \
+         where Coscheduling is at preFilter, filter or permit"
+    };
+    row("gangs", gangs, text);
     if is_ordered {
         let order = "priority; then, inside it, those that have waited for too long, tier and \
                      namespace, the namespace with the smallest share of the cluster, age";
@@ -29,14 +31,6 @@ pub(super) fn meaning(profile: &ProfileSettings, text: &mut String) {
         row("tiers", "all bronze, since ProfileClassifier is not among the plugins", text);
     }
     text.push('\n');
-}
-
-/// Whether a profile gives a time that nothing waits for.
-pub(super) fn has_backoff(profile: &ProfileSettings) -> bool {
-    match profile.args_of("Coscheduling") {
-        Some(Args::Coscheduling(args)) => args.group_backoff > Millis(0),
-        _ => false,
-    }
 }
 
 pub(super) fn coscheduling(args: &CoschedulingArgs) -> Vec<String> {
