@@ -7,19 +7,18 @@
 
 mod deep;
 mod domains;
+mod explain;
+mod opened;
 mod outlook;
 mod sizes;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 
 use framework::Profile;
-use model::{
-    ClassId, Diagnosis, Gang, GangId, NodeId, Occupant, Pod, PodId, PodState, Txn, hash_of,
-};
+use model::{ClassId, Gang, GangId, NodeId, Occupant, Pod, PodId, PodState, Txn, hash_of};
 
 use crate::board::Boards;
-use crate::cycle::{Failure, Within, seek};
+use crate::cycle::{Within, seek};
 use crate::gangs::Gangs;
 use crate::profile_of;
 use crate::trial::{Trial, view};
@@ -55,7 +54,13 @@ pub(crate) struct Arranger<'a> {
     pub(crate) seats: Vec<Seat>,
     /// How large pods of a class are, where that was asked.
     sizes: BTreeMap<ClassId, u64>,
+    /// Classes that pods are taken for in thought, by the class they have.
+    opened: BTreeMap<ClassId, ClassId>,
+    /// Where the gang may go, beside what its topology says.
+    within: Within,
     work: usize,
+    /// Whether a gang was given up before every way to place it was tried.
+    is_cut: bool,
 }
 
 /// The first pod for which there is no place.
@@ -101,15 +106,19 @@ impl<'a> Arranger<'a> {
             places: Vec::new(),
             seats: Vec::new(),
             sizes: BTreeMap::new(),
+            opened: BTreeMap::new(),
+            within: Within::default(),
             work: 0,
+            is_cut: false,
         }
     }
 
     /// Places a gang, or none of it, with so much work at most beyond the first attempt.
     pub(crate) fn arrange(&mut self, gang: GangId, limit: usize) -> Result<(), Short> {
-        self.work = 0;
+        (self.work, self.is_cut) = (0, false);
         let start = self.moment();
-        let result = self.part(gang, &Within::default(), limit);
+        let within = self.within.clone();
+        let result = self.part(gang, &within, limit);
         let result = result.and_then(|()| self.expect(gang));
         if result.is_err() {
             self.back_to(start);
@@ -137,44 +146,6 @@ impl<'a> Arranger<'a> {
         Err(Short { gang, pod, within, expected: None })
     }
 
-    /// Why there is no place for one pod of a gang that has enough already, and whom to evict.
-    pub(crate) fn rescue(&mut self, short: &Short) -> Failure {
-        let catalog = self.txn.catalog();
-        let pod = catalog.pod(short.pod);
-        let profile = profile_of(self.profiles, catalog, pod.class);
-        let board = self.boards.of(pod.class, profile, catalog);
-        let mut trial = Trial { id: short.pod, pod, board, txn: &mut self.txn };
-        let seed = self.seed ^ hash_of(&*pod.key.uid);
-        let miss = seek(&mut trial, &short.within, seed).expect_err("it was looked for in vain");
-        let (diagnosis, plan) = miss.explain(&mut trial, &short.within, true, seed);
-        Failure { class: pod.class, diagnosis, plan }
-    }
-
-    /// Why there is no place, as it is when all are placed that can be.
-    pub(crate) fn explain(&mut self, root: GangId, short: &Short) -> (Arc<Diagnosis>, u32) {
-        let start = self.moment();
-        // The first attempt is the one that people can follow.
-        let _ = self.part(root, &Within::default(), 0);
-        let _ = short.expected.is_some() && self.expect(root).is_ok();
-        let catalog = self.txn.catalog();
-        let fitting =
-            self.places.iter().filter(|(pod, _)| catalog.pod(*pod).gang == Some(short.gang));
-        let fitting = fitting.count() + self.seats.len() - start.seats;
-        let fitting = u32::try_from(fitting).unwrap_or(u32::MAX);
-        let stand_in = short.expected.map(|occupant| stand_in(catalog.pod(short.pod), occupant));
-        let pod = stand_in.as_ref().unwrap_or_else(|| catalog.pod(short.pod));
-        let profile = profile_of(self.profiles, catalog, pod.class);
-        let board = self.boards.of(pod.class, profile, catalog);
-        let mut trial = Trial { id: short.pod, pod, board, txn: &mut self.txn };
-        let diagnosis = match seek(&mut trial, &short.within, self.seed) {
-            Err(miss) => miss.explain(&mut trial, &short.within, false, self.seed).0,
-            // It fits by itself, and there was too little work left to fit all.
-            Ok(_) => Arc::new(Diagnosis { nodes: catalog.nodes().len(), ..Diagnosis::default() }),
-        };
-        self.back_to(start);
-        (diagnosis, fitting)
-    }
-
     /// Places a gang of pods, or of gangs; nothing may be left of a try that failed. Beyond the
     /// first attempt work is only done up to a limit.
     fn part(&mut self, gang: GangId, within: &Within, limit: usize) -> Result<(), Short> {
@@ -187,22 +158,25 @@ impl<'a> Arranger<'a> {
             }
             return result;
         }
+        let domains = self.domains(gang, within);
+        if limit == 0 {
+            return self.most(gang, &domains);
+        }
         let mut first = None;
-        for domain in self.domains(gang, within) {
-            let result = if self.txn.catalog().gang(gang).is_composite() {
-                self.groups(gang, &domain, limit)
-            } else {
-                self.members(gang, &domain, limit)
-            };
-            let Err(short) = result else { return Ok(()) };
-            // The first attempt is the one that is explained: what it placed stays for that.
-            if limit == 0 {
-                return Err(short);
-            }
+        for domain in &domains {
+            let Err(short) = self.in_domain(gang, domain, limit) else { return Ok(()) };
             self.back_to(start);
             first.get_or_insert(short);
         }
         first.map_or(Ok(()), Err)
+    }
+
+    fn in_domain(&mut self, gang: GangId, domain: &Within, limit: usize) -> Result<(), Short> {
+        if self.txn.catalog().gang(gang).is_composite() {
+            self.groups(gang, domain, limit)
+        } else {
+            self.members(gang, domain, limit)
+        }
     }
 
     /// Places as many parts of a gang of gangs as fit, if they are enough.
@@ -210,19 +184,25 @@ impl<'a> Arranger<'a> {
         let row = self.txn.catalog().gang(gang);
         let (min, parts) = (row.min() as usize, row.parts.clone());
         let (mut placed, mut failed) = (0, None);
+        // Parts that fit by themselves, or may do so: another order could fit them.
+        let mut possible = 0;
         for part in parts {
             if !self.is_complete(part) {
                 continue;
             }
             match self.part(part, within, limit) {
-                Ok(()) => placed += 1,
+                Ok(()) => (placed, possible) = (placed + 1, possible + 1),
                 Err(short) => {
+                    possible += usize::from(placed > 0);
                     failed.get_or_insert(short);
                 }
             }
         }
         match failed {
-            Some(short) if placed < min => Err(short),
+            Some(short) if placed < min => {
+                self.is_cut |= possible >= min;
+                Err(short)
+            }
             Some(_) | None => Ok(()),
         }
     }
@@ -271,6 +251,7 @@ impl<'a> Arranger<'a> {
         };
         let first = failed;
         let is_alike = is_one && !self.is_around(pods[0]);
+        self.is_cut |= !is_alike && self.work > limit;
         if limit == 0 || is_alike || self.work > limit {
             return Err(short(first));
         }
@@ -302,11 +283,15 @@ impl<'a> Arranger<'a> {
         if pods.len() <= DEEP_MAX && self.deep(&pods, spare, within, limit, &classes) {
             return Ok(());
         }
+        // Of nodes that are alike one is tried, though rules about other pods may tell them apart.
+        let is_narrowed = !is_one && pods.iter().any(|pod| self.is_around(*pod));
+        self.is_cut |= pods.len() > DEEP_MAX || self.work > limit || is_narrowed;
         Err(short(first))
     }
 
     /// Places pods one after the other; at most `spare` of them may be left out. Gives back the
-    /// first that is left out beyond that, with nothing placed unless that is asked for.
+    /// first that is left out beyond that: with nothing placed, or with all placed that fit if
+    /// that is asked for.
     fn in_order(
         &mut self,
         pods: &[PodId],
@@ -317,27 +302,29 @@ impl<'a> Arranger<'a> {
     ) -> Result<(), PodId> {
         let start = self.moment();
         let mut hopeless = BTreeSet::new();
+        let mut failed = None;
         for pod in pods {
             let class = self.txn.catalog().pod(*pod).class;
             let found =
                 if hopeless.contains(&class) { None } else { self.seek(*pod, within, choice) };
-            match found {
-                Some(node) => self.take(*pod, node),
-                None if spare > 0 && !self.txn.catalog().pod(*pod).makes_others() => {
-                    spare -= 1;
-                    if !self.is_around(*pod) && !self.gangs.refused.contains_key(pod) {
-                        hopeless.insert(class);
-                    }
-                }
-                None => {
-                    if !stays {
-                        self.back_to(start);
-                    }
-                    return Err(*pod);
-                }
+            if let Some(node) = found {
+                self.take(*pod, node);
+                continue;
+            }
+            if !self.is_around(*pod) && !self.gangs.refused.contains_key(pod) {
+                hopeless.insert(class);
+            }
+            if spare > 0 && !self.txn.catalog().pod(*pod).makes_others() {
+                spare -= 1;
+                continue;
+            }
+            failed.get_or_insert(*pod);
+            if !stays {
+                self.back_to(start);
+                break;
             }
         }
-        Ok(())
+        failed.map_or(Ok(()), Err)
     }
 
     /// Finds room for pods that do not exist yet: for as many as are needed, and for others as far
@@ -353,12 +340,14 @@ impl<'a> Arranger<'a> {
             let board = self.boards.of(pod.class, profile, catalog);
             let mut trial = Trial { id: maker, pod: &pod, board, txn: &mut self.txn };
             self.work += 1;
-            let Ok(node) = seek(&mut trial, &Within::default(), seed) else {
+            let Ok(node) = seek(&mut trial, &self.within, seed) else {
                 if number >= needed {
                     return Ok(());
                 }
+                // The pods of the gang are not placed elsewhere to make room for these.
+                self.is_cut = true;
                 let gang = catalog.pod(maker).gang.expect("only pods of gangs make others");
-                let (within, expected) = (Within::default(), Some(occupant));
+                let (within, expected) = (self.within.clone(), Some(occupant));
                 return Err(Short { gang, pod: maker, within, expected });
             };
             self.txn.place(occupant, node);
@@ -398,7 +387,8 @@ impl<'a> Arranger<'a> {
             &own
         };
         let catalog = self.txn.catalog();
-        let pod = catalog.pod(id);
+        let cast = self.cast(id);
+        let pod = cast.as_ref().unwrap_or_else(|| catalog.pod(id));
         let profile = profile_of(self.profiles, catalog, pod.class);
         let board = self.boards.of(pod.class, profile, catalog);
         let seed = self.seed ^ hash_of(&*pod.key.uid);
@@ -410,7 +400,8 @@ impl<'a> Arranger<'a> {
         self.work += 1;
         let within = self.without_refused(id, within);
         let catalog = self.txn.catalog();
-        let pod = catalog.pod(id);
+        let cast = self.cast(id);
+        let pod = cast.as_ref().unwrap_or_else(|| catalog.pod(id));
         let profile = profile_of(self.profiles, catalog, pod.class);
         let board = self.boards.of(pod.class, profile, catalog);
         let mut trial = Trial { id, pod, board, txn: &mut self.txn };
@@ -439,13 +430,30 @@ impl<'a> Arranger<'a> {
     fn is_around(&mut self, id: PodId) -> bool {
         let catalog = self.txn.catalog();
         let pod = catalog.pod(id);
-        let profile = profile_of(self.profiles, catalog, pod.class);
-        self.boards.of(pod.class, profile, catalog).is_around(view(&self.txn, pod))
+        let class = self.class(pod.class);
+        let profile = profile_of(self.profiles, catalog, class);
+        self.boards.of(class, profile, catalog).is_around(view(&self.txn, pod))
     }
 
     fn take(&mut self, pod: PodId, node: NodeId) {
-        self.txn.place(self.txn.catalog().pod(pod).occupant(), node);
+        self.txn.place(self.occupant(pod), node);
         self.places.push((pod, node));
+    }
+
+    /// The class that pods of a class are taken for.
+    fn class(&self, class: ClassId) -> ClassId {
+        self.opened.get(&class).copied().unwrap_or(class)
+    }
+
+    fn occupant(&self, pod: PodId) -> Occupant {
+        let occupant = self.txn.catalog().pod(pod).occupant();
+        Occupant { class: self.class(occupant.class), ..occupant }
+    }
+
+    /// The pod that a pod is taken for, if it is not itself.
+    fn cast(&self, id: PodId) -> Option<Pod> {
+        let pod = self.txn.catalog().pod(id);
+        self.opened.contains_key(&pod.class).then(|| stand_in(pod, self.occupant(id)))
     }
 
     fn moment(&self) -> Moment {

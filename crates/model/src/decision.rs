@@ -132,13 +132,24 @@ pub struct Shortfall {
 }
 
 /// What would help a gang that cannot be placed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Outlook {
     /// It is not known.
     #[default]
     Unknown,
-    /// Nothing: it would not fit if all nodes were empty.
+    /// Nothing: it would not fit if all nodes were empty and open.
     Never,
+    /// No way to fit it was found, and not every way was tried.
+    NotFound,
+    /// It would fit if nodes were open that are closed to its pods by a cordon or by taints.
+    WhenOpen {
+        /// The first of these nodes by name.
+        nodes: Box<[Box<str>]>,
+        /// How many there are beyond those.
+        more: usize,
+        /// How many nodes must be free beside that.
+        free: usize,
+    },
     /// It would fit if all less important pods were evicted.
     AfterPreemption,
     /// It would fit if this many nodes were free.

@@ -51,8 +51,9 @@ impl Arranger<'_> {
         let fits: Vec<Vec<bool>> = classes
             .iter()
             .map(|class| {
-                let profile = profile_of(self.profiles, catalog, *class);
-                let board = self.boards.of(*class, profile, catalog);
+                let class = self.class(*class);
+                let profile = profile_of(self.profiles, catalog, class);
+                let board = self.boards.of(class, profile, catalog);
                 nodes.iter().map(|node| board.is_fitting(*node)).collect()
             })
             .collect();

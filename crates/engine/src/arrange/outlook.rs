@@ -1,36 +1,37 @@
 //! What would help a gang for which there is no room.
 //!
 //! Nodes are emptied in thought, the emptiest first and twice as many each time, until the gang
-//! fits: mostly a few are enough, and a large cluster is not looked through.
+//! fits: mostly a few are enough, and a large cluster is not looked through. That it can never fit
+//! is said only where it is certain: by counting, or because every way was tried.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use model::{ClassId, GangId, NodeId, Occupant, Outlook, PodId};
+use model::{ClassId, GangId, NodeId, Occupant, Outlook, PodId, ResourceId};
 
-use super::sizes::places;
+use super::sizes::{amounts, places};
 use super::{Arranger, Seat, WORK_MAX, stand_in};
 use crate::profile_of;
 use crate::trial::view;
 
 /// How many places are looked for before it is said that some emptied nodes are not enough.
-const WORK_SOME: usize = 256;
+pub(super) const WORK_SOME: usize = 256;
 
 /// Pods of a gang that need a place and are of one class.
-struct Shape {
+pub(super) struct Shape {
     /// One of them, or the one that makes them.
-    of: PodId,
-    occupant: Occupant,
+    pub(super) of: PodId,
+    pub(super) occupant: Occupant,
     pods: usize,
 }
 
 /// What is emptied in thought.
-struct Emptied<'a> {
+pub(super) struct Emptied<'a> {
     /// In this order.
-    nodes: &'a [NodeId],
+    pub(super) nodes: &'a [NodeId],
     /// Only pods of a lower priority go; all of them if there is none.
-    below: Option<i32>,
+    pub(super) below: Option<i32>,
     /// Room that is kept for pods of other gangs.
-    seats: &'a BTreeMap<NodeId, Vec<Occupant>>,
+    pub(super) seats: &'a BTreeMap<NodeId, Vec<Occupant>>,
 }
 
 impl Arranger<'_> {
@@ -38,11 +39,7 @@ impl Arranger<'_> {
     pub(crate) fn outlook(&mut self, gang: GangId, priority: i32) -> Outlook {
         let shapes = self.shapes(gang);
         let Some(nodes) = self.candidates(gang, &shapes) else { return Outlook::Never };
-        let mut seats: BTreeMap<NodeId, Vec<Occupant>> = BTreeMap::new();
-        let kept = self.gangs.kept.iter().filter(|(own, _)| **own != gang);
-        for Seat { occupant, node } in kept.flat_map(|(_, kept)| &kept.seats) {
-            seats.entry(*node).or_default().push(*occupant);
-        }
+        let seats = self.seats_of_others(gang);
         let lowest = self.txn.catalog().lowest_placed_priority();
         if lowest.is_some_and(|lowest| lowest < priority) {
             let emptied = Emptied { nodes: &nodes, below: Some(priority), seats: &seats };
@@ -51,14 +48,41 @@ impl Arranger<'_> {
             }
         }
         let emptied = Emptied { nodes: &nodes, below: None, seats: &seats };
-        self.enough(gang, &emptied).map_or(Outlook::Never, Outlook::WhenFree)
+        let enough = self.enough(gang, &emptied);
+        enough.map_or_else(|| self.hopeless(&shapes), Outlook::WhenFree)
     }
 
-    /// The pods of a gang that need a place, by class.
-    fn shapes(&self, gang: GangId) -> BTreeMap<ClassId, Shape> {
+    /// What to say of a gang that did not fit when all nodes were emptied last.
+    pub(super) fn hopeless(&self, shapes: &BTreeMap<ClassId, Shape>) -> Outlook {
+        let catalog = self.txn.catalog();
+        // Room that is proposed for others was left to them.
+        if catalog.nominations().next().is_some() {
+            return Outlook::Unknown;
+        }
+        // Pods that must be with others may need pods that were taken away.
+        let needs_others = |class: &ClassId| {
+            let spec = &catalog.class(*class).spec;
+            !spec.near.is_empty() || spec.spread.iter().any(|spread| spread.is_required)
+        };
+        let is_open = self.is_cut || shapes.keys().any(needs_others);
+        if is_open { Outlook::NotFound } else { Outlook::Never }
+    }
+
+    /// Room that is kept for pods of other gangs.
+    pub(super) fn seats_of_others(&self, gang: GangId) -> BTreeMap<NodeId, Vec<Occupant>> {
+        let mut seats: BTreeMap<NodeId, Vec<Occupant>> = BTreeMap::new();
+        let kept = self.gangs.kept.iter().filter(|(own, _)| **own != gang);
+        for Seat { occupant, node } in kept.flat_map(|(_, kept)| &kept.seats) {
+            seats.entry(*node).or_default().push(*occupant);
+        }
+        seats
+    }
+
+    /// The pods of a gang that need a place, by the class they are taken for.
+    pub(super) fn shapes(&self, gang: GangId) -> BTreeMap<ClassId, Shape> {
         let catalog = self.txn.catalog();
         let waiting = catalog.waiting_in(gang).into_iter();
-        let waiting = waiting.map(|pod| (pod, catalog.pod(pod).occupant()));
+        let waiting = waiting.map(|pod| (pod, self.occupant(pod)));
         let mut shapes = BTreeMap::new();
         for (of, occupant) in self.expected.iter().copied().chain(waiting) {
             let shape = shapes.entry(occupant.class).or_insert(Shape { of, occupant, pods: 0 });
@@ -69,7 +93,7 @@ impl Arranger<'_> {
 
     /// Nodes that have pods and could take some of a gang if they were empty, those with the fewest
     /// pods first. Nothing if all nodes would not do, however empty they are.
-    fn candidates(
+    pub(super) fn candidates(
         &mut self,
         gang: GangId,
         shapes: &BTreeMap<ClassId, Shape>,
@@ -93,10 +117,11 @@ impl Arranger<'_> {
             }
             fitting += if most > 0 { shape.pods } else { 0 };
         }
-        let row = catalog.gang(gang);
-        let needed = if row.is_composite() { 0 } else { row.min().saturating_sub(row.placed) };
+        let needed = self.needed(gang);
         let all = room.iter().fold(0usize, |sum, room| sum.saturating_add(*room));
-        if fitting.min(all) < needed as usize {
+        let allowed = room.iter().zip(nodes).filter(|(room, _)| **room > 0).map(|(_, node)| *node);
+        let allowed: Vec<NodeId> = allowed.collect();
+        if fitting.min(all) < needed || !self.is_enough_in_all(shapes, needed, &allowed) {
             return None;
         }
         let pods_on = |node: NodeId| self.txn.usage().load(node).pods;
@@ -107,8 +132,47 @@ impl Arranger<'_> {
         Some(nodes)
     }
 
+    /// How many more pods of a gang need a place at least.
+    fn needed(&self, gang: GangId) -> usize {
+        let row = self.txn.catalog().gang(gang);
+        if !row.is_composite() {
+            return row.min().saturating_sub(row.placed) as usize;
+        }
+        let mut parts: Vec<usize> = row.parts.iter().map(|part| self.needed(*part)).collect();
+        parts.sort_unstable();
+        parts.iter().take(row.min() as usize).sum()
+    }
+
+    /// Whether nodes together have as much of every resource as the smallest pods of a gang ask
+    /// for, of which `needed` need a place.
+    fn is_enough_in_all(
+        &self,
+        shapes: &BTreeMap<ClassId, Shape>,
+        needed: usize,
+        nodes: &[NodeId],
+    ) -> bool {
+        let catalog = self.txn.catalog();
+        let asked = |class: &ClassId| amounts(&catalog.class(*class).requests.fit);
+        let resources: BTreeSet<ResourceId> =
+            shapes.keys().flat_map(asked).map(|(resource, _)| resource).collect();
+        resources.into_iter().all(|resource| {
+            let of = |class: &ClassId| catalog.class(*class).requests.fit.of(resource).max(0);
+            let mut sizes: Vec<(i64, usize)> =
+                shapes.iter().map(|(class, shape)| (of(class), shape.pods)).collect();
+            sizes.sort_unstable();
+            let (mut left, mut least) = (needed, 0i64);
+            for (size, pods) in sizes {
+                let count = i64::try_from(pods.min(left)).unwrap_or(i64::MAX);
+                least = least.saturating_add(size.saturating_mul(count));
+                left -= pods.min(left);
+            }
+            let offers = nodes.iter().map(|node| catalog.offer(*node).amounts.of(resource));
+            offers.fold(0, i64::saturating_add) >= least
+        })
+    }
+
     /// How many nodes have to be emptied for a gang to fit; nothing if all are not enough.
-    fn enough(&mut self, gang: GangId, emptied: &Emptied<'_>) -> Option<usize> {
+    pub(super) fn enough(&mut self, gang: GangId, emptied: &Emptied<'_>) -> Option<usize> {
         let all = emptied.nodes.len();
         let start = self.moment();
         let (mut too_few, mut enough, mut before) = (0, all.min(1), start);
@@ -142,7 +206,12 @@ impl Arranger<'_> {
     }
 
     /// Takes what is not the gang's own from some of the nodes.
-    fn empty(&mut self, gang: GangId, emptied: &Emptied<'_>, range: std::ops::Range<usize>) {
+    pub(super) fn empty(
+        &mut self,
+        gang: GangId,
+        emptied: &Emptied<'_>,
+        range: std::ops::Range<usize>,
+    ) {
         let catalog = self.txn.catalog();
         for node in &emptied.nodes[range] {
             for pod in catalog.pods_on(*node) {
@@ -161,7 +230,7 @@ impl Arranger<'_> {
     }
 
     /// Whether a gang fits, found out with so much work.
-    fn fits(&mut self, gang: GangId, limit: usize) -> bool {
+    pub(super) fn fits(&mut self, gang: GangId, limit: usize) -> bool {
         let start = self.moment();
         let fits = self.arrange(gang, limit).is_ok();
         self.back_to(start);

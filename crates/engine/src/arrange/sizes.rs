@@ -3,7 +3,9 @@
 use model::{Amounts, Catalog, ClassId, NodeId, ResourceId, Txn};
 
 /// Every resource that is asked for.
-fn amounts(amounts: &Amounts<ResourceId>) -> impl Iterator<Item = (ResourceId, i64)> + '_ {
+pub(super) fn amounts(
+    amounts: &Amounts<ResourceId>,
+) -> impl Iterator<Item = (ResourceId, i64)> + '_ {
     let fixed = [
         (ResourceId::CPU, amounts.cpu),
         (ResourceId::MEMORY, amounts.memory),

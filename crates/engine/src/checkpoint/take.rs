@@ -156,7 +156,7 @@ fn entry(unit: &Unit, pods: &Map<PodId, usize>, place: UnitPlace, catalog: &Cata
         pods: own.iter().map(|pod| pods[pod]).collect(),
         gang: gang.map(|gang| gang_name(catalog, gang)),
         refusal: refusal.clone(),
-        outlook: *outlook,
+        outlook: outlook.clone(),
         lacks_room: !classes.is_empty(),
         is_starving: *urgency == Urgency::Starves,
         rank: standing.rank,

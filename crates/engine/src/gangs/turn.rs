@@ -73,22 +73,27 @@ impl Scheduler {
         };
         // Where there is no other node, one that refused has to be asked again.
         let is_refused = pods.iter().any(|pod| self.gangs.refused.contains_key(pod));
-        let (diagnosis, fitting) = arranger.explain(gang, &short);
+        let (short, diagnosis, fitting) = arranger.explain(gang, short);
         let mut known = outlook;
-        if !is_refused && (failures + 1).is_power_of_two() {
+        let is_asked = !is_refused && (failures + 1).is_power_of_two();
+        if is_asked {
             known = arranger.outlook(gang, priority);
         }
+        let expected = std::mem::take(&mut arranger.expected);
         drop(arranger);
         let Tried { kept, classes, .. } = tried;
+        if is_asked {
+            known = self.outlook_opened(gang, &expected, &kept, known);
+        }
         let is_expecting = !classes.is_empty();
         self.keep_on(own, kept);
         classes.into_iter().for_each(|class| self.catalog.release_class(class));
         if is_refused {
             return self.ask_again(unit, own, pods, now, decisions);
         }
+        self.queue.set_outlook(unit, known.clone());
         let shortfall = Some(self.shortfall(&short, fitting, known));
         let diagnosis = Arc::new(Diagnosis { shortfall, ..(*diagnosis).clone() });
-        self.queue.set_outlook(unit, known);
         let classes: BTreeSet<ClassId> =
             pods.iter().map(|pod| self.catalog.pod(*pod).class).collect();
         let classes = classes.into_iter().collect();

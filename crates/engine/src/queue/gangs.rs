@@ -93,7 +93,7 @@ impl Queue {
 
     /// How often a gang failed, and what would help it as far as that was found out.
     pub(crate) fn outlook(&self, id: UnitId) -> (u32, Outlook) {
-        (self.unit(id).failures, self.unit(id).outlook)
+        (self.unit(id).failures, self.unit(id).outlook.clone())
     }
 
     pub(crate) fn set_outlook(&mut self, id: UnitId, outlook: Outlook) {

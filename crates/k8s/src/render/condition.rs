@@ -55,7 +55,11 @@ pub fn message(diagnosis: &Diagnosis, catalog: &Catalog) -> String {
     };
     let head = format!("0/{} nodes are available", diagnosis.nodes);
     if let Some(shortfall) = &diagnosis.shortfall {
-        return shortfall_text(shortfall, &format!("{head}: {why}"));
+        // A pod may find no place only because of the places that others of its gang have.
+        let is_alone = diagnosis.reasons().next().is_none();
+        let alone = || "it fits by itself, but not together with the others".into();
+        let why = if is_alone { alone() } else { format!("{head}: {why}") };
+        return shortfall_text(shortfall, &why);
     }
     match rescue_text(&diagnosis.rescue, diagnosis.nodes, catalog) {
         Some(rescue) => format!("{head}: {why}. {rescue}"),
@@ -66,14 +70,35 @@ pub fn message(diagnosis: &Diagnosis, catalog: &Catalog) -> String {
 /// What is missing for a gang, around what its first pod without a place waits for.
 fn shortfall_text(shortfall: &Shortfall, why: &str) -> String {
     let Shortfall { gang, min, fitting, member, outlook } = shortfall;
-    let outlook = match outlook {
+    let outlook = outlook_text(outlook);
+    format!("gang {gang}: room for {fitting} of at least {min}; {member}: {why}.{outlook}")
+}
+
+fn outlook_text(outlook: &Outlook) -> String {
+    let more_nodes = |count: usize, are: [&str; 2]| match count {
+        1 => format!("1 more node {} free", are[0]),
+        _ => format!("{count} more nodes {} free", are[1]),
+    };
+    match outlook {
         Outlook::Unknown => String::new(),
         Outlook::Never => " It can never fit this cluster.".into(),
+        Outlook::NotFound => " How it could fit was not found within the search limit.".into(),
         Outlook::AfterPreemption => " It would fit after preemption.".into(),
-        Outlook::WhenFree(1) => " It fits when 1 more node is free.".into(),
-        Outlook::WhenFree(nodes) => format!(" It fits when {nodes} more nodes are free."),
-    };
-    format!("gang {gang}: room for {fitting} of at least {min}; {member}: {why}.{outlook}")
+        Outlook::WhenFree(nodes) => format!(" It fits when {}.", more_nodes(*nodes, ["is", "are"])),
+        Outlook::WhenOpen { nodes, more, free } => {
+            let names = nodes.join(", ");
+            let open = match (nodes.len(), *more) {
+                (1, 0) => format!("node {names} were open"),
+                (_, 0) => format!("nodes {names} were open"),
+                (_, more) => format!("nodes {names} and {more} more were open"),
+            };
+            let free = match *free {
+                0 => String::new(),
+                free => format!(" and {}", more_nodes(free, ["were", "were"])),
+            };
+            format!(" It would fit if {open}{free}.")
+        }
+    }
 }
 
 /// What else was tried, in kube-scheduler's words where it tries the same.
