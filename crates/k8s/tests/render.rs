@@ -239,6 +239,26 @@ fn a_pod_turned_away_as_a_whole_has_one_reason() {
     }
 }
 
+/// New nodes would not help, so nobody must buy any.
+#[test]
+fn a_pod_that_is_not_tried_is_not_unschedulable() {
+    let short = Reason::ClusterShort { resource: "cpu".into(), asked: 9, free: 1, offered: 5 };
+    let table = [
+        (Reason::GangFault("two names".into()), "SchedulingGated"),
+        (Reason::NoPodGroup("g".into()), "SchedulingGated"),
+        (Reason::GangIncomplete { there: 7, min: 8 }, "SchedulingGated"),
+        (Reason::MemberGated("g1".into()), "SchedulingGated"),
+        (Reason::After("prepare".into()), "SchedulingGated"),
+        (Reason::AfterCycle(boxed(&["a", "b", "a"])), "SchedulingGated"),
+        (short, "Unschedulable"),
+    ];
+    for (rejection, reason) in table {
+        let rejection = Some(rejection);
+        let diagnosis = Diagnosis { nodes: 3, rejection, ..Diagnosis::default() };
+        assert_eq!(condition(&diagnosis, &Catalog::default()).reason, reason, "{diagnosis:?}");
+    }
+}
+
 #[test]
 fn one_node_that_cannot_be_judged_makes_it_an_error() {
     let counts = vec![(Reason::Closed, 1), (Reason::BrokenPreference, 1)];

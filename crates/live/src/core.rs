@@ -421,10 +421,13 @@ impl Core {
             | Rescue::NoCandidates { .. }
             | Rescue::VictimsLeaving => self.metrics.preemption(None),
         }
-        let result =
-            if reason == "Unschedulable" { Attempt::Unschedulable } else { Attempt::Error };
-        let seconds = began.elapsed().as_secs_f64();
-        self.metrics.attempt(&self.scheduler_of(waiting.pod), result, seconds);
+        // Who is held was not tried.
+        if reason != render::HELD {
+            let result =
+                if reason == "Unschedulable" { Attempt::Unschedulable } else { Attempt::Error };
+            let seconds = began.elapsed().as_secs_f64();
+            self.metrics.attempt(&self.scheduler_of(waiting.pod), result, seconds);
+        }
         self.tell(waiting.pod, reason, message.clone());
         self.tell_tier(waiting.pod);
         message

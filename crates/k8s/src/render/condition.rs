@@ -14,22 +14,41 @@ pub struct Condition {
     pub r#type: &'static str,
     /// Always `False`.
     pub status: &'static str,
-    /// `Unschedulable`, or `SchedulerError` where the question could not be answered.
+    /// `Unschedulable`, [`HELD`], or `SchedulerError` where the question could not be answered.
     pub reason: &'static str,
     /// Why.
     pub message: String,
 }
 
-/// The condition of a pod that no node takes.
+/// The reason of the condition of a pod that is not tried, because no node could help it. Whoever
+/// adds nodes looks for `Unschedulable`.
+pub const HELD: &str = "SchedulingGated";
+
+/// The condition of a pod that no node takes, or that is not tried.
 #[must_use]
 pub fn condition(diagnosis: &Diagnosis, catalog: &Catalog) -> Condition {
     let is_fault = diagnosis.reasons().any(|reason| reason.code() == Code::Error);
-    Condition {
-        r#type: "PodScheduled",
-        status: "False",
-        reason: if is_fault { "SchedulerError" } else { "Unschedulable" },
-        message: message(diagnosis, catalog),
-    }
+    let reason = match &diagnosis.rejection {
+        _ if is_fault => "SchedulerError",
+        Some(rejection) if is_held(rejection) => HELD,
+        Some(_) | None => "Unschedulable",
+    };
+    let message = message(diagnosis, catalog);
+    Condition { r#type: "PodScheduled", status: "False", reason, message }
+}
+
+/// Whether a pod that waits for this would wait for it in any cluster.
+fn is_held(reason: &Reason) -> bool {
+    matches!(
+        reason,
+        Reason::Gated(_)
+            | Reason::GangFault(_)
+            | Reason::NoPodGroup(_)
+            | Reason::GangIncomplete { .. }
+            | Reason::MemberGated(_)
+            | Reason::After(_)
+            | Reason::AfterCycle(_)
+    )
 }
 
 /// The sentence users know: `0/5 nodes are available: 2 Insufficient cpu, 3 Too many pods.`, and

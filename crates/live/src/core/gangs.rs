@@ -137,6 +137,10 @@ impl Core {
             }
             GangState::Waiting(diagnosis) => {
                 let said = render::condition(diagnosis, self.scheduler.catalog());
+                // A group that was not tried yet has no condition, as with kube-scheduler.
+                if said.reason == render::HELD {
+                    return;
+                }
                 let told = (said.reason, said.message.as_str());
                 if let Some(key) = &object {
                     condition = self.state.groups.tell(key, false, told);

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 use k8s::config::Settings;
 use k8s::ingest::{self, GroupStanding};
-use model::{Disband, PodGroupKind, PodKey};
+use model::{Disband, PodGroupKind, PodKey, Reason};
 use serde_json::{Value, json};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
@@ -253,6 +253,33 @@ fn why_a_gang_waits_stands_in_its_object_and_is_written_once() {
     bench.see_group(group(2, json!({})));
     bench.see_group(group(2, status));
     bench.core.report(&waiting(&diagnosis));
+    assert!(bench.orders.try_recv().is_err());
+}
+
+/// Nobody is to buy nodes for a gang that is not complete, and its PodGroup was not tried.
+#[test]
+fn pods_of_a_gang_that_is_not_complete_are_held_and_not_unschedulable() {
+    let mut bench = bench();
+    bench.core.take(Input::Await(vec![]));
+    bench.see(node(1));
+    bench.see_group(group(2, json!({})));
+    bench.see(grouped("a", ""));
+    bench.listed();
+    assert_eq!(bench.decided(), Vec::<String>::new());
+    let catalog = bench.core.scheduler.catalog();
+    let pod = catalog.find_pod("u-a").expect("the pod is there");
+    let gang = catalog.find_gang("team", "train").expect("the gang is there");
+    let rejection = Some(Reason::GangIncomplete { there: 1, min: 2 });
+    let diagnosis = Arc::new(Diagnosis { nodes: 1, rejection, ..Diagnosis::default() });
+    bench.core.wait(&Waiting { pod, diagnosis: diagnosis.clone() }, Instant::now());
+    let Ok(Order::Tell(tell)) = bench.orders.try_recv() else { panic!("the pod is told") };
+    assert_eq!((tell.reason, tell.has_event), ("SchedulingGated", true));
+    let text = bench.core.metrics.text();
+    let line = "scheduler_schedule_attempts_total{";
+    let counted = text.lines().filter(|it| it.starts_with(line) && !it.ends_with(" 0"));
+    assert_eq!(counted.count(), 0, "{text}");
+    let state = model::GangState::Waiting(diagnosis);
+    bench.core.report(&model::GangReport { gang, state });
     assert!(bench.orders.try_recv().is_err());
 }
 

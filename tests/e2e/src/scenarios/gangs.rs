@@ -178,7 +178,7 @@ pub(crate) fn after(world: &mut World) -> Run<'_> {
         train["metadata"]["annotations"] = annotations;
         world.create_pods([train].into_iter()).await?;
         let why = "waiting for gang \"prepare\" to succeed";
-        world.wait_waiting("train", "Unschedulable", why).await?;
+        world.wait_waiting("train", "SchedulingGated", why).await?;
         // Pods of a Job run to their end at once here.
         let mut template = gang("prepare", 2, "1").next().unwrap_or_default();
         template["spec"]["restartPolicy"] = "Never".into();
@@ -271,7 +271,7 @@ pub(crate) fn asked_alike(world: &mut World) -> Run<'_> {
             let mut pods = many(&template, 6);
             world.create_pods(pods.by_ref().take(5)).await?;
             let why = "waiting for the gang: 5 of at least 6 are there";
-            world.wait_waiting(&format!("{name}-0"), "Unschedulable", why).await?;
+            world.wait_waiting(&format!("{name}-0"), "SchedulingGated", why).await?;
             world.create_pods(pods).await?;
             if name == "crd" {
                 crd = template;

@@ -101,7 +101,7 @@ pub(crate) fn foreign(world: &mut World) -> Run<'_> {
         }
         for number in 0..FOREIGN.len() {
             let why = format!("waiting for PodGroup \"late{number}\", which is not there");
-            world.wait_waiting(&format!("late{number}-0"), "Unschedulable", &why).await?;
+            world.wait_waiting(&format!("late{number}-0"), "SchedulingGated", &why).await?;
         }
         world.kill(first)?;
         world.run_scheduler(Start::plain(Election::Off)).await?;
