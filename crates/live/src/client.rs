@@ -32,6 +32,10 @@ const CONNECT_MAX: Duration = Duration::from_secs(10);
 /// The most that is read of an answer that is not a watch or a page.
 const ANSWER_MAX: usize = 4 << 20;
 
+/// What we call ourselves. The API server takes the part before the slash for the field manager of
+/// what we write.
+const USER_AGENT: &str = concat!("kubenexus-scheduler/", env!("CARGO_PKG_VERSION"));
+
 /// Where the API server is and who we are to it.
 ///
 /// # Errors
@@ -58,6 +62,7 @@ pub(crate) async fn configuration(
         let parsed = url.parse().with_context(|| format!("--master {url:?}: expected a URL"))?;
         config.cluster_url = parsed;
     }
+    config.headers.push((header::USER_AGENT, header::HeaderValue::from_static(USER_AGENT)));
     Ok(config)
 }
 
@@ -197,5 +202,33 @@ pub(crate) fn status_message(body: &[u8]) -> String {
     match serde_json::from_slice::<Status>(body) {
         Ok(status) => status.message,
         Err(_) => String::from_utf8_lossy(&body[..body.len().min(200)]).trim().to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn the_server_is_told_who_writes() {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let config = configuration(None, Some(&url)).await.unwrap();
+        let client = connect(&config, None).unwrap();
+        let served = tokio::spawn(async move {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            let mut head = vec![0; 4096];
+            let length = stream.read(&mut head).await.unwrap();
+            stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}").await.unwrap();
+            String::from_utf8(head[..length].to_vec()).unwrap()
+        });
+        let patch = request(Method::PATCH, "/api/v1/x", "application/json", b"{}".to_vec());
+        let answer = ask(&client, patch, Duration::from_secs(5)).await.unwrap();
+        assert_eq!(answer.status, StatusCode::OK);
+        let head = served.await.unwrap();
+        let expected = concat!("user-agent: kubenexus-scheduler/", env!("CARGO_PKG_VERSION"));
+        assert!(head.lines().any(|line| line == expected), "{head}");
     }
 }

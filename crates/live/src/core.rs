@@ -30,7 +30,7 @@ use tracing::{debug, info, warn};
 
 use crate::feed::{Input, Outcome, Seen};
 use crate::metrics::{Attempt, Metrics};
-use crate::order::{Bind, Order, Tell};
+use crate::order::{Bind, Order, PodRef, Tell};
 use crate::serve::Health;
 use crate::watch::OptionalKind;
 use gangs::Groups;
@@ -377,8 +377,9 @@ impl Core {
         let catalog = self.scheduler.catalog();
         let binding = render::binding(catalog, pod, node);
         let body = serde_json::to_vec(&binding).expect("a binding is plain text");
-        let key = catalog.pod(pod).key.clone();
+        let PodRef { key, version } = self.reference(pod);
         let order = Bind {
+            version,
             node: catalog.node_name(node).into(),
             scheduler: self.scheduler_of(pod),
             attempt,
@@ -443,8 +444,14 @@ impl Core {
         if status.is_none() && !has_event {
             return;
         }
-        let (pod, scheduler) = (key.clone(), self.scheduler_of(pod));
+        let (pod, scheduler) = (self.reference(pod), self.scheduler_of(pod));
         self.send(Order::Tell(Tell { pod, scheduler, reason, message, status, has_event }));
+    }
+
+    /// A pod as it is known at this time.
+    fn reference(&self, pod: PodId) -> PodRef {
+        let key = self.scheduler.catalog().pod(pod).key.clone();
+        PodRef { version: self.state.notes.version(&key.uid), key }
     }
 
     fn scheduler_of(&self, pod: PodId) -> Arc<str> {

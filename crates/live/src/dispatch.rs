@@ -23,7 +23,7 @@ use crate::feed::{Feed, Input, Outcome, Refusal};
 use crate::lease::Leadership;
 use crate::limit::Limiter;
 use crate::metrics::{Attempt, BindOutcome, Metrics};
-use crate::order::{Bind, Order};
+use crate::order::{Bind, Order, PodRef};
 use crate::writes::{Write, Writes};
 
 /// How long an answer may take before the pod is read instead.
@@ -56,6 +56,7 @@ pub(crate) async fn run(dispatch: Dispatch, mut orders: UnboundedReceiver<Order>
     while let Some(order) = orders.recv().await {
         match order {
             Order::Bind(bind) => {
+                dispatch.writes.bound(&bind.pod.uid);
                 dispatch.in_flight.fetch_add(1, Ordering::Relaxed);
                 dispatch.metrics.bind_started();
                 tokio::spawn(carry_out(dispatch.clone(), bind));
@@ -78,14 +79,15 @@ async fn carry_out(dispatch: Arc<Dispatch>, bind: Bind) {
         dispatch.metrics.bind_ended(BindOutcome::Lost);
         return;
     };
-    let Bind { pod, node, scheduler, attempt, began, arrived, tries, .. } = bind;
+    let Bind { pod, version, node, scheduler, attempt, began, arrived, tries, .. } = bind;
     let seconds = began.elapsed().as_secs_f64();
     match &result {
         Ok(()) => {
             dispatch.metrics.bind_ended(BindOutcome::Bound);
             dispatch.metrics.attempt(&scheduler, Attempt::Scheduled, seconds);
             dispatch.metrics.sli(tries, arrived.elapsed().as_secs_f64());
-            dispatch.writes.push(Write::scheduled(pod.clone(), node, scheduler));
+            let bound = PodRef { key: pod.clone(), version };
+            dispatch.writes.push(Write::scheduled(bound, node, scheduler));
         }
         Err(refusal) => {
             let message = refusal.message.as_deref().unwrap_or("gone, or bound by somebody else");
@@ -216,31 +218,51 @@ enum Verdict {
 }
 
 fn whereabouts(body: &[u8], bind: &Bind) -> Option<Whereabouts> {
-    #[derive(serde::Deserialize)]
-    struct Pod {
-        metadata: Meta,
-        spec: Spec,
-    }
-    #[derive(serde::Deserialize)]
-    struct Meta {
-        uid: String,
-    }
-    #[derive(serde::Deserialize)]
-    #[serde(rename_all = "camelCase")]
-    struct Spec {
-        #[serde(default)]
-        node_name: String,
-    }
-    let pod: Pod = serde_json::from_slice(body).ok()?;
-    Some(if *pod.metadata.uid != *bind.pod.uid {
+    let pod = PodView::read(body)?;
+    Some(if pod.uid != bind.pod.uid {
         Whereabouts::Elsewhere
-    } else if pod.spec.node_name.is_empty() {
+    } else if pod.node.is_empty() {
         Whereabouts::Nowhere
-    } else if *pod.spec.node_name == *bind.node {
+    } else if pod.node == bind.node {
         Whereabouts::There
     } else {
         Whereabouts::Elsewhere
     })
+}
+
+/// What is read of a pod to know what became of a request about it.
+pub(crate) struct PodView {
+    pub(crate) uid: Box<str>,
+    pub(crate) version: Box<str>,
+    /// Empty if it is on none.
+    pub(crate) node: Box<str>,
+}
+
+impl PodView {
+    /// Reads the text of a pod.
+    pub(crate) fn read(body: &[u8]) -> Option<Self> {
+        #[derive(serde::Deserialize)]
+        struct Pod {
+            metadata: Meta,
+            spec: Spec,
+        }
+        #[derive(serde::Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Meta {
+            uid: Box<str>,
+            #[serde(default)]
+            resource_version: Box<str>,
+        }
+        #[derive(serde::Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Spec {
+            #[serde(default)]
+            node_name: Box<str>,
+        }
+        let Pod { metadata, spec } = serde_json::from_slice(body).ok()?;
+        let Meta { uid, resource_version: version } = metadata;
+        Some(Self { uid, version, node: spec.node_name })
+    }
 }
 
 /// Where a pod is served.

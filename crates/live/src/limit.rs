@@ -1,8 +1,8 @@
 //! Requests per second on our side, as `clientConnection` sets them.
 
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use tokio::sync::Mutex;
 use tokio::time::{Instant, sleep_until};
 
 /// Lets requests pass at a steady rate, with some at once after a pause.
@@ -14,8 +14,7 @@ pub(crate) struct Limiter {
 struct Pace {
     interval: Duration,
     burst: u32,
-    /// When the bucket was or will be full again. Whoever holds the lock waits in front of the
-    /// others, so requests pass in the order they came.
+    /// When the bucket was or will be full again. Nobody waits while holding the lock.
     full_at: Mutex<Instant>,
 }
 
@@ -30,17 +29,44 @@ impl Limiter {
         Self { pace }
     }
 
-    /// Waits until a request may be sent.
+    /// Waits until a request may be sent. Requests pass in the order they came.
     pub(crate) async fn pass(&self) {
         let Some(pace) = &self.pace else { return };
-        let mut full_at = pace.full_at.lock().await;
-        let now = Instant::now();
-        let next = (*full_at).max(now) + pace.interval;
-        let wait_until = next.checked_sub(pace.interval * pace.burst);
-        if let Some(until) = wait_until.filter(|until| *until > now) {
+        if let Some(until) = pace.reserve() {
             sleep_until(until).await;
         }
-        *full_at = next;
+    }
+
+    /// Waits until a request may be sent that stands back for others: it takes no turn before one
+    /// is there, and leaves half of the burst to whoever comes next.
+    pub(crate) async fn pass_behind(&self) {
+        let Some(pace) = &self.pace else { return };
+        while let Some(until) = pace.take_spare() {
+            sleep_until(until).await;
+        }
+    }
+}
+
+impl Pace {
+    /// Takes the next turn, and tells when it comes if it is not there.
+    fn reserve(&self) -> Option<Instant> {
+        let now = Instant::now();
+        let mut full_at = self.full_at.lock().unwrap_or_else(PoisonError::into_inner);
+        *full_at = (*full_at).max(now) + self.interval;
+        (*full_at).checked_sub(self.interval * self.burst).filter(|until| *until > now)
+    }
+
+    /// Takes a turn if there are enough, and tells when there may be if there are not.
+    fn take_spare(&self) -> Option<Instant> {
+        let now = Instant::now();
+        let mut full_at = self.full_at.lock().unwrap_or_else(PoisonError::into_inner);
+        let next = (*full_at).max(now) + self.interval;
+        let spare = self.interval * (self.burst - self.burst / 2);
+        let until = next.checked_sub(spare).filter(|until| *until > now);
+        if until.is_none() {
+            *full_at = next;
+        }
+        until
     }
 }
 
@@ -68,5 +94,41 @@ mod tests {
     async fn no_limit_never_waits() {
         assert!(seconds_for(10_000, -1_000, 1).await < 0.001);
         assert!(seconds_for(10_000, 0, 1).await < 0.001);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn whoever_stands_back_is_never_in_the_way() {
+        let limiter = std::sync::Arc::new(Limiter::new(50_000, 100));
+        for _ in 0..500 {
+            let limiter = limiter.clone();
+            tokio::spawn(async move { limiter.pass_behind().await });
+        }
+        tokio::time::sleep(Duration::from_millis(1)).await;
+        let start = Instant::now();
+        for _ in 0..50 {
+            limiter.pass().await;
+        }
+        assert!(start.elapsed().is_zero(), "half of the burst is left: {:?}", start.elapsed());
+        for _ in 0..50 {
+            limiter.pass().await;
+        }
+        let taken = start.elapsed().as_secs_f64();
+        assert!((0.9..1.1).contains(&taken), "and then they pass at the rate: {taken}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn whoever_stands_back_passes_at_the_rate_when_nobody_else_is_there() {
+        let (start, limiter) = (Instant::now(), Limiter::new(50_000, 100));
+        for _ in 0..550 {
+            limiter.pass_behind().await;
+        }
+        let taken = start.elapsed().as_secs_f64();
+        assert!((9.9..10.1).contains(&taken), "{taken}");
+        let (start, limiter) = (Instant::now(), Limiter::new(1_000, 1));
+        for _ in 0..4 {
+            limiter.pass_behind().await;
+        }
+        let taken = start.elapsed().as_secs_f64();
+        assert!((2.9..3.1).contains(&taken), "a burst of one: {taken}");
     }
 }

@@ -27,7 +27,7 @@ pub(crate) enum Order {
 
 /// A pod whose tier is in doubt.
 pub(crate) struct Warn {
-    pub(crate) pod: PodKey,
+    pub(crate) pod: PodRef,
     pub(crate) scheduler: Arc<str>,
     /// Which tier it has, and why.
     pub(crate) note: Arc<str>,
@@ -65,8 +65,16 @@ pub(crate) enum Happened {
 /// What an event is about.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Subject {
-    Pod(PodKey),
+    Pod(PodRef),
     Group(GroupRef),
+}
+
+/// A pod as it was when something was decided about it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct PodRef {
+    pub(crate) key: PodKey,
+    /// Its `resourceVersion`; empty if that is not known.
+    pub(crate) version: Box<str>,
 }
 
 /// An object about a gang.
@@ -75,17 +83,19 @@ pub(crate) struct GroupRef {
     pub(crate) api: GroupApi,
     pub(crate) key: PodGroupKey,
     pub(crate) uid: Box<str>,
+    /// Its `resourceVersion`.
+    pub(crate) version: Box<str>,
 }
 
 /// Pods that have to go for another one.
 pub(crate) struct Preempt {
-    pub(crate) pod: PodKey,
+    pub(crate) pod: PodRef,
     pub(crate) scheduler: Arc<str>,
     pub(crate) node: Box<str>,
     /// With their generations.
     pub(crate) victims: Vec<(PodKey, i64)>,
     /// Pods whose status says that the node is proposed for them, which it is not any more.
-    pub(crate) outranked: Vec<PodKey>,
+    pub(crate) outranked: Vec<PodRef>,
     /// Whether the pod still needs the room.
     pub(crate) stands: Arc<AtomicBool>,
 }
@@ -93,6 +103,8 @@ pub(crate) struct Preempt {
 /// A pod that goes to a node.
 pub(crate) struct Bind {
     pub(crate) pod: PodKey,
+    /// The pod's `resourceVersion` when this was decided.
+    pub(crate) version: Box<str>,
     pub(crate) node: Box<str>,
     pub(crate) scheduler: Arc<str>,
     pub(crate) attempt: Attempt,
@@ -110,7 +122,7 @@ pub(crate) struct Bind {
 
 /// A pod that waits, and why.
 pub(crate) struct Tell {
-    pub(crate) pod: PodKey,
+    pub(crate) pod: PodRef,
     pub(crate) scheduler: Arc<str>,
     /// `Unschedulable` or `SchedulerError`.
     pub(crate) reason: &'static str,

@@ -76,6 +76,8 @@ enum Broken {
     Closed,
     /// The version is too old: list again.
     Expired,
+    /// Somebody has to know what is there: list again.
+    Behind,
     /// The server does not know streaming lists.
     NotStreaming(String),
     /// The server does not go on from this version: list again, later.
@@ -119,10 +121,11 @@ impl Watcher {
         loop {
             let began = Instant::now();
             let is_listing = self.version.is_none() && !self.is_streaming;
-            let result = match (&self.version, self.is_streaming) {
-                (Some(_), _) => self.watch().await,
-                (None, true) => self.stream_list().await,
-                (None, false) => self.page_list().await,
+            let (progress, has_progress) = (self.progress.clone(), self.kind == Kind::Pods);
+            let result = tokio::select! {
+                biased;
+                result = self.follow_on() => result,
+                () = progress.asked_for_list(), if has_progress => Err(Broken::Behind),
             };
             let kind = self.kind.word();
             let cause = match result {
@@ -133,6 +136,11 @@ impl Watcher {
                     info!(kind, "the watched version is too old, listing again");
                     self.version = None;
                     "expired"
+                }
+                Err(Broken::Behind) => {
+                    self.version = None;
+                    self.metrics.watch_restarted(kind, "behind");
+                    continue;
                 }
                 Err(Broken::NotStreaming(message)) => {
                     info!(kind, message, "the server has no streaming lists, listing by pages");
@@ -156,6 +164,15 @@ impl Watcher {
                 tokio::time::sleep(self.backoff).await;
                 self.backoff = (self.backoff * 2).min(BACKOFF_MAX);
             }
+        }
+    }
+
+    /// Lists, or goes on from what was listed.
+    async fn follow_on(&mut self) -> Result<(), Broken> {
+        match (&self.version, self.is_streaming) {
+            (Some(_), _) => self.watch().await,
+            (None, true) => self.stream_list().await,
+            (None, false) => self.page_list().await,
         }
     }
 

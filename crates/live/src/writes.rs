@@ -1,37 +1,36 @@
 //! What is written beside bindings: why pods and gangs wait, that gangs have started, and events.
 //! It stands back for the bindings: while any is out, and for a moment after, only a trickle of
 //! reasons is written, and of what tells of bindings that are over only what has waited long.
+//!
+//! Why a pod waits must never be written over the fact that it is bound. So what is queued when a
+//! binding goes out is forgotten, and what is under way names the version of the pod it is about:
+//! the API server refuses it once the binding has arrived.
 
+mod queues;
 #[cfg(test)]
 mod tests;
+mod words;
 
-use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use http::{Method, StatusCode};
 use jiff::Timestamp;
-use k8s::render::{self, GroupCondition, Record, Regarding, StatusChange};
-use model::PodKey;
+use k8s::render::{GroupCondition, StatusChange};
 use tokio::sync::Notify;
-use tokio::time::Instant;
 use tracing::{debug, warn};
 
 use crate::client::{Answer, ask_counted, request, status_message};
-use crate::dispatch::{name, pod_path};
+use crate::dispatch::{PodView, name, pod_path};
 use crate::feed::{Feed, Input};
 use crate::limit::Limiter;
 use crate::metrics::Metrics;
-use crate::order::{GroupRef, Happened, Report, Subject, Tell, Warn};
+use crate::order::{GroupRef, Happened, PodRef, Report, Subject, Tell, Warn};
+use queues::{IsOver, QUEUE_MAX, Queues};
 
-/// Beyond this many late writes the oldest events are dropped.
-const QUEUE_MAX: usize = 60_000;
 /// Writes at a time when no binding is out; when some are; and when the queue is then half full.
 const AT_ONCE: [usize; 3] = [16, 1, 8];
-/// How long no binding may have been out: gangs come in bursts, and what is written in between
-/// would be in the way of the next.
-const LULL: Duration = Duration::from_millis(50);
 /// How long late writes wait for the bindings to be over.
 const LATE_PATIENCE: Duration = Duration::from_secs(10);
 /// How long an answer may take.
@@ -46,18 +45,19 @@ pub(crate) const STRATEGIC: &str = "application/strategic-merge-patch+json";
 pub(crate) enum Write {
     /// An event.
     Event { about: Subject, scheduler: Arc<str>, at: Timestamp, text: Text },
-    /// The `PodScheduled` condition of a pod that waits.
-    Condition {
-        pod: PodKey,
-        reason: &'static str,
-        message: Arc<str>,
-        change: StatusChange,
-        at: Timestamp,
-    },
-    /// That no node is proposed for a pod any more.
-    Unpropose { pod: PodKey },
+    /// What the status of a pod that waits is to say.
+    Pod(PodStatus),
     /// Whether a gang was once on nodes.
     Group { group: GroupRef, condition: GroupCondition, at: Timestamp },
+}
+
+/// What the status of a pod that waits is to say.
+pub(crate) struct PodStatus {
+    pod: PodRef,
+    /// Reason and message of the `PodScheduled` condition and since when; nothing if only the node
+    /// that is proposed changes.
+    said: Option<(&'static str, Arc<str>, Timestamp)>,
+    change: StatusChange,
 }
 
 /// What an event says.
@@ -67,7 +67,7 @@ pub(crate) enum Text {
     /// The pod waits for this reason.
     Failed(Arc<str>),
     /// The pod was evicted for another one, from this node.
-    Preempted(PodKey, Box<str>),
+    Preempted(PodRef, Box<str>),
     /// The pod was evicted because its gang could not be completed.
     GangTakenBack(Arc<str>),
     /// The pod stays, though its gang could not be completed.
@@ -79,11 +79,11 @@ pub(crate) enum Text {
 }
 
 impl Write {
-    pub(crate) fn preempted(pod: PodKey, by: PodKey, node: Box<str>, scheduler: Arc<str>) -> Self {
+    pub(crate) fn preempted(pod: PodRef, by: PodRef, node: Box<str>, scheduler: Arc<str>) -> Self {
         Self::event(Subject::Pod(pod), scheduler, Text::Preempted(by, node))
     }
 
-    pub(crate) fn scheduled(pod: PodKey, node: Box<str>, scheduler: Arc<str>) -> Self {
+    pub(crate) fn scheduled(pod: PodRef, node: Box<str>, scheduler: Arc<str>) -> Self {
         Self::event(Subject::Pod(pod), scheduler, Text::Scheduled(node))
     }
 
@@ -91,24 +91,69 @@ impl Write {
         Self::Event { about, scheduler, at: Timestamp::now(), text }
     }
 
+    /// That no node is proposed for a pod any more.
+    pub(crate) fn unpropose(pod: PodRef) -> Self {
+        let nomination = Some(None);
+        let change = StatusChange { generation: 0, is_transition: false, nomination };
+        Self::Pod(PodStatus { pod, said: None, change })
+    }
+
     /// Whether it tells of bindings that are over, and can wait for those that are not.
     fn is_late(&self) -> bool {
         match self {
             Self::Event { .. } => true,
-            Self::Condition { .. } | Self::Unpropose { .. } => false,
+            Self::Pod(_) => false,
             Self::Group { condition, .. } => condition.is_scheduled,
+        }
+    }
+
+    /// The uid of the object whose status it changes.
+    fn uid(&self) -> Option<&str> {
+        match self {
+            Self::Event { .. } => None,
+            Self::Pod(status) => Some(&status.pod.key.uid),
+            Self::Group { group, .. } => Some(&group.uid),
+        }
+    }
+
+    /// Becomes a later write about the same status, and says all that this one was to say beside.
+    fn replace(&mut self, later: Self) {
+        match (self, later) {
+            (Self::Pod(earlier), Self::Pod(later)) => earlier.replace(later),
+            (
+                Self::Group { condition: earlier, at: since, group },
+                Self::Group { condition: mut later, at, group: as_seen },
+            ) => {
+                later.is_transition |= earlier.is_transition;
+                (*earlier, *since, *group) = (later, at, as_seen);
+            }
+            (earlier, later) => *earlier = later,
         }
     }
 
     /// What it is about, as users write it.
     fn subject(&self) -> String {
         match self {
-            Self::Event { about: Subject::Pod(pod), .. }
-            | Self::Condition { pod, .. }
-            | Self::Unpropose { pod } => name(pod),
+            Self::Event { about: Subject::Pod(pod), .. } | Self::Pod(PodStatus { pod, .. }) => {
+                name(&pod.key)
+            }
             Self::Event { about: Subject::Group(group), .. } | Self::Group { group, .. } => {
                 format!("{}/{}", group.key.namespace, group.key.name)
             }
+        }
+    }
+}
+
+impl PodStatus {
+    fn replace(&mut self, later: Self) {
+        self.pod = later.pod;
+        if later.change.nomination.is_some() {
+            self.change.nomination = later.change.nomination;
+        }
+        if later.said.is_some() {
+            self.said = later.said;
+            self.change.generation = later.change.generation;
+            self.change.is_transition |= later.change.is_transition;
         }
     }
 }
@@ -118,7 +163,7 @@ pub(crate) struct Writes {
     client: kube::Client,
     feed: Feed,
     metrics: Arc<Metrics>,
-    /// Conditions go with the bindings, events have their own rate, as kube-scheduler has it.
+    /// Conditions go behind the bindings, events have their own rate, as kube-scheduler has it.
     limiter: Arc<Limiter>,
     event_limiter: Limiter,
     /// Bindings that are out.
@@ -131,22 +176,12 @@ pub(crate) struct Writes {
     serial: AtomicU64,
 }
 
-#[derive(Default)]
-struct Queues {
-    /// Why pods and gangs wait.
-    reasons: VecDeque<Write>,
-    /// Events, and that gangs have started, each since when.
-    late: VecDeque<(Instant, Write)>,
-    in_flight: usize,
-    /// When a binding was last settled.
-    settled_at: Option<Instant>,
-}
-
-impl Queues {
-    /// How long bindings still come first though none is out.
-    fn lull(&self) -> Duration {
-        self.settled_at.map_or(Duration::ZERO, |at| LULL.saturating_sub(at.elapsed()))
-    }
+/// What became of a write.
+enum Sent {
+    /// It was taken. At which version the object is by it, if that is known.
+    Taken(Option<Box<str>>),
+    /// It was refused, given up, or is not wanted any more.
+    Not,
 }
 
 impl Writes {
@@ -178,8 +213,8 @@ impl Writes {
         let Tell { pod, scheduler, reason, message, status, has_event } = tell;
         let at = Timestamp::now();
         if let Some(change) = status {
-            let (pod, message) = (pod.clone(), message.clone());
-            self.push(Write::Condition { pod, reason, message, change, at });
+            let (pod, said) = (pod.clone(), Some((reason, message.clone(), at)));
+            self.push(Write::Pod(PodStatus { pod, said, change }));
         }
         if has_event {
             let (about, text) = (Subject::Pod(pod), Text::Failed(message));
@@ -204,39 +239,34 @@ impl Writes {
         self.push(Write::event(Subject::Pod(pod), scheduler, Text::TierUnknown(note)));
     }
 
-    /// Queues a write. When the queue is full the oldest event is dropped, never a condition.
+    /// Queues a write.
     pub(crate) fn push(&self, write: Write) {
-        let mut queues = self.queues();
-        if !write.is_late() {
-            queues.reasons.push_back(write);
-        } else {
-            if queues.late.len() >= QUEUE_MAX
-                && let Some((_, oldest)) = queues.late.pop_front()
-            {
-                match oldest {
-                    Write::Event { .. } => self.metrics.event_dropped(),
-                    Write::Condition { .. } | Write::Unpropose { .. } | Write::Group { .. } => {
-                        queues.reasons.push_back(oldest);
-                    }
-                }
-            }
-            queues.late.push_back((Instant::now(), write));
+        if self.queues().push(write) {
+            self.metrics.event_dropped();
         }
-        drop(queues);
         self.changed.notify_one();
+    }
+
+    /// A binding goes out: why the pod waits is not written any more.
+    pub(crate) fn bound(&self, uid: &str) {
+        self.queues().bound(uid);
     }
 
     /// A binding is not out any more.
     pub(crate) fn settled(&self) {
-        self.queues().settled_at = Some(Instant::now());
+        self.queues().settled();
         self.changed.notify_one();
     }
 
     /// Writes until it is dropped.
     pub(crate) async fn run(self: Arc<Self>) {
         loop {
-            while let Some(write) = self.pop() {
-                tokio::spawn(self.clone().carry_out(write));
+            while let Some((write, is_over)) = self.pop() {
+                tokio::spawn(self.clone().carry_out(write, is_over));
+            }
+            let untold = self.queues().take_untold();
+            for uid in untold {
+                let _ = self.feed.send(Input::NotTold { uid }).await;
             }
             // Writes also get old, and lulls end, while nothing else changes.
             let lull = self.queues().lull();
@@ -250,7 +280,7 @@ impl Writes {
         loop {
             {
                 let queues = self.queues();
-                if queues.in_flight + queues.reasons.len() + queues.late.len() == 0 {
+                if queues.in_flight() + queues.waiting() == 0 {
                     return;
                 }
             }
@@ -263,166 +293,131 @@ impl Writes {
     }
 
     /// The next write, if it may be sent at this time.
-    fn pop(&self) -> Option<Write> {
+    fn pop(&self) -> Option<(Write, IsOver)> {
         let mut queues = self.queues();
         let [idle, trickle, crowded] = AT_ONCE;
-        let waiting = queues.reasons.len() + queues.late.len();
         let is_idle = self.binds.load(Ordering::Relaxed) == 0 && queues.lull().is_zero();
         let at_once = match is_idle {
             true => idle,
-            false if waiting > QUEUE_MAX / 2 => crowded,
+            false if queues.waiting() > QUEUE_MAX / 2 => crowded,
             false => trickle,
         };
-        self.metrics.events_queued(queues.late.len());
-        if queues.in_flight >= at_once {
+        self.metrics.events_queued(queues.late());
+        if queues.in_flight() >= at_once {
             return None;
         }
-        let is_due = |since: &Instant| at_once != trickle || since.elapsed() >= LATE_PATIENCE;
-        let is_late_due = queues.late.front().is_some_and(|(since, _)| is_due(since));
-        let write = match queues.reasons.pop_front() {
-            Some(reason) => reason,
-            None if is_late_due => queues.late.pop_front()?.1,
-            None => return None,
-        };
-        queues.in_flight += 1;
-        Some(write)
+        queues.pop(|since| at_once != trickle || since.elapsed() >= LATE_PATIENCE)
     }
 
-    async fn carry_out(self: Arc<Self>, write: Write) {
-        match &write {
-            Write::Event { .. } => {
-                if self.send(&write).await {
-                    self.metrics.event_written();
-                } else {
-                    self.metrics.event_dropped();
-                }
+    async fn carry_out(self: Arc<Self>, mut write: Write, is_over: IsOver) {
+        let sent = self.send(&mut write, &is_over).await;
+        let uid = write.uid();
+        let version = match (sent, uid) {
+            (Sent::Taken(_), None) => {
+                self.metrics.event_written();
+                None
             }
-            Write::Condition { pod: PodKey { uid, .. }, .. }
-            | Write::Unpropose { pod: PodKey { uid, .. } }
-            | Write::Group { group: GroupRef { uid, .. }, .. } => {
-                if !self.send(&write).await {
-                    let uid = uid.clone();
-                    let _ = self.feed.send(Input::NotTold { uid }).await;
-                }
+            (Sent::Not, None) => {
+                self.metrics.event_dropped();
+                None
             }
-        }
-        self.queues().in_flight -= 1;
+            (Sent::Taken(version), Some(_)) => version,
+            (Sent::Not, Some(uid)) => {
+                let _ = self.feed.send(Input::NotTold { uid: uid.into() }).await;
+                None
+            }
+        };
+        self.queues().ended(uid, version);
         self.changed.notify_one();
     }
 
-    /// Sends a write until it is taken or refused for good; tells whether it was taken.
-    async fn send(&self, write: &Write) -> bool {
-        let (method, path, content_type, body) = self.put_into_words(write);
-        let subject = || write.subject();
+    /// Sends a write until it is taken, refused for good, or not wanted any more.
+    async fn send(&self, write: &mut Write, is_over: &IsOver) -> Sent {
         let mut pause = Duration::from_millis(100);
+        let mut words = None;
         for _ in 0..TRIES_MAX {
             match write {
                 Write::Event { .. } => self.event_limiter.pass().await,
-                Write::Condition { .. } | Write::Unpropose { .. } | Write::Group { .. } => {
-                    self.limiter.pass().await;
+                Write::Pod(_) | Write::Group { .. } => self.limiter.pass_behind().await,
+            }
+            let is_over = || is_over.load(Ordering::Relaxed);
+            let found = if is_over() { Found::Gone } else { self.find_version(write).await };
+            match found {
+                Found::Waits if is_over() => return Sent::Not,
+                Found::Waits => {}
+                Found::Gone => return Sent::Not,
+                Found::Unknown => {
+                    tokio::time::sleep(pause).await;
+                    continue;
                 }
             }
-            let request = request(method.clone(), &path, content_type, body.clone());
+            let (method, path, content_type, body) =
+                words.get_or_insert_with(|| self.put_into_words(write));
+            let request = request(method.clone(), path, content_type, body.clone());
             match ask_counted(&self.client, &self.metrics, request, PATIENCE).await {
-                // An event of this name is there: an earlier try arrived after all.
-                Ok(answer)
-                    if answer.status.is_success() || answer.status == StatusCode::CONFLICT =>
-                {
-                    return true;
+                Ok(answer) if answer.status.is_success() => {
+                    return Sent::Taken(PodView::read(&answer.body).map(|pod| pod.version));
+                }
+                Ok(answer) if answer.status == StatusCode::CONFLICT => {
+                    // An event of this name is there: an earlier try arrived after all.
+                    let Write::Pod(status) = write else { return Sent::Taken(None) };
+                    status.pod.version = Box::default();
+                    words = None;
+                    continue;
                 }
                 Ok(answer) if is_final(&answer) => {
-                    let message = status_message(&answer.body);
-                    // Of what is gone nobody has to be told.
-                    if answer.status == StatusCode::NOT_FOUND {
-                        debug!(about = subject(), message, "a write about what is gone");
-                    } else {
-                        warn!(about = subject(), message, "a write was refused");
-                    }
-                    return false;
+                    log_refusal(write, &answer);
+                    return Sent::Not;
                 }
                 Ok(answer) => pause = answer.retry_after.unwrap_or(pause),
-                Err(error) => debug!(about = subject(), %error, "no answer to a write"),
+                Err(error) => debug!(about = write.subject(), %error, "no answer to a write"),
             }
             tokio::time::sleep(pause).await;
             pause = (pause * 2).min(Duration::from_secs(10));
         }
-        warn!(about = subject(), "a write was given up");
-        false
+        warn!(about = write.subject(), "a write was given up");
+        Sent::Not
     }
 
-    fn put_into_words(&self, write: &Write) -> (Method, String, &'static str, Vec<u8>) {
-        match write {
-            Write::Event { about, scheduler, at, text } => {
-                let (path, body) = self.event(about, scheduler, *at, text);
-                (Method::POST, path, "application/json", body)
-            }
-            Write::Condition { pod, reason, message, change, at } => {
-                let at = at.strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
-                let patch = render::status_patch(pod, (reason, message), &at, change);
-                let body = serde_json::to_vec(&patch).expect("a patch is plain text");
-                let path = format!("{}/status", pod_path(pod));
-                (Method::PATCH, path, STRATEGIC, body)
-            }
-            Write::Unpropose { pod } => {
-                let patch = render::nomination_patch(pod);
-                let body = serde_json::to_vec(&patch).expect("a patch is plain text");
-                (Method::PATCH, format!("{}/status", pod_path(pod)), STRATEGIC, body)
-            }
-            Write::Group { group, condition, at } => {
-                let at = at.strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
-                let patch = render::group_patch(&group.uid, condition, &at);
-                let body = serde_json::to_vec(&patch).expect("a patch is plain text");
-                let path = format!("{}/status", group.api.path_of(&group.key));
-                (Method::PATCH, path, STRATEGIC, body)
-            }
+    /// Sees to it that the version of the pod is known which a write is about.
+    async fn find_version(&self, write: &mut Write) -> Found {
+        let Write::Pod(PodStatus { pod, .. }) = write else { return Found::Waits };
+        if !pod.version.is_empty() {
+            return Found::Waits;
+        }
+        let request = request(Method::GET, &pod_path(&pod.key), "application/json", Vec::new());
+        match ask_counted(&self.client, &self.metrics, request, PATIENCE).await {
+            Ok(answer) if answer.status.is_success() => match PodView::read(&answer.body) {
+                Some(view) if view.uid == pod.key.uid && view.node.is_empty() => {
+                    pod.version = view.version;
+                    Found::Waits
+                }
+                Some(_) => Found::Gone,
+                None => Found::Unknown,
+            },
+            Ok(answer) if answer.status == StatusCode::NOT_FOUND => Found::Gone,
+            Ok(_) | Err(_) => Found::Unknown,
         }
     }
+}
 
-    /// Where an event goes to, and the event.
-    fn event(
-        &self,
-        about: &Subject,
-        scheduler: &str,
-        at: Timestamp,
-        text: &Text,
-    ) -> (String, Vec<u8>) {
-        let serial = self.serial.fetch_add(1, Ordering::Relaxed);
-        let instance = format!("{scheduler}-{}", self.hostname);
-        let at = micros(at);
-        let version;
-        let regarding = match about {
-            Subject::Pod(pod) => Regarding::from(pod),
-            Subject::Group(GroupRef { api, key, uid }) => {
-                version = api.api_version();
-                Regarding {
-                    api_version: &version,
-                    kind: api.object_kind(),
-                    name: &key.name,
-                    namespace: &key.namespace,
-                    uid,
-                }
-            }
-        };
-        let (record, note) = match text {
-            Text::Scheduled(node) => {
-                let Regarding { namespace, name, .. } = regarding;
-                (Record::Scheduled, render::scheduled_note((namespace, name), node))
-            }
-            Text::Failed(why) => (Record::FailedScheduling, render::cut_note(why)),
-            Text::Preempted(by, node) => (Record::Preempted(by), render::preempted_note(by, node)),
-            Text::GangTakenBack(note) => (Record::GangTakenBack, render::cut_note(note)),
-            Text::GangIncomplete(note) => (Record::GangIncomplete, render::cut_note(note)),
-            Text::Gang(Happened::Scheduled, note) => {
-                (Record::GangScheduled, render::cut_note(note))
-            }
-            Text::Gang(Happened::Degraded, note) => (Record::GangDegraded, render::cut_note(note)),
-            Text::TierUnknown(note) => (Record::TierUnknown, render::cut_note(note)),
-        };
-        let reporter = (scheduler, &*instance);
-        let event = render::event(record, regarding, &note, &at, serial, reporter);
-        let body = serde_json::to_vec(&event).expect("an event is plain text");
-        let namespace = regarding.namespace;
-        (format!("/apis/events.k8s.io/v1/namespaces/{namespace}/events"), body)
+/// What is known of the object of a write before it is sent.
+enum Found {
+    /// It is there, or nothing has to be known of it.
+    Waits,
+    /// It is gone, or on a node: nobody has to be told why it waits.
+    Gone,
+    /// It cannot be read.
+    Unknown,
+}
+
+fn log_refusal(write: &Write, answer: &Answer) {
+    let message = status_message(&answer.body);
+    // Of what is gone nobody has to be told.
+    if answer.status == StatusCode::NOT_FOUND {
+        debug!(about = write.subject(), message, "a write about what is gone");
+    } else {
+        warn!(about = write.subject(), message, "a write was refused");
     }
 }
 
@@ -436,9 +431,4 @@ fn is_final(answer: &Answer) -> bool {
         }
         status => status.is_client_error(),
     }
-}
-
-/// A time as `MicroTime` writes it.
-fn micros(at: Timestamp) -> String {
-    at.strftime("%Y-%m-%dT%H:%M:%S%.6fZ").to_string()
 }

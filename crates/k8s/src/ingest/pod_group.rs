@@ -36,6 +36,8 @@ pub struct SeenPodGroup {
 pub struct GroupStanding {
     /// `metadata.uid`.
     pub uid: Box<str>,
+    /// `metadata.resourceVersion`.
+    pub version: Box<str>,
     /// `metadata.generation`.
     pub generation: i64,
     /// Status, reason and message of the condition that says whether the gang was once on nodes.
@@ -52,6 +54,7 @@ pub fn read_pod_group(kind: PodGroupKind, text: &[u8]) -> Result<SeenPodGroup, I
     let condition = view.status.conditions.iter().find(|condition| is_start(condition));
     let standing = GroupStanding {
         uid: view.metadata.uid.as_str().into(),
+        version: version.as_str().into(),
         generation: view.metadata.generation,
         condition: condition.map(|it| (it.status.clone(), it.reason.clone(), it.message.clone())),
     };

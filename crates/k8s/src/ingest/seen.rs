@@ -21,6 +21,8 @@ pub struct SeenPod {
 /// What stands about scheduling in the object of a pod that is on no node.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Standing {
+    /// `metadata.resourceVersion`.
+    pub version: Box<str>,
     /// `metadata.generation`.
     pub generation: i64,
     /// Reason and message of the `PodScheduled` condition, if it stands at `False`.
@@ -42,8 +44,8 @@ pub struct SeenNode {
 /// When it is no JSON, or does not have the shape of a Pod.
 pub fn read_pod(text: &[u8]) -> Result<SeenPod, IngestError> {
     let mut view: PodView = read_text("Pod", text)?;
-    let version = std::mem::take(&mut view.metadata.resource_version);
     let standing = Standing::new(&mut view);
+    let version = std::mem::take(&mut view.metadata.resource_version);
     let facts = pod::facts(view);
     let standing = standing.filter(|_| !facts.is_finished);
     Ok(SeenPod { version, event: Event::PodApplied(Box::new(facts)), standing })
@@ -112,6 +114,7 @@ impl Standing {
         let found = conditions.find(|condition| condition.r#type == "PodScheduled");
         let found = found.filter(|condition| condition.status == "False");
         Some(Self {
+            version: view.metadata.resource_version.as_str().into(),
             generation: view.metadata.generation,
             condition: found.map(|condition| {
                 (std::mem::take(&mut condition.reason), std::mem::take(&mut condition.message))

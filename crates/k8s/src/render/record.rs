@@ -14,7 +14,7 @@ pub enum Record<'a> {
     /// The pod waits.
     FailedScheduling,
     /// The pod was evicted for this one.
-    Preempted(&'a PodKey),
+    Preempted(Regarding<'a>),
     /// The pod was evicted because its gang could not be completed.
     GangTakenBack,
     /// The pod's gang could not be completed, and nobody would make the pod again.
@@ -53,7 +53,7 @@ struct Meta<'a> {
 }
 
 /// The object that an event is about.
-#[derive(Clone, Copy, Debug, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Regarding<'a> {
     /// Its group and version.
@@ -66,16 +66,22 @@ pub struct Regarding<'a> {
     pub namespace: &'a str,
     /// Its uid.
     pub uid: &'a str,
+    /// Its `resourceVersion` when the event happened; empty if that is not known.
+    #[serde(skip_serializing_if = "str::is_empty")]
+    pub resource_version: &'a str,
 }
 
-impl<'a> From<&'a PodKey> for Regarding<'a> {
-    fn from(pod: &'a PodKey) -> Self {
+impl<'a> Regarding<'a> {
+    /// A pod at a `resourceVersion`.
+    #[must_use]
+    pub fn pod(pod: &'a PodKey, resource_version: &'a str) -> Self {
         Self {
             api_version: "v1",
             kind: "Pod",
             name: &pod.name,
             namespace: &pod.namespace,
             uid: &pod.uid,
+            resource_version,
         }
     }
 }
@@ -94,7 +100,7 @@ pub fn event<'a>(
     let (reason, action, r#type, related) = match record {
         Record::Scheduled => ("Scheduled", "Binding", "Normal", None),
         Record::FailedScheduling => ("FailedScheduling", "Scheduling", "Warning", None),
-        Record::Preempted(by) => ("Preempted", "Preempting", "Normal", Some(by.into())),
+        Record::Preempted(by) => ("Preempted", "Preempting", "Normal", Some(by)),
         Record::GangTakenBack => ("GangTakenBack", "TakingBack", "Normal", None),
         Record::GangIncomplete => ("GangIncomplete", "Scheduling", "Warning", None),
         Record::GangScheduled => ("GangScheduled", "Scheduling", "Normal", None),
@@ -161,9 +167,20 @@ pub struct StatusPatch<'a> {
     status: PatchStatus<'a>,
 }
 
+/// What must be so of the object, or the request fails.
 #[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
 struct PatchMeta<'a> {
     uid: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    resource_version: Option<&'a str>,
+}
+
+impl<'a> PatchMeta<'a> {
+    /// Whatever happened to it meanwhile.
+    fn of(pod: &'a PodKey) -> Self {
+        Self { uid: &pod.uid, resource_version: None }
+    }
 }
 
 #[derive(Debug, Serialize)]
@@ -205,16 +222,17 @@ pub struct StatusChange {
 }
 
 /// The patch that makes a pod's `PodScheduled` condition say why it waits. The uid makes it fail
-/// for another pod of the same name.
+/// for another pod of the same name, the `resourceVersion` for a pod that has changed: it may have
+/// been bound.
 #[must_use]
 pub fn status_patch<'a>(
-    pod: &'a PodKey,
+    (pod, version): (&'a PodKey, &'a str),
     (reason, message): (&'a str, &'a str),
     at: &'a str,
     change: &'a StatusChange,
 ) -> StatusPatch<'a> {
     StatusPatch {
-        metadata: PatchMeta { uid: &pod.uid },
+        metadata: PatchMeta { resource_version: Some(version), ..PatchMeta::of(pod) },
         status: PatchStatus {
             conditions: Some([PatchCondition {
                 r#type: "PodScheduled",
@@ -229,11 +247,12 @@ pub fn status_patch<'a>(
     }
 }
 
-/// The patch that takes back the node that was proposed for a pod.
+/// The patch that takes back the node that was proposed for a pod at a `resourceVersion`.
 #[must_use]
-pub fn nomination_patch(pod: &PodKey) -> StatusPatch<'_> {
+pub fn nomination_patch<'a>(pod: &'a PodKey, version: &'a str) -> StatusPatch<'a> {
+    let metadata = PatchMeta { resource_version: Some(version), ..PatchMeta::of(pod) };
     let status = PatchStatus { conditions: None, nominated_node_name: Some(None) };
-    StatusPatch { metadata: PatchMeta { uid: &pod.uid }, status }
+    StatusPatch { metadata, status }
 }
 
 /// Why a pod is about to be evicted, as its status says it: a reason and a message.
@@ -269,7 +288,7 @@ pub fn disruption_patch<'a>(
         last_transition_time: Some(at),
     };
     let status = PatchStatus { conditions: Some([condition]), nominated_node_name: None };
-    StatusPatch { metadata: PatchMeta { uid: &pod.uid }, status }
+    StatusPatch { metadata: PatchMeta::of(pod), status }
 }
 
 /// The body of a request that deletes this very pod, and no other of its name.
@@ -284,7 +303,7 @@ pub struct DeleteOptions<'a> {
 /// Deletes a pod.
 #[must_use]
 pub fn deletion(pod: &PodKey) -> DeleteOptions<'_> {
-    let preconditions = PatchMeta { uid: &pod.uid };
+    let preconditions = PatchMeta::of(pod);
     DeleteOptions { api_version: "v1", kind: "DeleteOptions", preconditions }
 }
 
@@ -303,7 +322,7 @@ mod tests {
         let reporter = ("batch", "batch-host");
         let event = event(
             Record::Scheduled,
-            (&pod).into(),
+            Regarding::pod(&pod, "17"),
             &note,
             "2026-01-02T03:04:05.000006Z",
             255,
@@ -319,7 +338,8 @@ mod tests {
             "action": "Binding",
             "reason": "Scheduled",
             "regarding": {
-                "apiVersion": "v1", "kind": "Pod", "name": "web-1", "namespace": "ns", "uid": "u1"
+                "apiVersion": "v1", "kind": "Pod", "name": "web-1", "namespace": "ns", "uid": "u1",
+                "resourceVersion": "17",
             },
             "note": "Successfully assigned ns/web-1 to n1",
             "type": "Normal",
@@ -342,12 +362,17 @@ mod tests {
         let nomination = Some(None);
         let change = StatusChange { generation: 1, is_transition: true, nomination };
         let patch = |change: StatusChange| {
-            let patch =
-                status_patch(&pod, ("Unschedulable", "why"), "2026-01-02T03:04:05Z", &change);
+            let patch = status_patch(
+                (&pod, "17"),
+                ("Unschedulable", "why"),
+                "2026-01-02T03:04:05Z",
+                &change,
+            );
             serde_json::to_value(&patch).unwrap()
         };
+        let metadata = serde_json::json!({"uid": "u1", "resourceVersion": "17"});
         let expected = serde_json::json!({
-            "metadata": {"uid": "u1"},
+            "metadata": metadata,
             "status": {
                 "conditions": [{
                     "type": "PodScheduled",
@@ -366,13 +391,13 @@ mod tests {
             "type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "why",
         });
         let expected =
-            serde_json::json!({"metadata": {"uid": "u1"}, "status": {"conditions": [condition]}});
+            serde_json::json!({"metadata": metadata, "status": {"conditions": [condition]}});
         assert_eq!(patch(plain.clone()), expected);
         let proposed = StatusChange { nomination: Some(Some("n1".into())), ..plain };
         assert_eq!(patch(proposed)["status"]["nominatedNodeName"], "n1");
         let expected =
-            serde_json::json!({"metadata": {"uid": "u1"}, "status": {"nominatedNodeName": null}});
-        assert_eq!(serde_json::to_value(nomination_patch(&pod)).unwrap(), expected);
+            serde_json::json!({"metadata": metadata, "status": {"nominatedNodeName": null}});
+        assert_eq!(serde_json::to_value(nomination_patch(&pod, "17")).unwrap(), expected);
     }
 
     #[test]

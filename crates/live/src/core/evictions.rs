@@ -37,18 +37,19 @@ impl Core {
         let Preemption { pod, node, victims, outranked } = preemption;
         let stands = Arc::new(AtomicBool::new(true));
         let mut order = Preempt {
-            pod: key(pod),
+            pod: self.reference(*pod),
             scheduler: self.scheduler_of(*pod),
             node: catalog.node_name(*node).into(),
             victims: victims.iter().map(|pod| (key(pod), catalog.pod(*pod).generation)).collect(),
-            outranked: outranked.iter().map(key).collect(),
+            outranked: outranked.iter().map(|pod| self.reference(*pod)).collect(),
             stands: stands.clone(),
         };
         let state = &mut self.state;
-        order.outranked.retain(|pod| state.notes.unproposed(&pod.uid));
+        order.outranked.retain(|pod| state.notes.unproposed(&pod.key.uid));
         state.evicting.extend(order.victims.iter().map(|(victim, _)| victim.uid.clone()));
-        state.give_up(&order.pod.uid);
-        state.plans.insert(order.pod.uid.clone(), (order.node.clone(), stands));
+        let uid = &order.pod.key.uid;
+        state.give_up(uid);
+        state.plans.insert(uid.clone(), (order.node.clone(), stands));
         self.send(Order::Preempt(order));
     }
 

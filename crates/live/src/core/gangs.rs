@@ -24,6 +24,7 @@ pub(super) struct Groups(BTreeMap<PodGroupKey, Group>);
 struct Group {
     api: GroupApi,
     uid: Box<str>,
+    version: Box<str>,
     generation: i64,
     /// Whether the condition says that the gang was on nodes, and all it says as a hash; nothing if
     /// there is no such condition.
@@ -32,12 +33,13 @@ struct Group {
 
 impl Groups {
     pub(super) fn applied(&mut self, key: &PodGroupKey, api: GroupApi, standing: &GroupStanding) {
-        let GroupStanding { uid, generation, condition } = standing;
+        let GroupStanding { uid, version, generation, condition } = standing;
         let told = condition.as_ref().map(|(status, reason, message)| {
             let is_true = status == "True";
             (is_true, words(is_true, reason, message))
         });
-        let group = Group { api, uid: uid.clone(), generation: *generation, told };
+        let (uid, version) = (uid.clone(), version.clone());
+        let group = Group { api, uid, version, generation: *generation, told };
         self.0.insert(key.clone(), group);
     }
 
@@ -58,7 +60,8 @@ impl Groups {
 
     fn reference(&self, key: &PodGroupKey) -> Option<GroupRef> {
         let group = self.0.get(key)?;
-        Some(GroupRef { api: group.api, key: key.clone(), uid: group.uid.clone() })
+        let (uid, version) = (group.uid.clone(), group.version.clone());
+        Some(GroupRef { api: group.api, key: key.clone(), uid, version })
     }
 
     /// What has to be written so that the status says so; nothing if it does, or is not ours.
@@ -168,7 +171,7 @@ impl Core {
     fn subject(&self, gang: GangId, object: Option<&PodGroupKey>) -> Option<Subject> {
         let group = object.and_then(|key| self.state.groups.reference(key));
         let catalog = self.scheduler.catalog();
-        let first = || members(catalog, gang).first().map(|pod| catalog.pod(*pod).key.clone());
+        let first = || members(catalog, gang).first().map(|pod| self.reference(*pod));
         group.map(Subject::Group).or_else(|| first().map(Subject::Pod))
     }
 

@@ -23,6 +23,8 @@ pub(super) struct Notes {
 
 #[derive(Default)]
 struct Note {
+    /// The pod's `resourceVersion`.
+    version: Box<str>,
     /// When it was read; taken by the first decision.
     read_at: Option<Instant>,
     /// What the status says, as a hash; nothing if there is no such condition.
@@ -50,7 +52,8 @@ impl Notes {
             note.read_at = Some(seen.read_at);
         }
         note.nominated = facts.nominated.as_deref().map(hash_of);
-        if let Some(Standing { generation, condition }) = &seen.standing {
+        if let Some(Standing { version, generation, condition }) = &seen.standing {
+            note.version.clone_from(version);
             note.generation = *generation;
             note.told = condition.as_ref().map(|(reason, message)| words(reason, message));
         }
@@ -66,6 +69,11 @@ impl Notes {
         let present: BTreeSet<u64> = present.iter().map(|uid| hash_of(&**uid)).collect();
         self.waiting.retain(|uid, _| present.contains(uid));
         self.unconfirmed.retain(|uid| present.contains(uid));
+    }
+
+    /// The `resourceVersion` of a pod that waits; empty if it is not known.
+    pub(super) fn version(&self, uid: &str) -> Box<str> {
+        self.waiting.get(&hash_of(uid)).map(|note| note.version.clone()).unwrap_or_default()
     }
 
     /// A pod goes to a node. Tells when it was read, if this is the first decision about it.

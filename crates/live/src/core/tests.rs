@@ -12,7 +12,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 use super::*;
 use crate::feed::feed;
-use crate::order::{Happened, Subject};
+use crate::order::{Happened, Subject, Warn};
 use crate::watch::{GROUP_APIS, GroupApi};
 
 struct Bench {
@@ -133,8 +133,10 @@ fn word(order: Order) -> String {
     match order {
         Order::Bind(bind) => format!("bind {}", bind.pod.name),
         Order::Preempt(_) => "preempt".into(),
-        Order::Tell(tell) => format!("tell {}", tell.pod.name),
-        Order::Warn(warn) => format!("warn {} {}: {}", warn.scheduler, warn.pod.name, warn.note),
+        Order::Tell(tell) => format!("tell {}", tell.pod.key.name),
+        Order::Warn(Warn { pod, scheduler, note }) => {
+            format!("warn {scheduler} {}: {note}", pod.key.name)
+        }
         Order::Disband(disband) => {
             let names = |pods: Vec<&PodKey>| {
                 pods.into_iter().map(|pod| pod.name.to_string()).collect::<Vec<_>>().join(" ")
@@ -152,7 +154,7 @@ fn word(order: Order) -> String {
             }
             if let Some((subject, happened, note)) = report.event {
                 let subject = match subject {
-                    Subject::Pod(pod) => format!("pod {}", pod.name),
+                    Subject::Pod(pod) => format!("pod {}", pod.key.name),
                     Subject::Group(group) => format!("group {} {}", group.key.name, group.uid),
                 };
                 let happened = match happened {

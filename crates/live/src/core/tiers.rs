@@ -57,7 +57,7 @@ impl Core {
             return;
         }
         warn!(namespace = %key.namespace, pod = %key.name, note, "a tier is in doubt");
-        let (pod, scheduler, note) = (key.clone(), self.scheduler_of(pod), note.into());
+        let (pod, scheduler, note) = (self.reference(pod), self.scheduler_of(pod), note.into());
         self.send(Order::Warn(Warn { pod, scheduler, note }));
     }
 }

@@ -12,10 +12,10 @@ use k8s::render::{self, Disruption};
 use model::PodKey;
 use tracing::{info, warn};
 
-use super::{BACKOFF_MAX, BACKOFF_MIN, Dispatch, PATIENCE, name, pod_path};
+use super::{BACKOFF_MAX, BACKOFF_MIN, Dispatch, PATIENCE, PodView, name, pod_path};
 use crate::client::{ask_counted, request, status_message};
 use crate::feed::Input;
-use crate::order::{Disband, Preempt, Subject};
+use crate::order::{Disband, PodRef, Preempt, Subject};
 use crate::writes::{STRATEGIC, Text, Write};
 
 /// Attempts of a request that is not answered, or that the server cannot carry out.
@@ -24,18 +24,20 @@ const TRIES_MAX: u32 = 6;
 /// Starts to evict.
 pub(super) fn carry_out(dispatch: &Arc<Dispatch>, preempt: Preempt) {
     let Preempt { pod, scheduler, node, victims, outranked, stands } = preempt;
-    info!(pod = %name(&pod), %node, victims = victims.len(), "pods are evicted for another one");
+    let (by, count) = (name(&pod.key), victims.len());
+    info!(pod = by, %node, victims = count, "pods are evicted for another one");
     for pod in outranked {
-        dispatch.writes.push(Write::Unpropose { pod });
+        dispatch.writes.push(Write::unpropose(pod));
     }
     for (victim, generation) in victims {
         let (dispatch, stands, scheduler) = (dispatch.clone(), stands.clone(), scheduler.clone());
         let (pod, node) = (pod.clone(), node.clone());
         tokio::spawn(async move {
             let why = render::preemption(&scheduler);
-            let is_done = dispatch.evict((&victim, generation), &why, &stands).await;
-            let uid = victim.uid.clone();
-            if is_done {
+            let gone = dispatch.evict((&victim, generation), &why, &stands).await;
+            let (uid, is_done) = (victim.uid.clone(), gone.is_some());
+            if let Some(version) = gone {
+                let victim = PodRef { key: victim, version };
                 dispatch.writes.push(Write::preempted(victim, pod, node, scheduler));
             }
             let _ = dispatch.feed.send(Input::Eviction { uid, is_done }).await;
@@ -49,18 +51,20 @@ pub(super) fn take_back(dispatch: &Arc<Dispatch>, disband: Disband) {
     info!(%note, evicted = evicted.len(), bare = bare.len(), "a gang is taken back");
     for pod in bare {
         let text = Text::GangIncomplete(note.clone());
-        dispatch.writes.push(Write::event(Subject::Pod(pod), scheduler.clone(), text));
+        let about = Subject::Pod(PodRef { key: pod, version: Box::default() });
+        dispatch.writes.push(Write::event(about, scheduler.clone(), text));
     }
     for (pod, generation) in evicted {
         let (dispatch, scheduler, note) = (dispatch.clone(), scheduler.clone(), note.clone());
         tokio::spawn(async move {
             let why = render::taken_back(&scheduler, &note);
             let stands = AtomicBool::new(true);
-            let is_done = dispatch.evict((&pod, generation), &why, &stands).await;
-            let uid = pod.uid.clone();
-            if is_done {
+            let gone = dispatch.evict((&pod, generation), &why, &stands).await;
+            let (uid, is_done) = (pod.uid.clone(), gone.is_some());
+            if let Some(version) = gone {
+                let about = Subject::Pod(PodRef { key: pod, version });
                 let text = Text::GangTakenBack(note);
-                dispatch.writes.push(Write::event(Subject::Pod(pod), scheduler, text));
+                dispatch.writes.push(Write::event(about, scheduler, text));
             }
             let _ = dispatch.feed.send(Input::Eviction { uid, is_done }).await;
         });
@@ -68,13 +72,13 @@ pub(super) fn take_back(dispatch: &Arc<Dispatch>, disband: Disband) {
 }
 
 impl Dispatch {
-    /// Evicts a pod; tells whether it goes.
+    /// Evicts a pod. If it goes: the last version of it that is known.
     pub(super) async fn evict(
         &self,
         (victim, generation): (&PodKey, i64),
         why: &Disruption,
         stands: &AtomicBool,
-    ) -> bool {
+    ) -> Option<Box<str>> {
         let permit = self.evictions.acquire().await;
         let _permit = permit.expect("nobody closes the door for evictions");
         let at = Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
@@ -87,13 +91,15 @@ impl Dispatch {
             (Method::PATCH, format!("{path}/status"), STRATEGIC, patch),
             (Method::DELETE, path, "application/json", delete),
         ];
+        let mut version = Box::default();
         for (method, path, content_type, body) in requests {
             let is_last = method == Method::DELETE;
             match self.ask(victim, (method, &path, content_type, body), stands).await {
+                Answered::Done(pod) if !is_last => version = pod.unwrap_or_default(),
                 // Only the deletion says for certain whether another pod has its name.
-                Answered::Done | Answered::Conflict if !is_last => {}
-                Answered::Done | Answered::Conflict | Answered::Gone => return true,
-                Answered::Refused => return false,
+                Answered::Conflict if !is_last => {}
+                Answered::Done(_) | Answered::Conflict | Answered::Gone => return Some(version),
+                Answered::Refused => return None,
             }
         }
         unreachable!("the last request is answered one way or the other")
@@ -115,7 +121,9 @@ impl Dispatch {
             let request = request(method.clone(), path, content_type, body.clone());
             let mut pause: Option<Duration> = None;
             match ask_counted(&self.binder, &self.metrics, request, PATIENCE).await {
-                Ok(answer) if answer.status.is_success() => return Answered::Done,
+                Ok(answer) if answer.status.is_success() => {
+                    return Answered::Done(PodView::read(&answer.body).map(|pod| pod.version));
+                }
                 Ok(answer) if answer.status == StatusCode::NOT_FOUND => return Answered::Gone,
                 Ok(answer) if answer.status == StatusCode::CONFLICT => return Answered::Conflict,
                 Ok(answer) => {
@@ -139,7 +147,8 @@ impl Dispatch {
 
 /// What became of a request about a victim.
 enum Answered {
-    Done,
+    /// The pod has this version by it, if it was shown.
+    Done(Option<Box<str>>),
     /// No pod has its name.
     Gone,
     /// Another pod has its name, or somebody changed it meanwhile.

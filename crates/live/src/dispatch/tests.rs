@@ -4,12 +4,13 @@ use std::collections::VecDeque;
 use std::sync::Mutex;
 use std::sync::atomic::AtomicBool;
 
+use k8s::render::StatusChange;
 use model::Attempt;
 use serde_json::json;
 
 use super::*;
 use crate::feed::feed;
-use crate::order::Disband;
+use crate::order::{Disband, Tell};
 use crate::testing::{Reply, server};
 
 const OURS: &str = "n1";
@@ -61,6 +62,7 @@ fn bind() -> Bind {
     let now = Instant::now();
     Bind {
         pod: PodKey { uid: "u1".into(), namespace: "ns".into(), name: "p".into() },
+        version: "7".into(),
         node: OURS.into(),
         scheduler: "s".into(),
         attempt: Attempt(1),
@@ -134,13 +136,13 @@ async fn check_eviction(replies: Vec<Reply>, stands: bool) -> (bool, String) {
     });
     let dispatch = dispatch(client, Leadership::always());
     let why = k8s::render::preemption("s");
-    let goes = dispatch.evict((&bind().pod, 1), &why, &AtomicBool::new(stands)).await;
+    let gone = dispatch.evict((&bind().pod, 1), &why, &AtomicBool::new(stands)).await;
     let log = log.lock().unwrap();
     for arrived in log.iter() {
         assert!(arrived.body.contains("\"uid\":\"u1\""), "{}", arrived.body);
     }
     let methods: Vec<String> = log.iter().map(|arrived| arrived.method.to_string()).collect();
-    (goes, methods.join(" "))
+    (gone.is_some(), methods.join(" "))
 }
 
 #[tokio::test(start_paused = true)]
@@ -174,7 +176,11 @@ async fn nobody_is_evicted_for_a_plan_that_does_not_stand() {
 
 #[tokio::test(start_paused = true)]
 async fn pods_of_a_gang_are_taken_back_and_those_nobody_makes_again_are_only_told() {
-    let (client, log) = server(|_| async { status(200) });
+    let pod = json!({"metadata": {"uid": "u1", "resourceVersion": "31"}, "spec": {}}).to_string();
+    let (client, log) = server(move |_| {
+        let pod = pod.clone();
+        async move { Some((200, pod)) }
+    });
     let (mut dispatch, (feed, inbox)) = (dispatch(client, Leadership::always()), feed());
     dispatch.feed = feed;
     let dispatch = Arc::new(dispatch);
@@ -198,8 +204,36 @@ async fn pods_of_a_gang_are_taken_back_and_those_nobody_makes_again_are_only_tol
     assert!(patch.body.contains(reason), "{}", patch.body);
     let deletion = log.iter().find(|arrived| arrived.method == Method::DELETE);
     assert!(deletion.is_some_and(|it| it.target.ends_with("/pods/p")), "{log:?}");
-    assert!(find("\"reason\":\"GangTakenBack\"").is_some_and(|it| it.body.contains("\"u1\"")));
+    assert!(find("\"reason\":\"GangTakenBack\"").is_some_and(|it| {
+        it.body.contains("\"u1\"") && it.body.contains("\"resourceVersion\":\"31\"")
+    }));
     let told = find("\"reason\":\"GangIncomplete\"").expect("who stays is told");
     assert!(told.body.contains("Warning") && told.body.contains("\"u2\""), "{}", told.body);
     assert_eq!(log.iter().filter(|arrived| arrived.body.contains("u2")).count(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn why_a_pod_waits_is_not_written_once_its_binding_goes_out() {
+    let (client, log) = server(|_| async { status(201) });
+    let dispatch = dispatch(client, Leadership::always());
+    let writes = dispatch.writes.clone();
+    tokio::spawn(writes.clone().run());
+    let (sender, orders) = tokio::sync::mpsc::unbounded_channel();
+    let tell = Tell {
+        pod: PodRef { key: bind().pod, version: "7".into() },
+        scheduler: "s".into(),
+        reason: "Unschedulable",
+        message: "why".into(),
+        status: Some(StatusChange { generation: 1, is_transition: true, nomination: None }),
+        has_event: false,
+    };
+    assert!(sender.send(Order::Tell(tell)).is_ok() && sender.send(Order::Bind(bind())).is_ok());
+    tokio::spawn(run(dispatch, orders));
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    writes.flushed().await;
+    let log = log.lock().unwrap();
+    let found: Vec<_> = log.iter().map(|a| format!("{} {}", a.method, a.target)).collect();
+    let event = "POST /apis/events.k8s.io/v1/namespaces/ns/events";
+    assert_eq!(found, ["POST /api/v1/namespaces/ns/pods/p/binding", event]);
+    assert!(log[1].body.contains("\"resourceVersion\":\"7\""), "{}", log[1].body);
 }

@@ -237,3 +237,65 @@ async fn pods_that_ended_well_are_told_of_gangs_only_and_who_waits_for_them_is_n
     pods.read(pod("b", after).to_string().as_bytes(), None);
     assert!(is_told().await);
 }
+
+/// A server whose pods are at a version that the watch of them does not show by itself; the lists
+/// and watches that were asked for.
+fn quiet(now: Arc<Mutex<u64>>) -> (kube::Client, impl Fn() -> Vec<String>) {
+    let (client, log) = server(move |arrived| {
+        let version = *now.lock().unwrap();
+        async move {
+            if arrived.target.contains("limit=1") {
+                let meta = json!({"resourceVersion": version.to_string()});
+                return Some((200, json!({"metadata": meta, "items": []}).to_string()));
+            }
+            let is_list = arrived.target.contains("sendInitialEvents=true");
+            is_list.then(|| (200, bookmark(version, true)))
+        }
+    });
+    let asked = move || {
+        let log = log.lock().unwrap();
+        let word = |target: &str| match target {
+            target if target.contains("limit=1") => "version",
+            target if target.contains("sendInitialEvents=true") => "list",
+            _ => "watch",
+        };
+        log.iter().map(|arrived| word(&arrived.target).to_owned()).collect()
+    };
+    (client, asked)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_new_leader_knows_all_that_was_there_when_it_took_over() {
+    let now = Arc::new(Mutex::new(5));
+    let (client, asked) = quiet(now.clone());
+    let (feed, _inbox) = feed();
+    let (metrics, progress) = (Arc::new(Metrics::new(["a"], "host", "lease")), Progress::default());
+    let watcher = Watcher::new(Kind::Pods, client.clone(), feed, metrics, progress.clone());
+    tokio::spawn(watcher.run());
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    progress.catch_up(&client).await;
+    assert_eq!(asked(), ["list", "watch", "version"], "nothing happened since the list");
+    *now.lock().unwrap() = 9;
+    progress.catch_up(&client).await;
+    assert_eq!(asked()[3..], ["version", "list"], "the watch does not tell");
+}
+
+#[tokio::test(start_paused = true)]
+async fn nobody_leads_without_having_caught_up() {
+    let replies = Mutex::new(VecDeque::from([None, Some((500, "{}".into()))]));
+    let (client, log) = server(move |_| {
+        let version = Some((200, json!({"metadata": {"resourceVersion": "9"}}).to_string()));
+        let reply = replies.lock().unwrap().pop_front().unwrap_or(version);
+        async move { reply }
+    });
+    let progress = Progress::default();
+    progress.reached("8");
+    let waits = async |progress: &Progress| {
+        let caught_up = progress.catch_up(&client);
+        tokio::time::timeout(Duration::from_secs(3600), caught_up).await.is_err()
+    };
+    assert!(waits(&progress).await, "the engine was not fed all");
+    assert_eq!(log.lock().unwrap().len(), 3, "the version is asked for until it is told");
+    progress.reached("9");
+    assert!(!waits(&progress).await);
+}
