@@ -195,7 +195,7 @@ impl Core {
                 self.state.give_up(uid);
             }
             Event::PodGroupApplied(facts) => {
-                if let Some((api, standing)) = &seen.group {
+                if let Some((api, standing)) = seen.group.as_deref() {
                     self.state.groups.applied(&facts.key, *api, standing);
                 }
             }

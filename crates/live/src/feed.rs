@@ -45,7 +45,7 @@ pub(crate) struct Seen {
     /// What the status of a pod on no node says.
     pub(crate) standing: Option<k8s::ingest::Standing>,
     /// Where an object about a gang is served, and what its status says.
-    pub(crate) group: Option<(GroupApi, GroupStanding)>,
+    pub(crate) group: Option<Box<(GroupApi, GroupStanding)>>,
     pub(crate) read_at: Instant,
 }
 

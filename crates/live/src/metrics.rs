@@ -11,6 +11,9 @@ mod series;
 #[cfg(test)]
 mod tests;
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use http::{Method, StatusCode};
 use prometheus_client::encoding::text;
 use prometheus_client::metrics::counter::Counter;
@@ -59,6 +62,9 @@ pub(crate) struct Metrics {
     journal_bytes: Counter,
     journal_records: Counter,
     journal_gaps: Counter,
+    log_lines_lost: Counter,
+    /// How many there are at this time.
+    lost_lines: Arc<AtomicU64>,
 }
 
 /// The attempts of one profile, at the positions of their results.
@@ -77,6 +83,11 @@ impl Metrics {
         lease: &str,
     ) -> Self {
         series::all(profiles, host, lease)
+    }
+
+    /// Counts log lines that are lost, wherever that happens.
+    pub(crate) fn counting_lost_lines(self, lost_lines: &Arc<AtomicU64>) -> Self {
+        Self { lost_lines: lost_lines.clone(), ..self }
     }
 
     /// An attempt to schedule a pod of a profile ended, this long after it began.
@@ -237,6 +248,8 @@ impl Metrics {
 
     /// Everything, in the OpenMetrics text format.
     pub(crate) fn text(&self) -> String {
+        let lost = self.lost_lines.load(Ordering::Relaxed);
+        self.log_lines_lost.inc_by(lost.saturating_sub(self.log_lines_lost.get()));
         let mut out = String::new();
         text::encode(&mut out, &self.registry).expect("writing to a string cannot fail");
         out

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::{AtomicU64, AtomicUsize};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context as _, Result, anyhow, bail};
@@ -48,6 +48,8 @@ pub struct Options {
     pub flush: Millis,
     /// Where everything that goes in and comes out is written down, if anywhere.
     pub journal: Option<JournalOptions>,
+    /// How many log lines were lost so far.
+    pub lost_lines: Arc<AtomicU64>,
 }
 
 /// A journal that is kept.
@@ -85,7 +87,8 @@ async fn start(options: Options) -> Result<()> {
     let host = config.cluster_url.authority().map(ToString::to_string).unwrap_or_default();
     let lease = &settings.leader_election.resource_name;
     let names = profiles.iter().map(|name| &**name);
-    let metrics = Arc::new(Metrics::new(names, &host, lease));
+    let metrics = Metrics::new(names, &host, lease).counting_lost_lines(&options.lost_lines);
+    let metrics = Arc::new(metrics);
     let (candidate, leadership) = if settings.leader_election.leader_elect {
         // A renewal must not wait behind bindings: it has connections of its own.
         let candidate = Candidate::new(connect(&config, None)?, &settings.leader_election)
@@ -380,6 +383,7 @@ mod tests {
             serving: None,
             flush: Millis::seconds(9),
             journal: None,
+            lost_lines: Arc::default(),
         });
         assert_eq!(options.permit_timeout, Millis::seconds(30));
         assert_eq!(options.backoff.max, Millis::seconds(7));

@@ -12,6 +12,7 @@ mod record;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
+use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use tokio::runtime::Builder;
@@ -85,6 +86,11 @@ impl Proxy {
     /// what they asked then.
     pub fn hold_watches(&self, is_holding: bool) {
         self.shared.hold_watches(is_holding);
+    }
+
+    /// Lets changes of a status reach the server late.
+    pub fn delay_statuses(&self, delay: Duration) {
+        self.shared.delay_statuses(delay);
     }
 
     /// Cuts all connections and accepts no other until told.

@@ -44,6 +44,7 @@ pub(crate) const ALL: &[Scenario] = &[
     standard("streaming-lists", plain::streaming_lists),
     standard("fits-nowhere", waiting::fits_nowhere),
     standard("gated", waiting::gated),
+    standard("told-late", waiting::told_late),
     standard("waits-for-node", waiting::waits_for_node),
     standard("taints", waiting::taints),
     standard("other-schedulers", others::other_schedulers),

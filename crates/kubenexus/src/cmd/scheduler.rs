@@ -6,6 +6,9 @@ mod log;
 use std::fs;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
 use k8s::config::{self, Settings};
@@ -19,9 +22,18 @@ use crate::cmd::check_config;
 /// The only profile that runs when no configuration is given: pods of others are left alone.
 const OWN: &str = "kubenexus-scheduler";
 
+/// How long the last log lines may take.
+const LOG_END_MAX: Duration = Duration::from_secs(1);
+
 /// Runs until a signal or until the lease is lost.
 pub(crate) fn run(args: &SchedulerArgs) -> Result<()> {
-    log::start(args.verbosity, args.logging_format)?;
+    let log = log::start(args.verbosity, args.logging_format)?;
+    let result = run_logged(args, log.lost());
+    log.finish(LOG_END_MAX);
+    result
+}
+
+fn run_logged(args: &SchedulerArgs, lost_lines: Arc<AtomicU64>) -> Result<()> {
     let settings = settings(args)?;
     for flag in args.without_effect() {
         tracing::info!(flag, "this flag has no effect");
@@ -40,6 +52,7 @@ pub(crate) fn run(args: &SchedulerArgs) -> Result<()> {
             bytes_max: args.journal_max_size,
             segment_bytes: args.journal_segment_size,
         }),
+        lost_lines,
         settings,
     })
 }

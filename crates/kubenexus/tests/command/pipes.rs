@@ -1,6 +1,7 @@
 //! A reader that has gone away ends a command without a panic and without a word.
 
 use std::io::pipe;
+use std::net::TcpListener;
 use std::process::Stdio;
 
 use crate::replay::recorded;
@@ -71,4 +72,20 @@ fn a_full_disk_is_an_error_with_a_message() {
     let said = String::from_utf8_lossy(&ran.stderr);
     assert_eq!(ran.status.code(), Some(1));
     assert!(said.starts_with("kubenexus: writing the result: No space left on device"), "{said}");
+}
+
+/// The scheduler says something whenever a connection breaks: here many do.
+#[test]
+fn a_scheduler_whose_log_nobody_reads_goes_on() {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("there are ports");
+    let server = format!("--master=http://{}", listener.local_addr().expect("it listens"));
+    let args = ["scheduler", &server, "--leader-elect=false", "--secure-port=0", "-v=4"];
+    let mut child = kubenexus(&args).stdout(closed()).stderr(closed()).spawn().expect("it starts");
+    for _ in 0..40 {
+        drop(listener.accept().expect("it comes again"));
+        let ended = child.try_wait().expect("it can be asked");
+        assert_eq!(ended, None, "it ended for want of a reader");
+    }
+    child.kill().expect("it runs");
+    child.wait().expect("it ends");
 }

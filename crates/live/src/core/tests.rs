@@ -99,7 +99,7 @@ impl Bench {
     }
 
     fn see_group(&mut self, (event, standing): (Event, GroupStanding)) {
-        let group = Some((native(), standing));
+        let group = Some(Box::new((native(), standing)));
         let read_at = Instant::now();
         self.core.take(Input::Seen(Seen { event, standing: None, group, read_at }));
     }
@@ -360,7 +360,7 @@ fn of_a_composite_its_groups_are_counted() {
         "spec": {"schedulingPolicy": {"gang": {"minGroupCount": 2}}}});
     let kind = PodGroupKind::Composite;
     let seen = ingest::read_pod_group(kind, composite.to_string().as_bytes()).expect("a group");
-    let group = Some((GROUP_APIS[3], seen.standing));
+    let group = Some(Box::new((GROUP_APIS[3], seen.standing)));
     let (event, standing, read_at) = (seen.event, None, Instant::now());
     bench.core.take(Input::Seen(Seen { event, standing, group, read_at }));
     for name in ["x", "y"] {

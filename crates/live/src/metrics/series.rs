@@ -40,17 +40,7 @@ pub(super) fn all<'a>(
 ) -> Metrics {
     let mut registry = Registry::default();
     let profiles = profile_series(&mut registry, profiles);
-    let leading = Family::<Labels<1>, Gauge>::default();
-    registry.register(
-        "leader_election_master_status",
-        "Gauge of if the reporting system is master of the relevant lease, 0 indicates backup, 1 \
-         indicates master. 'name' is the string used to identify the lease. Please make sure to \
-         group by name",
-        leading.clone(),
-    );
-    let build = Family::<Labels<1>, Gauge>::default();
-    build.get_or_create(&[("version", env!("CARGO_PKG_VERSION").into())]).set(1);
-    registry.register("kubenexus_build_info", "The version of this scheduler, as a label", build);
+    build_info(&mut registry);
     registry.register_collector(Box::new(Process));
     let registry = &mut registry;
     Metrics {
@@ -65,7 +55,7 @@ pub(super) fn all<'a>(
         preemption_victims: preemption_victims(registry),
         requests: requests(registry),
         host: host.to_owned(),
-        leading: leading.get_or_create_owned(&[("name", lease.to_owned().into())]),
+        leading: leading(registry, lease),
         binds_in_flight: ours(registry, "binds_in_flight", "Bindings on their way"),
         bind_outcomes: bind_outcomes(registry),
         bind_request: bind_request(registry),
@@ -95,8 +85,32 @@ pub(super) fn all<'a>(
             "journal_gaps",
             "How often the journal lost records: the disk failed or could not keep up",
         ),
+        log_lines_lost: ours(
+            registry,
+            "log_lines_lost",
+            "Log lines that nobody took: whoever collects them is gone or does not read",
+        ),
+        lost_lines: Default::default(),
         registry: std::mem::take(registry),
     }
+}
+
+fn leading(registry: &mut Registry, lease: &str) -> Gauge {
+    let family: Family<Labels<1>, Gauge> = put(
+        registry,
+        "leader_election_master_status",
+        "Gauge of if the reporting system is master of the relevant lease, 0 indicates backup, 1 \
+         indicates master. 'name' is the string used to identify the lease. Please make sure to \
+         group by name",
+        Family::default(),
+    );
+    family.get_or_create_owned(&[("name", lease.to_owned().into())])
+}
+
+fn build_info(registry: &mut Registry) {
+    let family: Family<Labels<1>, Gauge> =
+        ours(registry, "build_info", "The version of this scheduler, as a label");
+    family.get_or_create(&[("version", env!("CARGO_PKG_VERSION").into())]).set(1);
 }
 
 /// Registers a metric under our own prefix.

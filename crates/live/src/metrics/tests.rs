@@ -37,7 +37,7 @@ const KUBE: [(&str, &str, &str, &str); 18] = [
 ];
 
 /// The same of those that kube-scheduler does not have.
-const OURS: [(&str, &str, &str, &str); 19] = [
+const OURS: [(&str, &str, &str, &str); 20] = [
     ("kubenexus_build_info", "gauge", "version", ""),
     ("kubenexus_binds_in_flight", "gauge", "", ""),
     ("kubenexus_bind_outcomes_total", "counter", "outcome", ""),
@@ -56,12 +56,14 @@ const OURS: [(&str, &str, &str, &str); 19] = [
     ("kubenexus_journal_bytes_total", "counter", "", ""),
     ("kubenexus_journal_records_total", "counter", "", ""),
     ("kubenexus_journal_gaps_total", "counter", "", ""),
+    ("kubenexus_log_lines_lost_total", "counter", "", ""),
     ("process_threads", "gauge", "", ""),
 ];
 
 /// Metrics of which each was used once.
 fn used() -> Metrics {
     let metrics = Metrics::new(["default-scheduler", "batch"], "10.0.0.1:443", "the-lease");
+    let metrics = metrics.counting_lost_lines(&Arc::new(3.into()));
     metrics.attempt("batch", Attempt::Scheduled, 0.003);
     metrics.algorithm(0.0001);
     metrics.sli(1, 0.5);
@@ -181,6 +183,7 @@ fn what_was_counted_is_written() {
         "kubenexus_optional_api{group=\"a.b\",version=\"v1\"} 0",
         "kubenexus_journal_bytes_total 700",
         "kubenexus_journal_gaps_total 1",
+        "kubenexus_log_lines_lost_total 3",
         "kubenexus_optional_api{group=\"scheduling.k8s.io\",version=\"v1beta1\"} 1",
     ];
     for line in lines {

@@ -46,7 +46,7 @@ pub(super) struct Read {
     /// What the status of a pod says.
     pub(super) standing: Option<Standing>,
     /// What is known beside of an object about a gang.
-    pub(super) group: Option<(GroupApi, GroupStanding)>,
+    pub(super) group: Option<Box<(GroupApi, GroupStanding)>>,
 }
 
 impl Read {
@@ -236,7 +236,7 @@ impl Watcher {
             Kind::LocalQueues(_) => plain(ingest::read_local_queue(object)),
             Kind::Groupings(kind) => plain(ingest::read_grouping(kind, object)),
             Kind::PodGroups(api) => ingest::read_pod_group(api.kind, object).map(|seen| {
-                let group = Some((api, seen.standing));
+                let group = Some(Box::new((api, seen.standing)));
                 Read { group, ..Read::plain((seen.version, seen.event)) }
             }),
             Kind::Succeeded => {

@@ -289,7 +289,8 @@ impl Cluster {
     fn answer(&mut self, arrived: &Arrived) -> (u16, String) {
         if arrived.method == Method::PATCH {
             let patch: serde_json::Value = serde_json::from_str(&arrived.body).unwrap();
-            if patch["metadata"]["resourceVersion"] != self.version.to_string() {
+            let version = patch["metadata"]["resourceVersion"].as_str();
+            if version != Some(&*self.version.to_string()) {
                 return (409, "{}".into());
             }
             self.version += 1;

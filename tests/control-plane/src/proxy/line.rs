@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
 use bytes::Bytes;
 use http::header::{ACCEPT_ENCODING, AUTHORIZATION, HOST, HeaderValue};
-use http::{Request, Response, request};
+use http::{Method, Request, Response, request};
 use http_body_util::BodyExt as _;
 use hyper::body::Incoming;
 use hyper::client::conn::http1::{self as client, SendRequest};
@@ -36,6 +37,8 @@ pub(super) struct Shared {
     /// How often held binds were released.
     releases: watch::Sender<usize>,
     holds_watches: watch::Sender<bool>,
+    /// How late changes of a status reach the server.
+    status_delay: Mutex<Duration>,
 }
 
 /// A connection, as seen by those who want to cut it.
@@ -60,6 +63,7 @@ impl Shared {
             held: AtomicUsize::new(0),
             releases: watch::Sender::new(0),
             holds_watches: watch::Sender::new(false),
+            status_delay: Mutex::default(),
         }
     }
 
@@ -85,6 +89,10 @@ impl Shared {
 
     pub(super) fn hold_watches(&self, is_holding: bool) {
         self.holds_watches.send_replace(is_holding);
+    }
+
+    pub(super) fn delay_statuses(&self, delay: Duration) {
+        *lock(&self.status_delay) = delay;
     }
 
     pub(super) fn refuse(&self, is_refusing: bool) {
@@ -162,6 +170,10 @@ async fn answer(
     if is_bind {
         let body = body.collect().await?.to_bytes();
         return bind(shared, upstream, index, parts, body).await;
+    }
+    if parts.method == Method::PATCH && parts.uri.path().ends_with("/status") {
+        let delay = *lock(&shared.status_delay);
+        tokio::time::sleep(delay).await;
     }
     if is_watch {
         shared.holds_watches.subscribe().wait_for(|is_holding| !is_holding).await?;

@@ -7,7 +7,7 @@ use k8s_openapi::api::core::v1::Pod;
 use serde_json::{Value, json};
 
 use crate::check::{self, Expected, all_events};
-use crate::objects::{Election, SCHEDULER, node, pod};
+use crate::objects::{Election, SCHEDULER, many, node, pod};
 use crate::suite::Run;
 use crate::wait::until;
 use crate::world::{Start, World, condition_of, name_of, node_of};
@@ -34,6 +34,34 @@ pub(crate) fn fits_nowhere(world: &mut World) -> Run<'_> {
         }
         let expected = Expected { waiting: names.len(), ..Expected::default() };
         check::settled(world, &expected).await
+    })
+}
+
+/// Pods that evict two others each, which leave one after the other, while changes of statuses
+/// arrive late: in the end every status says that its pod is bound.
+pub(crate) fn told_late(world: &mut World) -> Run<'_> {
+    const NODES: usize = 8;
+    Box::pin(async move {
+        world.create_nodes(NODES, &node("node", "1", "16Gi", 110)).await?;
+        let proxy = world.proxy()?;
+        world.run_scheduler(Start::through(&proxy, Election::Off)).await?;
+        world.create_pods(many(&pod("low", "500m", "64Mi"), 2 * NODES)).await?;
+        world.wait_bound(2 * NODES, 30).await?;
+        proxy.delay_statuses(Duration::from_millis(300));
+        let mut high = pod("high", "1", "64Mi");
+        high["spec"]["priorityClassName"] = "system-cluster-critical".into();
+        world.create_pods(many(&high, NODES)).await?;
+        let is_high = |pod: &&Pod| name_of(pod).starts_with("high");
+        until("pods that evict others to be bound", Duration::from_secs(60), || async {
+            let pods = world.pods().await?;
+            let bound = pods.iter().filter(is_high).filter(|pod| node_of(pod).is_some()).count();
+            Ok((bound == NODES).then_some(()).ok_or(format!("{bound} are")))
+        })
+        .await?;
+        // Whatever was on its way has arrived by then.
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        let deleted = (0..2 * NODES).map(|number| format!("low-{number}")).collect();
+        check::settled(world, &Expected { deleted, ..Expected::bound(NODES) }).await
     })
 }
 
@@ -90,6 +118,14 @@ async fn compare(world: &World, name: &str) -> Result<()> {
     Ok(())
 }
 
+/// Whether the status of a pod names a scheduler as the one who wrote to it.
+fn wrote_status(pod: &Pod, by: &str) -> bool {
+    let by = if by == SCHEDULER { SCHEDULER } else { "kube-scheduler" };
+    let managers = pod.metadata.managed_fields.iter().flatten();
+    let mut of_status = managers.filter(|it| it.subresource.as_deref() == Some("status"));
+    of_status.any(|it| it.manager.as_deref() == Some(by))
+}
+
 /// What a pod is told by its scheduler in its condition and its event, without names and times.
 async fn told(world: &World, name: &str, by: &str) -> Result<Value> {
     let pod = world.wait_waiting(name, "Unschedulable", "").await?;
@@ -112,11 +148,13 @@ async fn told(world: &World, name: &str, by: &str) -> Result<Value> {
     let regarding = event.regarding.unwrap_or_default();
     Ok(json!({
         "condition": condition,
-        "phase": pod.status.and_then(|status| status.phase),
+        "phase": pod.status.as_ref().and_then(|status| status.phase.as_ref()),
         "type": event.type_, "action": event.action, "note": event.note,
         "is by itself": event.reporting_controller.as_deref() == Some(by),
         "instance": instance.strip_prefix(by),
         "kind": regarding.kind, "version": regarding.api_version,
+        "names a version of the pod": regarding.resource_version.is_some(),
+        "manager is by name": wrote_status(&pod, by),
     }))
 }
 
