@@ -143,6 +143,15 @@ impl Script {
             let message = "faults need a span: without one a run ends when nothing moves any more";
             problems.report(&fields.place_at("faults"), message);
         }
+        let faults = script.span.map_or(0, |span| trouble::faults_in(&script.faults, span));
+        if faults > trouble::FAULTS_MAX {
+            let most = trouble::FAULTS_MAX;
+            let message = format!(
+                "watchCutEvery and leaderLostEvery make {faults} faults within span; at most \
+                 {most} are run"
+            );
+            problems.report(&fields.place_at("faults"), message);
+        }
         if let Some(repeated) = repeated_name(&script.pools) {
             let message = format!("pool {} is given twice", quoted(repeated));
             problems.report(&fields.place_at("pools"), message);

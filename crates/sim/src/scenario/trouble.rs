@@ -120,6 +120,19 @@ impl NodeEvent {
     }
 }
 
+/// How many faults that happen once in a while a run has at most. Every one leads to a list of
+/// everything, or to a scheduler that begins with one.
+pub(super) const FAULTS_MAX: u64 = 100_000;
+
+/// How many faults happen once in a while within a span, on average.
+pub(super) fn faults_in(faults: &Faults, span: Millis) -> u64 {
+    let within = |every: Option<Millis>| every.map_or(0, |every| span.0 / every.0);
+    // Where leaders are lost, another replica stands by, with watches of its own.
+    let replicas = if faults.leader_lost_every.is_some() { 2 } else { 1 };
+    let cuts = within(faults.watch_cut_every).saturating_mul(replicas);
+    cuts.saturating_add(within(faults.leader_lost_every))
+}
+
 /// Reads `faults`.
 pub(super) fn faults(spot: Spot<'_>, problems: &mut Problems) -> Option<Faults> {
     const KNOWN: [&str; 7] = [

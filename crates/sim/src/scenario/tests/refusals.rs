@@ -133,6 +133,17 @@ fn mistakes_in_a_scenario_by_table() {
              more",
         ),
         (
+            "span: 2h\nfaults: {watchCutEvery: 1ms}\n",
+            "a.yaml:8: faults: watchCutEvery and leaderLostEvery make 7200000 faults within span; \
+             at most 100000 are run",
+        ),
+        (
+            "span: 1000s\nfaults: {watchCutEvery: 20ms, leaderLostEvery: 500s}\n",
+            "a.yaml:8: faults: watchCutEvery and leaderLostEvery make 100002 faults within span; \
+             at most 100000 are run",
+        ),
+        ("span: 1000s\nfaults: {watchCutEvery: 10ms}\n", "nothing is wrong"),
+        (
             "span: 1h\nfaults: {refusedPercent: 101}\n",
             "a.yaml:8: faults.refusedPercent: expected an integer from 0 to 100, found 101",
         ),
