@@ -280,6 +280,8 @@ impl<'a> Arranger<'a> {
             return Ok(());
         }
         let classes = if is_one { BTreeSet::from([class(&pods[0])]) } else { classes };
+        // Whoever must be near others is asked once they have their places.
+        pods.sort_by_key(|pod| !catalog.class(class(pod)).spec.near.is_empty());
         if pods.len() <= DEEP_MAX && self.deep(&pods, spare, within, limit, &classes) {
             return Ok(());
         }

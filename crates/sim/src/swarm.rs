@@ -182,6 +182,57 @@ mod tests {
         }
     }
 
+    /// Parts of worlds in which something was wrong once, each with what it was.
+    const FOUND: [(&str, &str); 3] = [
+        (
+            "pods that must be near others have their turn after them, on every node there is",
+            "44616 4,18,19 8,9,13 none second 6 9",
+        ),
+        (
+            "a gang that other labels tore apart goes on in one of its domains",
+            "52509 3,4,8 2,12,13 8:1,8:5,8:6 none 11 182",
+        ),
+        (
+            "the time of an incomplete gang begins anew after a moment without a pod on a node",
+            "55393 0,1,2,3 1,2,3,5,7,12,13,15 0:0,0:2,0:3,1:2 \
+             slow,lag,refused,unanswered,lists 11 25",
+        ),
+    ];
+
+    /// A case as the test above writes it: seed, nodes, jobs, fates, faults, pods and seconds.
+    fn case(text: &'static str) -> Case {
+        let words: Vec<&str> = text.split_whitespace().collect();
+        let [seed, nodes, jobs, fates, faults, pods, seconds] = words[..] else {
+            panic!("{text}: expected seven words")
+        };
+        let parts = |list: &'static str| list.split(',').filter(|part| *part != "none");
+        let number = |text: &str| text.parse::<usize>().unwrap();
+        let fate = |text: &str| {
+            let (node, at) = text.split_once(':').unwrap();
+            (number(node), number(at))
+        };
+        let fault = |word: &str| Fault::WORDS.iter().find(|(other, _)| *other == word).unwrap().1;
+        Case {
+            seed: seed.parse().unwrap(),
+            only: Only {
+                nodes: Some(parts(nodes).map(number).collect()),
+                jobs: Some(parts(jobs).map(number).collect()),
+                fates: Some(parts(fates).map(fate).collect()),
+                faults: Some(parts(faults).map(fault).collect()),
+                pods: Some(pods.parse().unwrap()),
+                seconds: Some(seconds.parse().unwrap()),
+            },
+        }
+    }
+
+    #[test]
+    fn what_was_found_once_stays_mended() {
+        for (what, text) in FOUND {
+            let ran = run(&case(text));
+            assert!(ran.is_ok(), "{what}: {ran:?}");
+        }
+    }
+
     #[test]
     fn every_kind_of_failure_ends_with_a_code_of_its_own() {
         let kinds = [FailureKind::Crash, FailureKind::Wrong, FailureKind::Stuck];

@@ -57,7 +57,12 @@ impl Arranger<'_> {
                 nodes.iter().map(|node| board.is_fitting(*node)).collect()
             })
             .collect();
-        let is_around = self.is_around(id);
+        // Where one is may matter to the others of the gang, though it is nothing to itself.
+        let has_rules = |class: &ClassId| {
+            let spec = &catalog.class(*class).spec;
+            !spec.near.is_empty() || !spec.far.is_empty() || !spec.spread.is_empty()
+        };
+        let is_around = classes.iter().any(has_rules) || self.is_around(id);
         let usage = self.txn.usage();
         let mut seen = Vec::new();
         let mut differing = Vec::new();

@@ -303,3 +303,25 @@ fn a_gang_that_is_found_in_part_is_mended_if_a_pod_is_newer_than_what_runs() {
         ",
     );
 }
+
+/// A pod that must be near others has its turn after them, wherever they may go. The best node for
+/// the first one leads nowhere: it is in no zone, and the pod that is in one is on a node that
+/// takes nobody else.
+#[test]
+fn whoever_must_be_near_others_goes_last_on_every_node_there_is() {
+    check(
+        "
+        node best cpu=4
+        node full cpu=1 zone=x
+        pod there cpu=1 on=full label=app:db
+        node last cpu=4 zone=y taint=old:PreferNoSchedule
+        pod a cpu=1 gang=g/3 label=app:db near=zone,app:db
+        pod b cpu=1 gang=g/3 label=app:db near=zone,app:db
+        pod c cpu=1 gang=g/3 label=app:db
+        step
+        > c -> last
+        > a -> last
+        > b -> last
+        ",
+    );
+}

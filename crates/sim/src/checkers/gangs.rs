@@ -113,7 +113,8 @@ pub(crate) fn check_seats(ledger: &Ledger) -> Result<(), Violation> {
 #[derive(Default)]
 pub(crate) struct Patience {
     seen: Time,
-    waited: BTreeMap<GangKey, Millis>,
+    /// For how long, and since which opening.
+    waited: BTreeMap<GangKey, (u64, Millis)>,
     /// Gangs that were incomplete when they were last looked at.
     counted: Vec<GangKey>,
 }
@@ -129,14 +130,17 @@ impl Patience {
         let passed = Millis(now.0 - self.seen.0);
         self.seen = now;
         for key in std::mem::take(&mut self.counted) {
-            let waited = self.waited.entry(key).or_insert(Millis(0));
+            let waited = self.waited.get_mut(&key);
+            let (_, waited) = waited.expect("what is counted is looked at");
             *waited = Millis(waited.0 + passed.0);
         }
         let mut waited = BTreeMap::new();
-        for gang in ledger.open_gangs() {
+        for (gang, opened) in ledger.open_gangs() {
             let key = &gang.key;
             let (true, Some(allowed)) = (is_partial(&gang), allowed(&gang)) else { continue };
-            let so_far = self.waited.get(key).copied().unwrap_or(Millis(0));
+            // It may have had no pod on a node in between, within one moment.
+            let so_far = self.waited.get(key).filter(|(since, _)| *since == opened);
+            let so_far = so_far.map_or(Millis(0), |(_, so_far)| *so_far);
             if so_far > allowed {
                 let (bound, min) = (gang.bound().count(), gang.min());
                 let why = format!("{bound} of {min:?} were on nodes for {} ms", so_far.0);
@@ -146,7 +150,7 @@ impl Patience {
             if is_able && !gang.is_whole() {
                 self.counted.push(key.clone());
             }
-            waited.insert(key.clone(), so_far);
+            waited.insert(key.clone(), (opened, so_far));
         }
         self.waited = waited;
         Ok(())
@@ -249,25 +253,52 @@ pub(crate) fn domains<'a>(
     gang: &Gang<'_>,
     topology: &[Box<str>],
 ) -> Vec<Vec<&'a NodeFacts>> {
+    let mut domains = all_domains(ledger, topology);
+    for own in values_of_pods(ledger, gang, topology) {
+        // A gang that was torn apart is everywhere at once, which leaves nothing.
+        domains.retain(|values, _| Some(values) == own.as_ref());
+    }
+    domains.into_values().collect()
+}
+
+/// The domains in which a gang has pods.
+pub(super) fn pieces<'a>(
+    ledger: &'a Ledger,
+    gang: &Gang<'_>,
+    topology: &[Box<str>],
+) -> Vec<Vec<&'a NodeFacts>> {
+    let mut domains = all_domains(ledger, topology);
+    let own = values_of_pods(ledger, gang, topology);
+    domains.retain(|values, _| own.iter().any(|own| own.as_ref() == Some(values)));
+    domains.into_values().collect()
+}
+
+/// Nodes by the values they have of some labels. Without labels all nodes are one domain.
+fn all_domains<'a>(
+    ledger: &'a Ledger,
+    topology: &[Box<str>],
+) -> BTreeMap<Vec<&'a str>, Vec<&'a NodeFacts>> {
     let mut nodes: Vec<&NodeFacts> = ledger.nodes().map(|(node, _)| node).collect();
     nodes.sort_by(|one, other| one.name.cmp(&other.name));
-    if topology.is_empty() {
-        return vec![nodes];
-    }
-    let values = |node: &NodeFacts| -> Option<Vec<String>> {
-        topology.iter().map(|key| label(node, key).map(str::to_owned)).collect()
-    };
-    let mut domains: BTreeMap<Vec<String>, Vec<&NodeFacts>> = BTreeMap::new();
+    let mut domains: BTreeMap<Vec<&str>, Vec<&NodeFacts>> = BTreeMap::new();
     for node in nodes {
-        if let Some(values) = values(node) {
+        if let Some(values) = values(node, topology) {
             domains.entry(values).or_default().push(node);
         }
     }
-    for known in &gang.members {
-        if let Some((node, _)) = known.spot.node().and_then(|node| ledger.node(node)) {
-            // A gang that was torn apart is everywhere at once, which leaves nothing.
-            domains.retain(|own, _| Some(own) == values(node).as_ref());
-        }
-    }
-    domains.into_values().collect()
+    domains
+}
+
+fn values<'a>(node: &'a NodeFacts, topology: &[Box<str>]) -> Option<Vec<&'a str>> {
+    topology.iter().map(|key| label(node, key)).collect()
+}
+
+/// In which domains the pods of a gang are that are on nodes; none for nodes in no domain.
+fn values_of_pods<'a>(
+    ledger: &'a Ledger,
+    gang: &Gang<'_>,
+    topology: &[Box<str>],
+) -> Vec<Option<Vec<&'a str>>> {
+    let nodes = gang.members.iter().filter_map(|known| ledger.node(known.spot.node()?));
+    nodes.map(|(node, _)| values(node, topology)).collect()
 }

@@ -33,8 +33,9 @@ pub(crate) struct Roster {
     succeeded: BTreeMap<Box<str>, GangKey>,
     /// Gangs that had enough pods on nodes.
     pub(super) reached: BTreeSet<GangKey>,
-    /// Gangs that have pods on nodes, and never had enough.
-    pub(super) open: BTreeSet<GangKey>,
+    /// Gangs that have pods on nodes, and never had enough; with a number that is another one
+    /// each time the first of them comes to a node.
+    pub(super) open: BTreeMap<GangKey, u64>,
     /// Gangs some of whose pods were on nodes when they were first heard of.
     pub(super) found: BTreeSet<GangKey>,
 }

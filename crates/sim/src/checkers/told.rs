@@ -6,7 +6,7 @@ use model::{Catalog, Diagnosis, Need, NodeFacts, PodFacts, Reason};
 
 use super::Violation;
 use super::company::{self, Scene};
-use super::gangs::{domains, free};
+use super::gangs::{domains, free, pieces};
 use super::ledger::Ledger;
 use super::roster::{Gang, Terms, Trouble, gang_of};
 use super::rules::{self, Objection};
@@ -42,9 +42,13 @@ pub(crate) fn check_told(
             return checked;
         }
     }
-    let (said, so) = (said(told, catalog), so(ledger, facts));
+    let said = said(told, catalog);
+    let gang = gang_of(facts).map(|key| Gang::of(ledger, &key));
+    let domains = gang.map(|gang| allowed(ledger, &gang)).unwrap_or_else(|| vec![None]);
     let nodes = ledger.nodes().count();
-    if said == so && told.nodes == nodes {
+    let so = domains.iter().map(|domain| so(ledger, facts, domain.as_deref()));
+    let so: Vec<BTreeMap<Why, usize>> = so.collect();
+    if so.contains(&said) && told.nodes == nodes {
         return Ok(());
     }
     let text = format!("of {} nodes: {said:?}; so it is, of {nodes}: {so:?}", told.nodes);
@@ -147,8 +151,19 @@ fn said(told: &Diagnosis, catalog: &Catalog) -> BTreeMap<Why, usize> {
     rejection.chain(told.counts.iter().map(|(reason, count)| (why(reason), *count))).collect()
 }
 
-/// What is so.
-fn so(ledger: &Ledger, facts: &PodFacts) -> BTreeMap<Why, usize> {
+/// The nodes on which pods of a gang may be; none where all may. Of a gang that nodes with other
+/// labels have torn apart any domain counts that it has pods in.
+fn allowed<'a>(ledger: &'a Ledger, gang: &Gang<'_>) -> Vec<Option<Vec<&'a NodeFacts>>> {
+    let topology = gang.terms.as_ref().map_or(&[][..], |terms| &terms.topology);
+    if topology.is_empty() {
+        return vec![None];
+    }
+    let all = domains(ledger, gang, topology).into_iter().flatten().collect();
+    [all].into_iter().chain(pieces(ledger, gang, topology)).map(Some).collect()
+}
+
+/// What is so, if a pod may only be on some nodes.
+fn so(ledger: &Ledger, facts: &PodFacts, allowed: Option<&[&NodeFacts]>) -> BTreeMap<Why, usize> {
     let only = |why| BTreeMap::from([(why, 0)]);
     let spec = &facts.spec;
     if ledger.nodes().next().is_none() {
@@ -166,13 +181,8 @@ fn so(ledger: &Ledger, facts: &PodFacts) -> BTreeMap<Why, usize> {
     if let Some(need) = spec.needs.iter().min() {
         return only(Why::NotSupported(*need));
     }
-    let gang = gang_of(facts).map(|key| Gang::of(ledger, &key));
-    let topology = gang.as_ref().and_then(|gang| Some(&*gang.terms.as_ref().ok()?.topology));
-    let topology = topology.unwrap_or_default();
-    let allowed = gang.as_ref().map(|gang| domains(ledger, gang, topology));
     let is_allowed = |node: &NodeFacts| {
-        let mut allowed = allowed.iter().flatten().flatten();
-        topology.is_empty() || allowed.any(|other| other.name == node.name)
+        allowed.is_none_or(|allowed| allowed.iter().any(|other| other.name == node.name))
     };
     let mut counts = BTreeMap::new();
     for (node, _) in ledger.nodes() {

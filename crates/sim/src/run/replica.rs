@@ -78,7 +78,8 @@ impl Replica {
 
     /// Whether no gang has a time that ends: it is complete, or nobody expects it to be.
     pub(super) fn is_at_rest(&self) -> bool {
-        self.ledger.seats().is_empty() && !self.ledger.open_gangs().any(|gang| is_partial(&gang))
+        self.ledger.seats().is_empty()
+            && !self.ledger.open_gangs().any(|(gang, _)| is_partial(&gang))
     }
 
     /// When a watch shows something next.

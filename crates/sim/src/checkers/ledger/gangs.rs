@@ -16,7 +16,7 @@ impl Ledger {
             self.roster.open.remove(&key);
             self.roster.reached.insert(key);
         } else if is_open {
-            self.roster.open.insert(key);
+            self.roster.open.entry(key).or_insert(self.numbers);
         } else {
             self.roster.open.remove(&key);
         }
@@ -60,9 +60,10 @@ impl Ledger {
         self.roster.is_over(&(namespace.into(), name.into()))
     }
 
-    /// Gangs that have pods on nodes, and never had enough.
-    pub(crate) fn open_gangs(&self) -> impl Iterator<Item = Gang<'_>> {
-        self.roster.open.iter().map(|key| Gang::of(self, key))
+    /// Gangs that have pods on nodes, and never had enough; with a number that is another one
+    /// each time the first of them comes to a node.
+    pub(crate) fn open_gangs(&self) -> impl Iterator<Item = (Gang<'_>, u64)> {
+        self.roster.open.iter().map(|(key, opened)| (Gang::of(self, key), *opened))
     }
 
     /// Room that is kept for pods which do not exist yet.
