@@ -177,7 +177,7 @@ impl Scheduler {
     /// What counts of a pod in its profile, which may leave gangs to the fields of the API.
     pub(crate) fn as_read<'a>(&self, facts: &'a PodFacts) -> Cow<'a, PodFacts> {
         let profile = self.profiles.iter().find(|each| each.scheduler == facts.spec.scheduler);
-        let is_whole = profile.is_none_or(|profile| profile.reads_gang_keys);
+        let is_whole = profile.is_none_or(|profile| profile.gang_reader.is_some());
         match facts.gang.as_ref().filter(|_| !is_whole) {
             Some(claim) => {
                 let gang = claim.native().map(Arc::new);

@@ -52,9 +52,29 @@ impl Scheduler {
         }
         let pod = self.catalog.add_pod(&self.as_read(facts));
         self.count_crowds();
-        let judgement = self.judge_waiting(pod);
+        let profile = profile_of(&self.profiles, &self.catalog, self.catalog.pod(pod).class);
+        let refusal =
+            profile.gang_reader.and_then(|plugin| Some((plugin, self.gang_refusal(pod)?)));
+        let judgement = match refusal {
+            Some(_) => Judgement { refusal, fault: None, nodes: Vec::new(), preemption: None },
+            None => self.judge_waiting(pod),
+        };
         self.catalog.remove_pod(pod);
         Some(judgement)
+    }
+
+    /// Why a pod would not be tried, whoever else of its gang is there.
+    fn gang_refusal(&self, id: PodId) -> Option<Reason> {
+        let pod = self.catalog.pod(id);
+        let mut next = pod.gang;
+        while let Some(gang) = next {
+            let row = self.catalog.gang(gang);
+            if let Err(reason) = &row.terms {
+                return Some(reason.clone());
+            }
+            next = row.parent;
+        }
+        self.refusal_by_claim(pod)
     }
 
     /// Judges a pod of ours that is on no node.

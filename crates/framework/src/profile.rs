@@ -24,9 +24,10 @@ pub struct Profile {
     pub filters: Vec<Arc<dyn Feasible>>,
     /// Who ranks nodes.
     pub rankings: Vec<Ranking>,
-    /// Whether labels and annotations of pods make gangs. A PodGroup of Kubernetes that the pod's
-    /// spec names does so in every profile, as an API server that keeps the field promises.
-    pub reads_gang_keys: bool,
+    /// Who reads the labels and annotations of pods that make gangs, if anybody does. A PodGroup of
+    /// Kubernetes that the pod's spec names counts in every profile, as an API server that keeps
+    /// the field promises.
+    pub gang_reader: Option<&'static str>,
     /// Who is asked about a pod that fits nowhere.
     pub rescues: Rescues,
 }

@@ -204,7 +204,7 @@ pub fn build(settings: &ProfileSettings, catalog: &mut Catalog) -> Result<Profil
     }
     let scheduler = settings.scheduler.clone();
     let rescues = rescues(settings);
-    let reads_gang_keys = reads_gang_keys(settings);
+    let gang_reader = reads_gang_keys(settings).then_some("Coscheduling");
     Ok(Profile {
         scheduler,
         order,
@@ -213,7 +213,7 @@ pub fn build(settings: &ProfileSettings, catalog: &mut Catalog) -> Result<Profil
         before,
         filters,
         rankings,
-        reads_gang_keys,
+        gang_reader,
         rescues,
     })
 }

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use model::{
-    ClassId, Decision, Diagnosis, GangId, GangReport, GangState, NodeId, Outlook, PodGroupKind,
-    PodId, Reason, Shortfall, Time, Txn, UnitId, Waiting,
+    ClassId, Decision, Diagnosis, GangId, GangReport, GangState, NodeId, Outlook, Pod,
+    PodGroupKind, PodId, Reason, Shortfall, Time, Txn, UnitId, Waiting,
 };
 
 use super::Kept;
@@ -29,22 +29,28 @@ impl Scheduler {
             return Some(reason.clone());
         }
         let pod = self.catalog.pod(pods[0]);
+        if let Some(reason) = self.refusal_by_claim(pod) {
+            return Some(reason);
+        }
+        let row = pod.gang.map(|gang| self.catalog.gang(gang));
+        let is_begun = row.is_some_and(|row| row.is_started || row.placed > 0);
+        let gang = self.queue.gang(unit).or(pod.gang).filter(|_| !is_begun);
+        gang.and_then(|gang| self.cluster_short(gang))
+    }
+
+    /// Why a pod is not looked at by what it says of its gang, and of others that it waits for.
+    pub(crate) fn refusal_by_claim(&self, pod: &Pod) -> Option<Reason> {
         let claim = pod.claim.as_ref()?;
         if let Some(fault) = &claim.fault {
             return Some(Reason::GangFault(fault.clone()));
         }
-        let row = pod.gang.map(|gang| self.catalog.gang(gang));
-        if row.is_some_and(|row| row.placed > 0) {
+        if pod.gang.is_some_and(|gang| self.catalog.gang(gang).placed > 0) {
             return None;
         }
         let is_over = |name: &str| self.catalog.is_gang_over(&pod.key.namespace, name);
-        if let Some(awaited) = claim.after.iter().find(|name| !is_over(name)) {
-            let cycle = self.cycle(&pod.key.namespace, &claim.name, awaited);
-            return Some(cycle.unwrap_or_else(|| Reason::After(awaited.clone())));
-        }
-        let is_begun = row.is_some_and(|row| row.is_started);
-        let gang = self.queue.gang(unit).or(pod.gang).filter(|_| !is_begun);
-        gang.and_then(|gang| self.cluster_short(gang))
+        let awaited = claim.after.iter().find(|name| !is_over(name))?;
+        let cycle = self.cycle(&pod.key.namespace, &claim.name, awaited);
+        Some(cycle.unwrap_or_else(|| Reason::After(awaited.clone())))
     }
 
     /// Tries to place a gang.

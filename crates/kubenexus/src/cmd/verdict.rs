@@ -249,6 +249,12 @@ fn take_in(scheduler: &mut Scheduler, profile: &str, object: &Value) -> Result<(
             bail!("unknown kind {kind} of apiVersion {version}; known are {}", known.join(", "));
         }
     };
+    if kind == "Pod" && phase_of(object) == "Succeeded" {
+        // Other gangs may wait for its own.
+        let (_, event) = ingest::read_succeeded(object.to_string().as_bytes())?;
+        event.into_iter().for_each(|event| scheduler.apply(&event, Time::default()));
+        return Ok(());
+    }
     if let model::Event::PodApplied(facts) = &mut event
         && facts.node.is_none()
     {
@@ -260,6 +266,10 @@ fn take_in(scheduler: &mut Scheduler, profile: &str, object: &Value) -> Result<(
     }
     scheduler.apply(&event, Time::default());
     Ok(())
+}
+
+fn phase_of(pod: &Value) -> &str {
+    pod["status"]["phase"].as_str().unwrap_or_default()
 }
 
 /// A word that every object says about itself; empty if it is left out.

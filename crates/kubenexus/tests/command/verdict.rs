@@ -210,6 +210,68 @@ fn a_node_full_of_absurd_pods_is_full() {
     assert_eq!(found, verdict("full", nodes));
 }
 
+/// What a pod with such labels and annotations is told before any node is looked at; a node would
+/// take it.
+fn prefilter(scheduler: &str, labels: Value, annotations: Value, more: &[Value]) -> Value {
+    let mut objects = vec![json!({
+        "apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"},
+        "status": {"allocatable": {"cpu": "4", "memory": "8Gi", "pods": "10"}},
+    })];
+    objects.extend(more.iter().cloned());
+    let pod = json!({
+        "metadata": {"name": "p", "labels": labels, "annotations": annotations},
+        "spec": {"schedulerName": scheduler, "containers": [{"name": "c"}]},
+    });
+    let ran = judge(json!({"objects": objects, "pod": pod}).to_string().into_bytes());
+    let mut found: Value = serde_json::from_str(&ran.out).expect("JSON");
+    let is_judged = found["nodes"]["n"]["feasible"] == json!(true);
+    assert_eq!(is_judged, found["prefilter"].is_null(), "{found}");
+    found["prefilter"].take()
+}
+
+#[test]
+fn a_pod_whose_gang_makes_no_sense_is_not_feasible() {
+    let ours = "pod-group.scheduling.kubenexus.io";
+    let (name, min) = (format!("{ours}/name"), format!("{ours}/min-available"));
+    let theirs = "scheduling.x-k8s.io/pod-group";
+    let refused = |reason: &str| {
+        json!({"plugin": "Coscheduling", "code": "UnschedulableAndUnresolvable",
+            "reasons": [reason]})
+    };
+    let none = json!({});
+    let after = json!({"scheduling.kubenexus.io/depends-on": "prepare"});
+    let table = [
+        (
+            json!({&name: "a", &min: "2", theirs: "b"}),
+            none.clone(),
+            "gang: label scheduling.x-k8s.io/pod-group is \"b\", label \
+             pod-group.scheduling.kubenexus.io/name is \"a\": expected one gang",
+        ),
+        (
+            json!({&name: "a", &min: "all"}),
+            none.clone(),
+            "gang: label pod-group.scheduling.kubenexus.io/min-available is \"all\": expected a \
+             number from 1 to 10000",
+        ),
+        (json!({theirs: "a"}), none.clone(), "waiting for PodGroup \"a\", which is not there"),
+        (none.clone(), after.clone(), "waiting for gang \"prepare\" to succeed"),
+    ];
+    for (labels, annotations, reason) in table {
+        let told = |scheduler| prefilter(scheduler, labels.clone(), annotations.clone(), &[]);
+        assert_eq!(told("kubenexus-scheduler"), refused(reason));
+        assert_eq!(told("default-scheduler"), Value::Null, "it does not read these keys");
+    }
+    let group = json!({"apiVersion": "scheduling.x-k8s.io/v1alpha1", "kind": "PodGroup",
+        "metadata": {"name": "a"}, "spec": {"minMember": 2}});
+    let done = json!({"apiVersion": "v1", "kind": "Pod",
+        "metadata": {"name": "done", "uid": "1", "labels": {&name: "prepare", &min: "1"}},
+        "spec": {"nodeName": "n", "containers": []}, "status": {"phase": "Succeeded"}});
+    let told =
+        |labels, annotations, more| prefilter("kubenexus-scheduler", labels, annotations, &[more]);
+    assert_eq!(told(json!({theirs: "a"}), none.clone(), group), Value::Null);
+    assert_eq!(told(none, after, done), Value::Null);
+}
+
 /// What the pod of a case is.
 fn profile(objects: &Value, pod: &Value) -> Value {
     let case = json!({"id": 1, "objects": objects, "pod": pod}).to_string();
