@@ -86,7 +86,10 @@ pub struct Scheduler {
 impl Scheduler {
     /// A scheduler that knows nothing yet. `catalog` is the one the profiles were made with.
     #[must_use]
-    pub fn new(catalog: Catalog, profiles: Vec<Profile>, options: Options) -> Self {
+    pub fn new(mut catalog: Catalog, profiles: Vec<Profile>, options: Options) -> Self {
+        let without_turns = profiles.iter().filter(|profile| profile.order.sharing().is_none());
+        let without_turns = without_turns.map(|profile| profile.scheduler.clone());
+        catalog.set_without_turns(without_turns.collect());
         Self {
             catalog,
             usage: Usage::default(),

@@ -62,6 +62,9 @@ impl Scheduler {
 
     /// Takes in that a namespace has other labels or LocalQueues, or is gone.
     pub(crate) fn reclassify(&mut self, namespace: &str) {
+        if !self.catalog.is_inhabited(namespace) {
+            return;
+        }
         let profiles = self.workloads.get_mut();
         profiles.rows.clear();
         profiles.moved.insert(namespace.into());

@@ -22,7 +22,7 @@ use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 use std::sync::Arc;
 
 use model::{
-    ClassId, Diagnosis, GangId, Map, Millis, Outlook, PodId, Reason, Symbol, Time, UnitId,
+    ClassId, Diagnosis, GangId, Map, Millis, Moved, Outlook, PodId, Reason, Tenant, Time, UnitId,
 };
 use serde::{Deserialize, Serialize};
 
@@ -254,9 +254,9 @@ impl Queue {
         Some(id)
     }
 
-    /// Takes in what namespaces have of the cluster.
-    pub(crate) fn set_shares(&mut self, moved: BTreeSet<Symbol>, share: impl Fn(Symbol) -> u64) {
-        moved.into_iter().for_each(|tenant| self.active.set_share(tenant, share(tenant)));
+    /// Takes in what tenants have of the cluster.
+    pub(crate) fn set_shares(&mut self, moved: Moved, share: impl Fn(Tenant) -> u64) {
+        self.active.set_shares(moved, share);
     }
 
     /// Puts a tried unit aside until something could help its class, which found no node.

@@ -17,23 +17,25 @@ mod queues;
 mod tenants;
 
 pub use classes::{Class, Company, Spread};
-pub use crowds::{Crowd, Held, Rule, Tags, Wish};
+pub(crate) use crowds::Shifted;
+pub use crowds::{Crowd, Held, Memberships, Rule, Tags, Wish};
 pub use gangs::{Chain, Gang, GangTerms};
 pub use nodes::{ImageSpread, Node, NodeChange, Offer};
 pub use pods::{Occupant, Pod, PodState};
+pub use tenants::{Moved, Tenant};
 
 use crate::event::{BudgetFacts, NodeFacts, PodFacts};
 use crate::ids::{ClassId, NodeId, PodId, ResourceId};
 use crate::resources::Resources;
 use crate::selector::{Selector, Term, WeightedTerm};
 use crate::spec::{NodeTerm, PodSpec, Preference};
-use crate::symbol::{Symbol, Symbols};
+use crate::symbol::{Holder, Symbol, Symbols};
 use budgets::Budgets;
 use classes::Classes;
 use crowds::Crowds;
 use domains::Domains;
 use gangs::Gangs;
-use nodes::Nodes;
+use nodes::{Nodes, Replaced};
 use pods::Pods;
 use queues::LocalQueues;
 use tenants::Tenants;
@@ -110,11 +112,11 @@ impl Catalog {
     /// The name of a place and the facts of its node, if it is there; nothing if the place is free.
     #[must_use]
     pub fn node_facts(&self, node: NodeId) -> Option<(&str, Option<NodeFacts>)> {
-        let (symbols, resources) = (&self.symbols, &self.resources);
+        let symbols = &self.symbols;
         let name = symbols.text(self.nodes.name_of(node)?);
         let facts = |node_facts: &Node| {
             let offer = self.nodes.offer(node);
-            node_facts.facts(symbols, |resource| resources.name(*resource).into(), offer)
+            node_facts.facts(symbols, |resource| self.resource_name(*resource).into(), offer)
         };
         Some((name, self.nodes.get(node).map(facts)))
     }
@@ -133,40 +135,55 @@ impl Catalog {
 
     /// Takes in a node; tells what is different now.
     pub fn apply_node(&mut self, facts: &NodeFacts) -> (NodeId, NodeChange) {
-        let name = self.symbols.intern(&facts.name);
-        let node = Node::new(name, facts, &mut self.symbols);
+        let id = self.node_place(&facts.name);
+        let node = Node::new(self.nodes.name(id), facts, &mut self.symbols);
         let offer = Offer::new(facts, &mut self.resources);
-        let before = self.nodes.find(name).map(|id| self.nodes.offer(id).clone());
-        let (id, change) = self.nodes.apply(node, offer);
-        let after = self.nodes.offer(id);
-        if before.as_ref() != Some(after) {
-            before.iter().for_each(|offer| self.tenants.offer(offer, false));
-            self.tenants.offer(after, true);
-        }
+        let (change, replaced) = self.nodes.apply(id, node, offer);
         if change != NodeChange::Same {
-            self.domains.put(id, &self.nodes);
+            self.node_replaced(id, &replaced);
         }
+        self.release_node(&replaced);
         (id, change)
     }
 
     /// Forgets the facts of a node. Its place stays while pods are on it.
     pub fn delete_node(&mut self, name: &str) -> Option<NodeId> {
         let id = self.find_node(name)?;
-        self.tenants.offer(self.nodes.offer(id), false);
-        self.nodes.delete(id);
-        self.domains.put(id, &self.nodes);
+        let replaced = self.nodes.delete(id);
+        self.node_replaced(id, &replaced);
+        self.release_node(&replaced);
         Some(id)
+    }
+
+    /// Brings in line what is counted of all nodes.
+    fn node_replaced(&mut self, id: NodeId, replaced: &Replaced) {
+        let after = self.nodes.offer(id);
+        if replaced.offer != *after {
+            self.tenants.offer(&replaced.offer, false);
+            self.tenants.offer(after, true);
+        }
+        let nodes = replaced.node.as_deref().into_iter().chain(self.nodes.get(id));
+        self.domains.put(id, nodes.flat_map(Node::label_keys), &self.nodes);
+    }
+
+    fn release_node(&mut self, Replaced { node, offer }: &Replaced) {
+        self.symbols.release_all(node.iter().flat_map(|node| node.held()));
+        self.resources.release_all(&offer.amounts);
     }
 
     /// The place of a node that a pod names, made if nobody knows the node yet.
     pub fn node_place(&mut self, name: &str) -> NodeId {
-        let name = self.symbols.intern(name);
+        if let Some(id) = self.symbols.find(name).and_then(|name| self.nodes.find(name)) {
+            return id;
+        }
+        let name = self.symbols.hold(name);
         self.nodes.place(name)
     }
 
     /// Gives up the place of a node that is not there and that no pod is on.
     pub fn release_node_place(&mut self, node: NodeId) {
-        self.nodes.release(node);
+        let name = self.nodes.release(node);
+        self.symbols.release(name);
     }
 }
 
@@ -206,7 +223,9 @@ impl Catalog {
     pub fn add_pod(&mut self, facts: &PodFacts) -> PodId {
         let class = self.class_of(&facts.spec);
         let tags = self.crowds.hold_tags(facts);
-        let nominated = facts.nominated.as_ref().map(|name| self.symbols.intern(name));
+        // By the API, and by us.
+        let nominated = facts.nominated.as_ref().map(|name| self.symbols.hold(name));
+        nominated.iter().for_each(|name| _ = self.symbols.hold_again(*name));
         let pod = self.pods.add(facts, class, tags, nominated);
         self.set_claim(pod, facts);
         pod
@@ -216,13 +235,19 @@ impl Catalog {
     pub fn update_pod(&mut self, pod: PodId, facts: &PodFacts) {
         let class = self.class_of(&facts.spec);
         let tags = self.crowds.hold_tags(facts);
-        let nominated = facts.nominated.as_ref().map(|name| self.symbols.intern(name));
+        let nominated = facts.nominated.as_ref().map(|name| self.symbols.hold(name));
+        let nominated_before = self.pods.set_nominated_by_api(pod, nominated);
+        if nominated_before != nominated {
+            let node = nominated.map(|name| self.symbols.hold_again(name));
+            self.nominate_named(pod, node);
+        }
+        self.symbols.release_all(nominated_before);
         let is_placed = self.pods.get(pod).state.node().is_some();
         if is_placed {
             self.crowds.count_placed(tags, true);
             self.charge_tenant(pod, false);
         }
-        let (class, tags) = self.pods.update(pod, facts, (class, tags), nominated);
+        let (class, tags) = self.pods.update(pod, facts, (class, tags));
         self.set_claim(pod, facts);
         if is_placed {
             self.crowds.count_placed(tags, false);
@@ -270,14 +295,20 @@ impl Catalog {
 
     /// Proposes another node for a pod, or none.
     pub fn nominate(&mut self, pod: PodId, node: Option<NodeId>) {
-        let node = node.map(|node| self.nodes.name(node));
-        self.pods.nominate(pod, node);
+        let node = node.map(|node| self.symbols.hold_again(self.nodes.name(node)));
+        self.nominate_named(pod, node);
     }
 
     /// Proposes a node for a pod that is as the API said before.
     pub fn restore_nomination(&mut self, pod: PodId, node: Option<&str>) {
-        let node = node.map(|name| self.symbols.intern(name));
-        self.pods.nominate(pod, node);
+        let node = node.map(|name| self.symbols.hold(name));
+        self.nominate_named(pod, node);
+    }
+
+    /// Proposes a node by a name that is held for it.
+    fn nominate_named(&mut self, pod: PodId, node: Option<Symbol>) {
+        let before = self.pods.nominate(pod, node);
+        self.symbols.release_all(before);
     }
 
     /// Notes that we want a pod to go, or that it is not to go after all.
@@ -288,7 +319,8 @@ impl Catalog {
     /// Forgets a pod, which must not be on a node any more.
     pub fn remove_pod(&mut self, pod: PodId) {
         self.leave_gang(pod);
-        let (class, tags) = self.pods.remove(pod);
+        let Pod { class, tags, nominated, nominated_by_api, .. } = self.pods.remove(pod);
+        self.symbols.release_all(nominated.into_iter().chain(nominated_by_api));
         self.release_class(class);
         self.crowds.release_tags(tags);
     }
@@ -350,6 +382,8 @@ impl Catalog {
     pub fn release_class(&mut self, class: ClassId) {
         if let Some(class) = self.classes.release(class) {
             class.company.crowds().for_each(|crowd| self.crowds.release(crowd));
+            class.company.keys().for_each(|key| self.release_key(key));
+            class.release(&mut self.symbols, &mut self.resources);
         }
     }
 
@@ -359,41 +393,79 @@ impl Catalog {
         &self.symbols
     }
 
-    /// The name of a resource.
+    /// The name of a resource. One that no pod and no node named at an event has none.
     #[must_use]
     pub fn resource_name(&self, resource: ResourceId) -> &str {
-        self.resources.name(resource)
+        self.resources.name(resource).unwrap_or("a resource that is gone")
     }
 
-    /// The names of all resources, by number.
-    pub fn resource_names(&self) -> impl Iterator<Item = &str> {
-        self.resources.all()
-    }
-
-    /// The number of a resource name, if it was seen before.
+    /// The number of a resource name, if it is in use.
     #[must_use]
     pub fn find_resource(&self, name: &str) -> Option<ResourceId> {
         self.resources.find(name)
     }
 
-    /// The number of a resource name.
+    /// The number of a resource name; held until [`Catalog::release_resource`].
     pub fn resource(&mut self, name: &str) -> ResourceId {
-        self.resources.id(name)
+        self.resources.hold(name)
     }
 
-    /// Compiles a selector that comes from a configuration instead of a pod.
+    /// Gives up one hold of a resource name.
+    pub fn release_resource(&mut self, resource: ResourceId) {
+        self.resources.release(resource);
+    }
+
+    /// Forgets the resource names that nobody holds. To be called when nobody reads decisions that
+    /// were made before.
+    pub fn forget_unheld_resources(&mut self) {
+        self.resources.forget_unheld();
+    }
+
+    /// Compiles a selector that comes from a configuration instead of a pod. It is kept for ever.
     pub fn selector(&mut self, terms: &[NodeTerm]) -> Selector {
-        Selector::compile(terms, &mut self.symbols)
+        Selector::compile(terms, &mut Holder::new(&mut self.symbols))
     }
 
-    /// Compiles preferences that come from a configuration instead of a pod.
+    /// Compiles preferences that come from a configuration instead of a pod. They are kept for
+    /// ever.
     pub fn preferences(&mut self, terms: &[Preference]) -> Box<[WeightedTerm]> {
-        compile_preferences(terms, &mut self.symbols)
+        compile_preferences(terms, &mut Holder::new(&mut self.symbols))
+    }
+
+    /// How much is kept of what users name.
+    #[must_use]
+    pub fn sizes(&self) -> Sizes {
+        let (keys, key_places) = self.domains.size();
+        Sizes {
+            symbols: self.symbols.count(),
+            resources: self.resources.count(),
+            images: self.nodes.images(),
+            keys,
+            key_places,
+            tenants: self.tenants.count(),
+        }
     }
 }
 
+/// How much is kept of what users name: it grows and shrinks with what is there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sizes {
+    /// Strings.
+    pub symbols: usize,
+    /// Resource names.
+    pub resources: usize,
+    /// Images that nodes have.
+    pub images: usize,
+    /// Topology keys that rules speak of.
+    pub keys: usize,
+    /// Nodes that are listed for these keys.
+    pub key_places: usize,
+    /// Namespaces that have pods on nodes.
+    pub tenants: usize,
+}
+
 /// Terms of weight 0 and empty terms say nothing and are left out.
-fn compile_preferences(terms: &[Preference], symbols: &mut Symbols) -> Box<[WeightedTerm]> {
+fn compile_preferences(terms: &[Preference], symbols: &mut Holder<'_>) -> Box<[WeightedTerm]> {
     let says_something = |preference: &&Preference| {
         let term = &preference.term;
         preference.weight != 0 && !(term.expressions.is_empty() && term.fields.is_empty())

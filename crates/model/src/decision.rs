@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::ids::{GangId, NodeId, PodId};
+use crate::ids::{GangId, NodeId, PodId, ResourceId};
 use crate::reason::Reason;
 use crate::time::Time;
 
@@ -113,6 +113,44 @@ pub struct Diagnosis {
     /// What is missing for its gang, if it is in one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub shortfall: Option<Shortfall>,
+}
+
+impl Diagnosis {
+    /// The same diagnosis where resources have other numbers; nothing if one has none.
+    #[must_use]
+    pub fn renumbered(
+        self,
+        number: &mut impl FnMut(ResourceId) -> Option<ResourceId>,
+    ) -> Option<Self> {
+        let Self { nodes, rejection, counts, rescue, shortfall } = self;
+        let rejection = match rejection {
+            Some(reason) => Some(reason.renumbered(number)?),
+            None => None,
+        };
+        let counts = renumbered(counts, number)?;
+        let rescue = match rescue {
+            Rescue::NoCandidates { without_victims, counts, considered } => {
+                let counts = renumbered(counts, number)?;
+                Rescue::NoCandidates { without_victims, counts, considered }
+            }
+            Rescue::NotAsked
+            | Rescue::Silent
+            | Rescue::ClaimsUnknown
+            | Rescue::NotPreempting
+            | Rescue::NoVictims(_)
+            | Rescue::VictimsLeaving
+            | Rescue::Preempts { .. } => rescue,
+        };
+        Some(Self { nodes, rejection, counts, rescue, shortfall })
+    }
+}
+
+fn renumbered(
+    counts: Vec<(Reason, usize)>,
+    number: &mut impl FnMut(ResourceId) -> Option<ResourceId>,
+) -> Option<Vec<(Reason, usize)>> {
+    let counts = counts.into_iter().map(|(reason, n)| Some((reason.renumbered(number)?, n)));
+    counts.collect()
 }
 
 /// Why a gang cannot be placed.

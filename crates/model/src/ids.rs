@@ -37,8 +37,6 @@ ids! {
     UnitId;
     /// Pods with the same scheduling-relevant spec.
     ClassId;
-    /// A resource name.
-    ResourceId;
     /// A namespace and labels that pods share.
     TagsId;
     /// Pods that a rule is about, wherever they are.
@@ -72,6 +70,10 @@ impl GangId {
     }
 }
 
+/// A resource name. There are as many numbers as names can ever come, since none is given twice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct ResourceId(u64);
+
 impl ResourceId {
     /// `cpu`, counted in thousandths.
     pub const CPU: Self = Self(0);
@@ -79,4 +81,16 @@ impl ResourceId {
     pub const MEMORY: Self = Self(1);
     /// `ephemeral-storage`, in bytes.
     pub const EPHEMERAL: Self = Self(2);
+
+    /// The number at the given place of a list.
+    #[must_use]
+    pub const fn at(index: usize) -> Self {
+        Self(index as u64)
+    }
+
+    /// The place in a list of numbers.
+    #[must_use]
+    pub fn index(self) -> usize {
+        usize::try_from(self.0).unwrap_or(usize::MAX)
+    }
 }

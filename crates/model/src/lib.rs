@@ -32,8 +32,8 @@ mod usage;
 
 pub use amounts::{Amounts, Charge, Requests};
 pub use catalog::{
-    Catalog, Chain, Class, Company, Crowd, Gang, GangTerms, Held, ImageSpread, Node, NodeChange,
-    Occupant, Offer, Pod, PodState, Rule, Spread, Tags, Wish,
+    Catalog, Chain, Class, Company, Crowd, Gang, GangTerms, Held, ImageSpread, Memberships, Moved,
+    Node, NodeChange, Occupant, Offer, Pod, PodState, Rule, Sizes, Spread, Tags, Tenant, Wish,
 };
 pub use decision::{
     Attempt, Decision, Diagnosis, Disband, GangReport, GangState, Outlook, Preemption, Rescue,

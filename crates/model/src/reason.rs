@@ -115,7 +115,10 @@ impl Reason {
     /// The same reason in a catalog that gives resources other numbers; nothing if it has none for
     /// the resource.
     #[must_use]
-    pub fn renumbered(self, number: impl Fn(ResourceId) -> Option<ResourceId>) -> Option<Self> {
+    pub fn renumbered(
+        self,
+        number: &mut impl FnMut(ResourceId) -> Option<ResourceId>,
+    ) -> Option<Self> {
         Some(match self {
             Self::Insufficient { resource, is_beyond_node } => {
                 Self::Insufficient { resource: number(resource)?, is_beyond_node }

@@ -6,7 +6,7 @@
 use crate::catalog::Node;
 use crate::names::{is_label_value, is_qualified_name};
 use crate::spec::{FieldOperator, LabelOperator, NodeTerm, RequirementSpec};
-use crate::symbol::{Symbol, Symbols};
+use crate::symbol::{Holder, Symbol, Symbols};
 
 /// What a node must be: any one of the terms.
 #[derive(Clone, Debug, Default)]
@@ -58,7 +58,7 @@ pub enum Requirement {
 
 impl Selector {
     /// Compiles terms, which are alternatives. Empty terms select nothing and are left out.
-    pub fn compile(terms: &[NodeTerm], symbols: &mut Symbols) -> Self {
+    pub(crate) fn compile(terms: &[NodeTerm], symbols: &mut Holder<'_>) -> Self {
         let terms = terms.iter().filter(|term| !is_empty(term));
         Self { terms: terms.map(|term| Term::compile(term, symbols)).collect() }
     }
@@ -72,7 +72,7 @@ impl Selector {
 
 impl Term {
     /// Compiles one term.
-    pub fn compile(term: &NodeTerm, symbols: &mut Symbols) -> Self {
+    pub(crate) fn compile(term: &NodeTerm, symbols: &mut Holder<'_>) -> Self {
         let labels: Option<_> =
             term.expressions.iter().map(|spec| label_requirement(spec, symbols)).collect();
         let names: Option<_> =
@@ -119,17 +119,17 @@ fn is_empty(term: &NodeTerm) -> bool {
 
 fn label_requirement(
     spec: &RequirementSpec<LabelOperator>,
-    symbols: &mut Symbols,
+    symbols: &mut Holder<'_>,
 ) -> Option<Requirement> {
     if !is_qualified_name(&spec.key) || !spec.values.iter().all(|value| is_label_value(value)) {
         return None;
     }
-    let values = |symbols: &mut Symbols| {
-        let values: Box<[_]> = spec.values.iter().map(|value| symbols.intern(value)).collect();
+    let values = |symbols: &mut Holder<'_>| {
+        let values: Box<[_]> = spec.values.iter().map(|value| symbols.hold(value)).collect();
         (!values.is_empty()).then_some(values)
     };
     let bound = || if let [value] = &spec.values[..] { value.parse().ok() } else { None };
-    let key = symbols.intern(&spec.key);
+    let key = symbols.hold(&spec.key);
     match spec.operator {
         LabelOperator::In => Some(Requirement::In(key, values(symbols)?)),
         LabelOperator::NotIn => Some(Requirement::NotIn(key, values(symbols)?)),
@@ -146,7 +146,7 @@ fn label_requirement(
 /// The name a node must, or must not, have. Fields other than the name are always empty.
 fn field_requirement(
     spec: &RequirementSpec<FieldOperator>,
-    symbols: &mut Symbols,
+    symbols: &mut Holder<'_>,
 ) -> Option<(bool, Option<Symbol>)> {
     let [value] = &spec.values[..] else { return None };
     let is_equal = match spec.operator {
@@ -155,7 +155,7 @@ fn field_requirement(
         FieldOperator::Unknown => return None,
     };
     if spec.key == "metadata.name" {
-        return Some((is_equal, Some(symbols.intern(value))));
+        return Some((is_equal, Some(symbols.hold(value))));
     }
     // An unknown field reads as empty: equal to "" on every node, to anything else on none.
     Some((is_equal != value.is_empty(), None))

@@ -174,6 +174,12 @@ impl Usage {
                 self.touch(Touch { node, is_facts: false });
             }
         }
+        let shifted = catalog.take_shifted_tags();
+        if !shifted.is_empty() {
+            for node in self.gatherings.shift(catalog, &shifted) {
+                self.touch(Touch { node, is_facts: false });
+            }
+        }
     }
 
     /// Makes room for places of nodes.

@@ -8,6 +8,7 @@
 //!           port=80[/UDP][@ADDRESS] image= feature= need=NEED
 //!           label=KEY:VALUE spread=KEY,SKEW,LABEL:VALUE[,soft] near=KEY,LABEL:VALUE[,NAMESPACE]
 //!           far=KEY,LABEL:VALUE[,NAMESPACE] like=WEIGHT,KEY,LABEL:VALUE[,NAMESPACE]
+//!           where NAMESPACE is a name, LABEL:VALUE of namespaces or * for all
 //!           priority=5 polite gate=NAME nominated=NODE namespace= scheduler= uid=
 //!           started=SECONDS owner=KIND/NAME finished terminating preempted
 //!           gang=NAME[/MIN] group=KIND/NAME[/PART] workers=COUNT@CPU after=GANG broken=WHY

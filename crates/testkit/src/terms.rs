@@ -86,14 +86,13 @@ pub(crate) fn pod_term(text: &str) -> PodTerm {
     let mut part = || parts.next();
     let key = part().expect("a pod term has a key").into();
     let selector = Some(selector(part().expect("a pod term has a label")));
-    let namespace = part();
-    let is_any = namespace == Some("*");
-    let target = Target {
-        namespaces: namespace.filter(|_| !is_any).into_iter().map(Into::into).collect(),
-        namespace_selector: is_any.then(LabelSelector::default),
-        selector,
+    let (namespace, namespace_selector) = match part() {
+        Some("*") => (None, Some(LabelSelector::default())),
+        Some(label) if label.contains(':') => (None, Some(self::selector(label))),
+        namespace => (namespace, None),
     };
-    PodTerm { key, target }
+    let namespaces = namespace.into_iter().map(Into::into).collect();
+    PodTerm { key, target: Target { namespaces, namespace_selector, selector } }
 }
 
 pub(crate) fn liking(text: &str) -> (i32, PodTerm) {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use framework::Profile;
 use model::{
     Attempt, Catalog, ClassId, Diagnosis, GangId, GroupingFacts, NamespaceFacts, Occupant,
-    PodFacts, PodId, PodSpec, PodState, Reason, Rescue, ResourceId, Time, Txn,
+    PodFacts, PodId, PodSpec, PodState, ResourceId, Time, Txn,
 };
 
 use super::{Checkpoint, GangEntry, GangName, NodePlace, PodEntry, UnitEntry, UnitPlace};
@@ -60,6 +60,7 @@ impl Scheduler {
         } = checkpoint;
         scheduler.attempt = attempt;
         scheduler.queue.restore_arrivals(arrivals);
+        // Held until pods and nodes name them.
         let resources: Vec<_> =
             resources.iter().map(|name| scheduler.catalog.resource(name)).collect();
         for NamespaceFacts { name, labels } in &namespaces {
@@ -87,11 +88,7 @@ impl Scheduler {
         for entry in pods {
             resumed.push(scheduler.resume_pod(entry, &specs)?);
         }
-        let diagnoses: Option<Vec<_>> =
-            diagnoses.into_iter().map(|diagnosis| renumbered(diagnosis, &resources)).collect();
-        let Some(diagnoses) = diagnoses else {
-            return fault("a reason is about a resource that is not listed");
-        };
+        let diagnoses = renumbered(diagnoses, &resources)?;
         for entry in gangs {
             scheduler.resume_gang(entry, &resumed)?;
         }
@@ -99,6 +96,7 @@ impl Scheduler {
             scheduler.resume_unit(entry, &resumed, &classes, &diagnoses)?;
         }
         classes.into_iter().for_each(|class| scheduler.catalog.release_class(class));
+        resources.into_iter().for_each(|id| scheduler.catalog.release_resource(id));
         Ok(scheduler)
     }
 
@@ -378,29 +376,13 @@ impl Scheduler {
     }
 }
 
-/// A diagnosis with the numbers that resources have here.
-fn renumbered(diagnosis: Diagnosis, resources: &[ResourceId]) -> Option<Arc<Diagnosis>> {
-    let number = |id: ResourceId| resources.get(id.index()).copied();
-    let all = |counts: Vec<(Reason, usize)>| -> Option<Vec<(Reason, usize)>> {
-        counts.into_iter().map(|(reason, n)| Some((reason.renumbered(number)?, n))).collect()
-    };
-    let Diagnosis { nodes, rejection, counts, rescue, shortfall } = diagnosis;
-    let rejection = match rejection {
-        Some(reason) => Some(reason.renumbered(number)?),
-        None => None,
-    };
-    let rescue = match rescue {
-        Rescue::NoCandidates { without_victims, counts, considered } => {
-            Rescue::NoCandidates { without_victims, counts: all(counts)?, considered }
-        }
-        Rescue::NotAsked
-        | Rescue::Silent
-        | Rescue::ClaimsUnknown
-        | Rescue::NotPreempting
-        | Rescue::NoVictims(_)
-        | Rescue::VictimsLeaving
-        | Rescue::Preempts { .. } => rescue,
-    };
-    let counts = all(counts)?;
-    Some(Arc::new(Diagnosis { nodes, rejection, counts, rescue, shortfall }))
+/// Diagnoses with the numbers that resources have here.
+fn renumbered(
+    diagnoses: Vec<Diagnosis>,
+    resources: &[ResourceId],
+) -> Result<Vec<Arc<Diagnosis>>, ResumeError> {
+    let mut number = |id: ResourceId| resources.get(id.index()).copied();
+    let diagnoses = diagnoses.into_iter().map(|each| each.renumbered(&mut number));
+    let diagnoses: Option<Vec<_>> = diagnoses.map(|each| Some(Arc::new(each?))).collect();
+    diagnoses.map_or_else(|| fault("a reason is about a resource that is not listed"), Ok)
 }

@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use model::{Catalog, ClassId, GangId, Map, NodeId, Pod, PodId, PodState, Symbol};
+use model::{
+    Catalog, ClassId, Diagnosis, GangId, Map, NodeId, Pod, PodId, PodState, ResourceId, Symbol,
+};
 
 use super::{Checkpoint, GangEntry, GangName, NodePlace, PodEntry, UnitEntry, UnitPlace};
 use crate::Scheduler;
@@ -18,7 +20,6 @@ impl Scheduler {
         let mut checkpoint = Checkpoint {
             attempt: self.attempt,
             arrivals: self.queue.arrivals(),
-            resources: catalog.resource_names().map(Into::into).collect(),
             namespaces: catalog.namespace_facts().collect(),
             budgets: catalog.budgets().cloned().collect(),
             groupings: catalog.grouping_facts().collect(),
@@ -47,11 +48,12 @@ impl Scheduler {
         }
         checkpoint.gangs = catalog.gangs().map(|gang| self.gang_entry(gang, &pods)).collect();
         let mut diagnoses = BTreeMap::new();
+        let mut resources = Resources::default();
         for unit in self.queue.units() {
             let place = match (unit.place, &unit.parked) {
                 (Place::Parked(since), Some((diagnosis, class))) => {
                     let known = diagnoses.entry(Arc::as_ptr(diagnosis)).or_insert_with(|| {
-                        checkpoint.diagnoses.push((**diagnosis).clone());
+                        checkpoint.diagnoses.push(numbered(diagnosis, &mut resources));
                         checkpoint.diagnoses.len() - 1
                     });
                     UnitPlace::Parked { since, diagnosis: *known, spec: specs[class] }
@@ -65,6 +67,8 @@ impl Scheduler {
             };
             checkpoint.units.push(entry(unit, &pods, place, catalog));
         }
+        let names = resources.listed.iter().map(|resource| catalog.resource_name(*resource).into());
+        checkpoint.resources = names.collect();
         checkpoint
     }
 
@@ -93,6 +97,26 @@ impl Scheduler {
             seats: seats.collect(),
         }
     }
+}
+
+/// The resources that reasons speak of.
+#[derive(Default)]
+struct Resources {
+    listed: Vec<ResourceId>,
+    places: Map<ResourceId, usize>,
+}
+
+/// A diagnosis that names resources by their places in the list.
+fn numbered(diagnosis: &Diagnosis, resources: &mut Resources) -> Diagnosis {
+    let Resources { listed, places } = resources;
+    let mut place = |resource: ResourceId| {
+        let place = places.entry(resource).or_insert_with(|| {
+            listed.push(resource);
+            listed.len() - 1
+        });
+        Some(ResourceId::at(*place))
+    };
+    diagnosis.clone().renumbered(&mut place).expect("every resource has a place")
 }
 
 fn gang_name(catalog: &Catalog, gang: GangId) -> GangName {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use model::{ClassId, Diagnosis, GangId, Millis, Outlook, PodId, Reason, Symbol, Time};
+use model::{ClassId, Diagnosis, GangId, Millis, Outlook, PodId, Reason, Symbol, Tenant, Time};
 
 use super::Place;
 use crate::lanes::{Lane, Spot, Turn, Urgency};
@@ -79,7 +79,8 @@ impl Unit {
         let Standing { rank, boost, sharing, .. } = self.standing;
         let lane = Lane { rank, urgency: self.urgency, handicap: -i64::from(boost) };
         let (age, since) = sharing.map_or((0, self.since), |share| (share.age, Time::default()));
-        (lane, sharing.map(|share| share.tenant), Turn { age, since, arrival: self.arrival })
+        let tenant = sharing.map_or(Tenant::Others, |share| Tenant::Namespace(share.tenant));
+        (lane, tenant, Turn { age, since, arrival: self.arrival })
     }
 
     /// When it begins to starve, if it can.

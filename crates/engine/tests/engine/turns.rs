@@ -387,3 +387,43 @@ fn profiles_with_and_without_turns_share_a_queue() {
         ",
     );
 }
+
+/// The order of 60 older pods of one profile and 10 younger ones of the other, each profile's in
+/// two namespaces; `many` is the profile of the 60.
+fn beside(many: &str, before: &[&str]) -> Vec<String> {
+    let own = ProfileSettings { scheduler: "own".into(), ..own_profile() };
+    let mut run = Script::new(&[default_profile(), own], Options::default());
+    run.command("node n cpu=640 memory=2560Gi pods=500");
+    before.iter().for_each(|line| _ = run.command(line));
+    let few = if many == "own" { "default-scheduler" } else { "own" };
+    for (letter, scheduler, count) in [('m', many, 60), ('f', few, 10)] {
+        for at in 0..count {
+            // Pods without turns are of two namespaces and one tenant all the same.
+            let namespace = if scheduler == "own" { 0 } else { at % 2 };
+            let line = format!("pod {letter}{at} cpu=1 namespace={letter}{namespace}");
+            run.command(&format!("{line} scheduler={scheduler} created={at}"));
+        }
+    }
+    order(&mut run, "step")
+}
+
+#[test]
+fn profiles_without_turns_are_one_tenant_beside_namespaces() {
+    for many in ["default-scheduler", "own"] {
+        let order = beside(many, &[]);
+        assert_eq!(order.len(), 70);
+        assert!((19..=21).contains(&last_of('f', &order)), "{many}: {order:?}");
+        // Among themselves the older go first.
+        let few = order.iter().filter(|pod| pod.starts_with('f'));
+        assert!(few.eq((0..10).map(|at| format!("f{at}")).collect::<Vec<_>>().iter()));
+    }
+}
+
+#[test]
+fn profiles_without_turns_have_the_share_of_all_their_pods() {
+    // What other namespaces of the profile have on nodes counts, what other schedulers have not.
+    let order = beside("default-scheduler", &["pod x cpu=20 namespace=x on=n"]);
+    assert_eq!(last_of('f', &order), 10, "{order:?}");
+    let order = beside("default-scheduler", &["pod x cpu=20 namespace=x scheduler=y on=n"]);
+    assert!((19..=21).contains(&last_of('f', &order)), "{order:?}");
+}

@@ -7,7 +7,7 @@ use crate::map::{Table, hash_of};
 use crate::resources::Resources;
 use crate::selector::{Selector, WeightedTerm};
 use crate::spec::{HostPort, PodSpec};
-use crate::symbol::{Symbol, Symbols};
+use crate::symbol::{Holder, Symbol, Symbols};
 use crate::taint::Toleration;
 
 /// A spec and everything that follows from it.
@@ -34,6 +34,8 @@ pub struct Class {
     pub images: Box<[Symbol]>,
     /// What its rules about other pods are about.
     pub company: Company,
+    /// Every string above, as often as it is held.
+    held: Box<[Symbol]>,
     hash: u64,
     holds: u32,
     /// Told apart from an earlier class of the same id.
@@ -42,36 +44,46 @@ pub struct Class {
 
 impl Class {
     fn new(spec: &PodSpec, hash: u64, symbols: &mut Symbols, resources: &mut Resources) -> Self {
-        let toleration = |symbols: &mut Symbols, toleration: &Toleration<String>| Toleration {
-            key: toleration.key.as_ref().map(|key| symbols.intern(key)),
-            value: symbols.intern(&toleration.value),
+        let symbols = &mut Holder::new(symbols);
+        let toleration = |symbols: &mut Holder<'_>, toleration: &Toleration<String>| Toleration {
+            key: toleration.key.as_ref().map(|key| symbols.hold(key)),
+            value: symbols.hold(&toleration.value),
             operator: toleration.operator,
             effect: toleration.effect,
         };
-        let port = |symbols: &mut Symbols, port: &HostPort<String>| HostPort {
-            address: port.address.as_ref().map(|address| symbols.intern(address)),
+        let port = |symbols: &mut Holder<'_>, port: &HostPort<String>| HostPort {
+            address: port.address.as_ref().map(|address| symbols.hold(address)),
             protocol: port.protocol.clone(),
             port: port.port,
         };
-        let pair = |symbols: &mut Symbols, (key, value): &(String, String)| {
-            (symbols.intern(key), symbols.intern(value))
+        let pair = |symbols: &mut Holder<'_>, (key, value): &(String, String)| {
+            (symbols.hold(key), symbols.hold(value))
         };
-        Self {
+        let class = Self {
             spec: spec.clone(),
-            target: spec.target.as_ref().map(|name| symbols.intern(name)),
-            namespace: symbols.intern(&spec.namespace),
-            requests: spec.requests.renamed(|name| resources.id(name)),
+            target: spec.target.as_ref().map(|name| symbols.hold(name)),
+            namespace: symbols.hold(&spec.namespace),
+            requests: spec.requests.renamed(|name| resources.hold(name)),
             node_selector: spec.node_selector.iter().map(|label| pair(symbols, label)).collect(),
             required: spec.required.as_ref().map(|terms| Selector::compile(terms, symbols)),
             preferred: compile_preferences(&spec.preferred, symbols),
             tolerations: spec.tolerations.iter().map(|t| toleration(symbols, t)).collect(),
             ports: spec.ports.iter().map(|p| port(symbols, p)).collect(),
-            images: spec.images.iter().map(|image| symbols.intern(image)).collect(),
+            images: spec.images.iter().map(|image| symbols.hold(image)).collect(),
             company: Company::default(),
+            held: Box::default(),
             hash,
             holds: 0,
             generation: 0,
-        }
+        };
+        Self { held: symbols.take(), ..class }
+    }
+
+    /// Gives up the strings and names of a class that is gone.
+    pub(super) fn release(&self, symbols: &mut Symbols, resources: &mut Resources) {
+        symbols.release_all(self.held.iter().copied());
+        let Requests { fit, charge, fullness } = &self.requests;
+        [fit, &charge.amounts, fullness].iter().for_each(|amounts| resources.release_all(amounts));
     }
 
     /// Differs between classes that had the same id one after the other.
@@ -122,6 +134,18 @@ pub struct Spread {
 }
 
 impl Company {
+    /// The keys of the terms about other pods: those of near, of far, then the preferred ones.
+    pub(super) fn term_keys(&self) -> impl Iterator<Item = KeyId> {
+        let near = self.near.iter().flat_map(|(_, keys)| keys.iter());
+        let far = self.far.iter().map(|(_, key)| key);
+        near.chain(far).chain(self.prefers.iter().map(|(_, _, key)| key)).copied()
+    }
+
+    /// Every key that the rules speak of, as often as they do.
+    pub(super) fn keys(&self) -> impl Iterator<Item = KeyId> {
+        self.spread.iter().map(|spread| spread.key).chain(self.term_keys())
+    }
+
     /// Every crowd that the rules speak of, and those that hold them.
     pub fn crowds(&self) -> impl Iterator<Item = CrowdId> {
         let spread = self.spread.iter().filter_map(|spread| spread.crowd);

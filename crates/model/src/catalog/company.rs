@@ -3,7 +3,7 @@
 
 use super::Catalog;
 use super::classes::{Company, Spread};
-use super::crowds::{Crowd, Held, Rule, Tags, Wish};
+use super::crowds::{Crowd, Held, Rule, Shifted, Tags, Wish};
 use super::pods::Occupant;
 use crate::event::{NamespaceFacts, PodFacts};
 use crate::grouping::{GroupingFacts, GroupingKey};
@@ -59,7 +59,8 @@ impl Catalog {
         self.tags(tags).meant.binary_search(&crowd).is_ok()
     }
 
-    fn counts_leaving(&self, crowd: CrowdId) -> bool {
+    /// Whether pods that are being deleted count in a crowd.
+    pub(crate) fn counts_leaving(&self, crowd: CrowdId) -> bool {
         match self.crowd(crowd).rule {
             Rule::Meant { counts_leaving, .. } => counts_leaving,
             Rule::Holds(_) => true,
@@ -72,7 +73,20 @@ impl Catalog {
         self.crowds.take_uncounted()
     }
 
-    /// Takes in the labels of a namespace, or that it is gone; tells whether that is different.
+    /// Which crowds the pods on nodes with these tags came to be in, or are not in any more, since
+    /// this was last asked.
+    pub(crate) fn take_shifted_tags(&mut self) -> Shifted {
+        self.crowds.take_shifted()
+    }
+
+    /// Whether pods are in a namespace.
+    #[must_use]
+    pub fn is_inhabited(&self, namespace: &str) -> bool {
+        self.crowds.is_inhabited(namespace)
+    }
+
+    /// Takes in the labels of a namespace, or that it is gone; tells whether that makes a
+    /// difference to any pod.
     pub fn set_namespace(&mut self, name: &str, labels: Option<&Labels>) -> bool {
         self.crowds.set_namespace(name, labels)
     }
@@ -173,7 +187,7 @@ impl Catalog {
         let near = (!spec.near.is_empty()).then(|| {
             let targets = targets(&spec.near).into();
             let crowd = self.crowds.hold(Rule::Meant { targets, counts_leaving: true });
-            (crowd, spec.near.iter().map(|term| self.key(&term.key)).collect())
+            (crowd, spec.near.iter().map(|term| self.hold_key(&term.key)).collect())
         });
         let far = spec.far.iter().map(|term| self.meant(term)).collect();
         let prefers = spec.prefers.iter().map(|(weight, term)| {
@@ -185,12 +199,13 @@ impl Catalog {
         let far_held = spec.far.iter().map(|term| (Wish::Far, term));
         let preferred = spec.prefers.iter().map(|(weight, term)| (Wish::Prefers(*weight), term));
         let held = near_held.chain(far_held).chain(preferred);
-        let holds = held.map(|(wish, term)| {
-            let (key, target) = (self.key(&term.key), term.target.clone());
+        let holds = Box::default();
+        let company = Company { spread, near, far, prefers, holds, is_term_broken };
+        let holds = held.zip(company.term_keys()).map(|((wish, term), key)| {
+            let target = term.target.clone();
             self.crowds.hold(Rule::Holds(Held { wish, key, target }))
         });
-        let holds = holds.collect();
-        Company { spread, near, far, prefers, holds, is_term_broken }
+        Company { holds: holds.collect(), ..company }
     }
 
     fn spread(&mut self, spec: &SpreadSpec, namespace: &str) -> Spread {
@@ -206,7 +221,7 @@ impl Catalog {
             self.crowds.hold(Rule::Meant { targets: [target].into(), counts_leaving: false })
         });
         Spread {
-            key: self.key(&spec.key),
+            key: self.hold_key(&spec.key),
             crowd,
             is_about_all,
             is_broken: spec.selector.as_ref().is_some_and(|selector| !selector.is_sound()),
@@ -220,12 +235,18 @@ impl Catalog {
 
     fn meant(&mut self, term: &PodTerm) -> (CrowdId, KeyId) {
         let targets = [term.target.clone()].into();
-        (self.crowds.hold(Rule::Meant { targets, counts_leaving: true }), self.key(&term.key))
+        (self.crowds.hold(Rule::Meant { targets, counts_leaving: true }), self.hold_key(&term.key))
     }
 
-    fn key(&mut self, label: &str) -> KeyId {
-        let label = self.symbols.intern(label);
-        self.domains.key(label, &self.nodes)
+    /// The key of a label; held until [`Catalog::release_key`].
+    fn hold_key(&mut self, label: &str) -> KeyId {
+        let label = self.symbols.hold(label);
+        self.domains.hold(label, &self.nodes)
+    }
+
+    pub(super) fn release_key(&mut self, key: KeyId) {
+        let label = self.domains.release(key);
+        self.symbols.release(label);
     }
 }
 

@@ -75,9 +75,9 @@ pub struct Tags {
     /// How many pods on nodes have them.
     placed: usize,
     /// Crowds its pods belong to for being meant, sorted.
-    pub meant: Vec<CrowdId>,
+    pub meant: Memberships,
     /// Crowds of pods that hold a rule about its pods, sorted.
-    pub held: Vec<CrowdId>,
+    pub held: Memberships,
 }
 
 /// All tags and crowds in use.
@@ -97,7 +97,12 @@ pub(super) struct Crowds {
     generation: u32,
     /// Crowds whose members have to be counted, and how many of these are on nodes at most.
     uncounted: Vec<(CrowdId, usize)>,
+    /// Which crowds the pods on nodes with these tags came to be in, or are not in any more.
+    shifted: Shifted,
 }
+
+/// Crowds that tags joined or left.
+pub(crate) type Shifted = BTreeMap<TagsId, Vec<(CrowdId, bool)>>;
 
 // === Tags ===
 
@@ -136,8 +141,8 @@ impl Crowds {
             hash,
             holds: 0,
             placed: 0,
-            meant: Vec::new(),
-            held: Vec::new(),
+            meant: Memberships::default(),
+            held: Memberships::default(),
         };
         for crowd in self.index.add_tags(id, &tags) {
             tags.join(crowd, &self.get(crowd).rule, &self.namespaces);
@@ -277,7 +282,8 @@ impl Crowds {
         self.uncounted.retain(|(other, _)| *other != id);
         self.index.remove_crowd(id, &crowd.rule);
         for tags in self.reached(&crowd.rule) {
-            self.tags[tags.index()].as_mut().expect("listed tags are there").part(id);
+            let tags = self.tags[tags.index()].as_mut().expect("listed tags are there");
+            tags.part(id, &crowd.rule);
         }
     }
 
@@ -291,12 +297,17 @@ impl Crowds {
     pub(super) fn take_uncounted(&mut self) -> Vec<(CrowdId, usize)> {
         std::mem::take(&mut self.uncounted)
     }
+
+    pub(super) fn take_shifted(&mut self) -> Shifted {
+        std::mem::take(&mut self.shifted)
+    }
 }
 
 // === Namespaces ===
 
 impl Crowds {
-    /// Takes in the labels of a namespace, or that it is gone; tells whether that is different.
+    /// Takes in the labels of a namespace, or that it is gone; tells whether that makes a
+    /// difference: it does not as long as no pod is in it.
     pub(super) fn set_namespace(&mut self, name: &str, labels: Option<&Labels>) -> bool {
         if self.namespaces.get(name) == labels {
             return false;
@@ -305,26 +316,33 @@ impl Crowds {
             Some(labels) => self.namespaces.insert(name.into(), labels.clone()),
             None => self.namespaces.remove(name),
         };
-        let is_selecting = |target: &Target| target.namespace_selector.is_some();
-        for (at, crowd) in self.crowds.iter().enumerate() {
-            let Some(crowd) = crowd else { continue };
-            let is_affected = match &crowd.rule {
-                Rule::Meant { targets, .. } => targets.iter().any(is_selecting),
-                Rule::Holds(held) => is_selecting(&held.target),
+        let inhabitants = self.index.tags_in(name);
+        for id in &inhabitants {
+            self.rejoin(*id);
+        }
+        !inhabitants.is_empty()
+    }
+
+    /// Whether pods are in a namespace.
+    pub(super) fn is_inhabited(&self, namespace: &str) -> bool {
+        self.index.is_inhabited(namespace)
+    }
+
+    /// Lets tags of a namespace with other labels join and leave crowds.
+    fn rejoin(&mut self, id: TagsId) {
+        let tags = self.tags[id.index()].as_mut().expect("listed tags are there");
+        for crowd in self.index.selecting() {
+            let rule = &self.crowds[crowd.index()].as_ref().expect("a listed crowd is there").rule;
+            let is_member = tags.belongs(rule, &self.namespaces);
+            let is_changed = tags.list(rule).set(crowd, is_member);
+            let is_counted = match rule {
+                Rule::Meant { .. } => tags.placed > 0,
+                Rule::Holds(_) => false,
             };
-            if !is_affected {
-                continue;
-            }
-            let id = CrowdId::at(at);
-            for tags in self.tags.iter_mut().flatten().filter(|tags| *tags.namespace == *name) {
-                tags.part(id);
-                tags.join(id, &crowd.rule, &self.namespaces);
-            }
-            if let Rule::Meant { .. } = crowd.rule {
-                self.uncounted.push((id, usize::MAX));
+            if is_changed && is_counted {
+                self.shifted.entry(id).or_default().push((crowd, is_member));
             }
         }
-        true
     }
 
     pub(super) fn namespace_facts(&self) -> impl Iterator<Item = NamespaceFacts> {
@@ -349,29 +367,61 @@ impl Tags {
         rule: &Rule,
         namespaces: &BTreeMap<Box<str>, Labels>,
     ) -> bool {
-        let labels = namespaces.get(&self.namespace);
-        let (list, is_member) = match rule {
-            Rule::Meant { targets, .. } => {
-                let is_meant = |target: &Target| target.means(self, labels.map(|l| &**l));
-                let is_member = targets.iter().all(is_meant);
-                (&mut self.meant, is_member)
-            }
-            // A namespace that is not known has no labels, for those who already hold a rule.
-            Rule::Holds(held) => {
-                let labels = labels.map_or(&[][..], |labels| labels);
-                let is_member = held.target.means(self, Some(labels));
-                (&mut self.held, is_member)
-            }
-        };
-        if is_member && let Err(at) = list.binary_search(&crowd) {
-            list.insert(at, crowd);
+        let is_member = self.belongs(rule, namespaces);
+        if is_member {
+            self.list(rule).set(crowd, true);
         }
         is_member
     }
 
-    fn part(&mut self, crowd: CrowdId) {
-        self.meant.retain(|other| *other != crowd);
-        self.held.retain(|other| *other != crowd);
+    fn part(&mut self, crowd: CrowdId, rule: &Rule) {
+        self.list(rule).set(crowd, false);
+    }
+
+    /// Whether a rule is about pods with these tags.
+    fn belongs(&self, rule: &Rule, namespaces: &BTreeMap<Box<str>, Labels>) -> bool {
+        let labels = namespaces.get(&self.namespace);
+        match rule {
+            Rule::Meant { targets, .. } => {
+                targets.iter().all(|target| target.means(self, labels.map(|l| &**l)))
+            }
+            // A namespace that is not known has no labels, for those who already hold a rule.
+            Rule::Holds(held) => {
+                held.target.means(self, Some(labels.map_or(&[][..], |labels| labels)))
+            }
+        }
+    }
+
+    /// The crowds of the same sort as one with this rule.
+    fn list(&mut self, rule: &Rule) -> &mut Memberships {
+        match rule {
+            Rule::Meant { .. } => &mut self.meant,
+            Rule::Holds(_) => &mut self.held,
+        }
+    }
+}
+
+/// Crowds that tags belong to, sorted.
+#[derive(Default)]
+pub struct Memberships(Vec<CrowdId>);
+
+impl Memberships {
+    /// Adds a crowd, or takes it out; tells whether it was otherwise before.
+    fn set(&mut self, crowd: CrowdId, is_member: bool) -> bool {
+        match (self.0.binary_search(&crowd), is_member) {
+            (Err(at), true) => self.0.insert(at, crowd),
+            (Ok(at), false) => _ = self.0.remove(at),
+            (Ok(_), true) | (Err(_), false) => return false,
+        }
+        true
+    }
+}
+
+impl std::ops::Deref for Memberships {
+    type Target = [CrowdId];
+
+    fn deref(&self) -> &[CrowdId] {
+        &self.0
     }
 }
 

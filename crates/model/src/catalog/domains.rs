@@ -8,7 +8,9 @@ use crate::symbol::Symbol;
 /// A label that divides nodes into domains.
 struct Key {
     label: Symbol,
-    /// By place; none for nodes without the label, and for nodes that are not there.
+    holds: u32,
+    /// By place; none for nodes without the label, and for nodes that are not there. As long as the
+    /// last node with the label asks for.
     of_node: Vec<Option<DomainId>>,
     by_value: Map<Symbol, DomainId>,
     /// By domain, its value and how many nodes it has.
@@ -17,63 +19,113 @@ struct Key {
     free: Vec<DomainId>,
 }
 
-/// All such labels. There are few, and one that was ever used is kept.
+/// All such labels that somebody speaks of.
 #[derive(Default)]
 pub(super) struct Domains {
-    keys: Vec<Key>,
+    keys: Vec<Option<Key>>,
+    free: Vec<KeyId>,
+    by_label: Map<Symbol, KeyId>,
 }
 
 impl Domains {
-    /// The key of a label, made if nobody used it before.
-    pub(super) fn key(&mut self, label: Symbol, nodes: &Nodes) -> KeyId {
-        if let Some(at) = self.keys.iter().position(|key| key.label == label) {
-            return KeyId::at(at);
-        }
+    /// The key of a label; held until [`Domains::release`].
+    pub(super) fn hold(&mut self, label: Symbol, nodes: &Nodes) -> KeyId {
+        let id = self.by_label.get(&label).copied().unwrap_or_else(|| self.add(label, nodes));
+        self.keys[id.index()].as_mut().expect("a listed key is there").holds += 1;
+        id
+    }
+
+    fn add(&mut self, label: Symbol, nodes: &Nodes) -> KeyId {
         let mut key = Key {
             label,
+            holds: 0,
             of_node: Vec::new(),
             by_value: Map::default(),
             domains: Vec::new(),
             free: Vec::new(),
         };
-        nodes.present().iter().for_each(|node| key.put(*node, nodes));
-        self.keys.push(key);
-        KeyId::at(self.keys.len() - 1)
+        // Users name labels that no node has, and then no node is looked at.
+        if nodes.has_label(label) {
+            nodes.present().iter().for_each(|node| key.put(*node, nodes));
+        }
+        let id = self.free.pop().unwrap_or_else(|| {
+            self.keys.push(None);
+            KeyId::at(self.keys.len() - 1)
+        });
+        self.keys[id.index()] = Some(key);
+        self.by_label.insert(label, id);
+        id
     }
 
-    /// Takes in a node whose labels changed, or that came or went.
-    pub(super) fn put(&mut self, node: NodeId, nodes: &Nodes) {
-        self.keys.iter_mut().for_each(|key| key.put(node, nodes));
+    /// Gives up one hold; tells the label.
+    pub(super) fn release(&mut self, id: KeyId) -> Symbol {
+        let key = self.keys[id.index()].as_mut().expect("a key in use is there");
+        key.holds -= 1;
+        let label = key.label;
+        if key.holds == 0 {
+            self.keys[id.index()] = None;
+            self.by_label.remove(&label);
+            self.free.push(id);
+        }
+        label
+    }
+
+    /// Takes in a node that came, went or changed; `labels` are those it had and those it has.
+    pub(super) fn put(
+        &mut self,
+        node: NodeId,
+        labels: impl Iterator<Item = Symbol>,
+        nodes: &Nodes,
+    ) {
+        for label in labels {
+            if let Some(id) = self.by_label.get(&label) {
+                let key = self.keys[id.index()].as_mut().expect("a listed key is there");
+                key.put(node, nodes);
+            }
+        }
+    }
+
+    fn get(&self, key: KeyId) -> &Key {
+        self.keys[key.index()].as_ref().expect("a key in use is there")
     }
 
     pub(super) fn of(&self, key: KeyId, node: NodeId) -> Option<DomainId> {
-        self.keys[key.index()].of_node.get(node.index()).copied().flatten()
+        self.get(key).of_node.get(node.index()).copied().flatten()
     }
 
     #[inline]
     pub(super) fn by_place(&self, key: KeyId) -> &[Option<DomainId>] {
-        &self.keys[key.index()].of_node
+        &self.get(key).of_node
     }
 
     pub(super) fn find(&self, key: KeyId, value: Symbol) -> Option<DomainId> {
-        self.keys[key.index()].by_value.get(&value).copied()
+        self.get(key).by_value.get(&value).copied()
     }
 
     pub(super) fn count(&self, key: KeyId) -> usize {
-        self.keys[key.index()].domains.len()
+        self.get(key).domains.len()
     }
 
     pub(super) fn label(&self, key: KeyId) -> Symbol {
-        self.keys[key.index()].label
+        self.get(key).label
+    }
+
+    /// How many keys are kept, and how many places of nodes they list together.
+    pub(super) fn size(&self) -> (usize, usize) {
+        let keys = self.keys.iter().flatten();
+        (self.by_label.len(), keys.map(|key| key.of_node.len()).sum())
     }
 }
 
 impl Key {
     fn put(&mut self, node: NodeId, nodes: &Nodes) {
+        let value = nodes.get(node).and_then(|node| node.label(self.label));
         if self.of_node.len() <= node.index() {
+            if value.is_none() {
+                return;
+            }
             self.of_node.resize(node.index() + 1, None);
         }
-        let value = nodes.get(node).and_then(|node| node.label(self.label));
         let before = self.of_node[node.index()];
         if before.map(|domain| self.domains[domain.index()].0) == value {
             return;

@@ -3,11 +3,10 @@
 
 use std::collections::BTreeSet;
 
-use super::{Catalog, Chain, Gang, Pod, PodState};
+use super::{Catalog, Chain, Gang, Moved, Pod, PodState, Tenant};
 use crate::event::PodFacts;
 use crate::gang::{GangClaim, PodGroupFacts, PodGroupKey, PodGroupKind, SucceededFacts};
 use crate::ids::{GangId, PodId};
-use crate::symbol::Symbol;
 
 impl Catalog {
     /// A gang that is there.
@@ -184,20 +183,27 @@ fn is_member(facts: &PodFacts) -> bool {
 }
 
 impl Catalog {
-    /// The largest part that a namespace has of anything, in parts of 2^32.
+    /// The largest part that a tenant has of anything, in parts of 2^32.
     #[must_use]
-    pub fn share(&self, namespace: Symbol) -> u64 {
-        self.tenants.share(namespace)
+    pub fn share(&self, tenant: Tenant) -> u64 {
+        self.tenants.share(tenant)
     }
 
-    /// The namespaces whose share may have changed since this was last asked.
-    pub fn take_moved_shares(&mut self) -> BTreeSet<Symbol> {
+    /// Whose share may have changed since this was last asked.
+    pub fn take_moved_shares(&mut self) -> Moved {
         self.tenants.take_moved()
+    }
+
+    /// Notes the profiles whose units are one tenant, [`Tenant::Others`]. To be called before there
+    /// are pods.
+    pub fn set_without_turns(&mut self, schedulers: Box<[String]>) {
+        self.tenants.set_others(schedulers);
     }
 
     /// Notes that a pod came to a node, or left it.
     pub(super) fn charge_tenant(&mut self, pod: PodId, is_placed: bool) {
         let class = self.classes.get(self.pods.get(pod).class);
-        self.tenants.charge(class.namespace, &class.requests.charge.amounts, is_placed);
+        let whose = (class.namespace, &*class.spec.scheduler);
+        self.tenants.charge(whose, &class.requests.charge.amounts, is_placed);
     }
 }

@@ -39,7 +39,7 @@ pub struct Offer {
 
 impl Offer {
     pub(super) fn new(facts: &NodeFacts, resources: &mut Resources) -> Self {
-        let amounts = facts.allocatable.renamed(|name| resources.id(name));
+        let amounts = facts.allocatable.renamed(|name| resources.hold(name));
         Self { amounts, pods_max: facts.pods_max }
     }
 
@@ -77,20 +77,26 @@ pub struct ImageSpread {
 
 impl Node {
     pub(super) fn new(name: Symbol, facts: &NodeFacts, symbols: &mut Symbols) -> Self {
-        let mut intern_pair = |key: &str, value: &str| (symbols.intern(key), symbols.intern(value));
+        let mut hold_pair = |key: &str, value: &str| (symbols.hold(key), symbols.hold(value));
         let mut labels: Vec<_> =
-            facts.labels.iter().map(|(key, value)| intern_pair(key, value)).collect();
+            facts.labels.iter().map(|(key, value)| hold_pair(key, value)).collect();
         labels.sort_unstable();
         let taint = |taint: &Taint<String>| {
-            let (key, value) = intern_pair(&taint.key, &taint.value);
+            let (key, value) = hold_pair(&taint.key, &taint.value);
             Taint { key, value, effect: taint.effect }
         };
         let taints = facts.taints.iter().map(taint).collect();
         // Of several sizes for one name the last counts.
         let mut images: Vec<_> =
-            facts.images.iter().rev().map(|(name, size)| (symbols.intern(name), *size)).collect();
+            facts.images.iter().rev().map(|(name, size)| (symbols.hold(name), *size)).collect();
         images.sort_by_key(|(name, _)| *name);
-        images.dedup_by_key(|(name, _)| *name);
+        images.dedup_by(|(name, _), (kept, _)| {
+            let is_named_twice = name == kept;
+            if is_named_twice {
+                symbols.release(*name);
+            }
+            is_named_twice
+        });
         Self {
             name,
             labels: labels.into(),
@@ -127,6 +133,18 @@ impl Node {
         }
     }
 
+    /// Every string that is held for it, as often as it is; its place holds its name.
+    pub(super) fn held(&self) -> impl Iterator<Item = Symbol> {
+        let labels = self.labels.iter().flat_map(|(key, value)| [*key, *value]);
+        let taints = self.taints.iter().flat_map(|taint| [taint.key, taint.value]);
+        labels.chain(taints).chain(self.images.iter().map(|(name, _)| *name))
+    }
+
+    /// The keys of its labels.
+    pub(super) fn label_keys(&self) -> impl Iterator<Item = Symbol> {
+        self.labels.iter().map(|(key, _)| *key)
+    }
+
     /// The value of a label.
     #[must_use]
     pub fn label(&self, key: Symbol) -> Option<Symbol> {
@@ -153,6 +171,12 @@ impl Node {
     }
 }
 
+/// What is left over when a node is taken in, or goes.
+pub(super) struct Replaced {
+    pub(super) node: Option<Box<Node>>,
+    pub(super) offer: Offer,
+}
+
 /// A place in the table: a node that is there, or one that pods name and that is not.
 struct Place {
     name: Symbol,
@@ -168,8 +192,10 @@ pub(super) struct Nodes {
     free: std::collections::BTreeSet<NodeId>,
     by_name: Map<Symbol, NodeId>,
     present: Vec<NodeId>,
-    /// Images that any node ever had; one that is gone keeps its revision.
+    /// Images that nodes have.
     images: Map<Symbol, ImageSpread>,
+    /// How many nodes have a label.
+    labels: Map<Symbol, u32>,
     image_revision: u64,
     revision: u64,
 }
@@ -185,6 +211,10 @@ impl Nodes {
 
     pub(super) fn revision(&self) -> u64 {
         self.revision
+    }
+
+    pub(super) fn has_label(&self, label: Symbol) -> bool {
+        self.labels.contains_key(&label)
     }
 
     pub(super) fn image(&self, image: Symbol) -> ImageSpread {
@@ -226,19 +256,23 @@ impl Nodes {
         &self.offers[id.index()]
     }
 
-    pub(super) fn apply(&mut self, node: Node, offer: Offer) -> (NodeId, NodeChange) {
-        let id = self.place(node.name);
+    /// Puts a node into its place; tells what is different, and what is not needed any more.
+    pub(super) fn apply(&mut self, id: NodeId, node: Node, offer: Offer) -> (NodeChange, Replaced) {
         if self.get(id) == Some(&node) && self.offers[id.index()] == offer {
-            return (id, NodeChange::Same);
+            return (NodeChange::Same, Replaced { node: Some(Box::new(node)), offer });
         }
         let offers_more = offer.is_more_than(&self.offers[id.index()]);
-        self.offers[id.index()] = offer;
-        let place = self.places[id.index()].as_mut().expect("the place was just made");
+        let offer = std::mem::replace(&mut self.offers[id.index()], offer);
+        let place = self.places[id.index()].as_mut().expect("a place in use");
         let before = place.node.replace(Box::new(node));
         let node = place.node.as_deref().expect("the node was just put there");
         let change = before.as_ref().map_or(NodeChange::Added, |before| {
             NodeChange::Changed(node.aspects_since(before, offers_more))
         });
+        let old_labels = before.as_ref().map_or(&[][..], |before| &before.labels);
+        if old_labels != &*node.labels {
+            relabel(&mut self.labels, old_labels, &node.labels);
+        }
         let old_images = before.as_ref().map_or(&[][..], |before| &before.images);
         if old_images != &*node.images {
             self.image_revision += 1;
@@ -249,25 +283,34 @@ impl Nodes {
             let at = self.present.partition_point(|other| *other < id);
             self.present.insert(at, id);
         }
-        (id, change)
+        (change, Replaced { node: before, offer })
     }
 
-    pub(super) fn delete(&mut self, id: NodeId) {
+    pub(super) fn delete(&mut self, id: NodeId) -> Replaced {
         let place = self.places[id.index()].as_mut().expect("a place in use");
         let node = place.node.take().expect("only nodes that are there are deleted");
-        self.offers[id.index()] = Offer::default();
+        let offer = std::mem::take(&mut self.offers[id.index()]);
         self.revision += 1;
         self.image_revision += 1;
+        relabel(&mut self.labels, &node.labels, &[]);
         respread(&mut self.images, &node.images, &[], self.image_revision);
         let at = self.present.binary_search(&id).expect("a node that is there is listed");
         self.present.remove(at);
+        Replaced { node: Some(node), offer }
     }
 
-    pub(super) fn release(&mut self, id: NodeId) {
+    /// Gives up a place; tells its name.
+    pub(super) fn release(&mut self, id: NodeId) -> Symbol {
         let place = self.places[id.index()].take().expect("a place in use");
         assert!(place.node.is_none(), "the place of a node that is there is not given up");
         self.by_name.remove(&place.name);
         self.free.insert(id);
+        place.name
+    }
+
+    /// How many images are counted.
+    pub(super) fn images(&self) -> usize {
+        self.images.len()
     }
 }
 
@@ -278,12 +321,34 @@ fn respread(
     after: &[(Symbol, i64)],
     revision: u64,
 ) {
+    let mut is_gone = false;
     for (name, _) in before.iter().filter(|image| !after.contains(image)) {
         let spread = images.get_mut(name).expect("an image of a node is counted");
         *spread = ImageSpread { nodes: spread.nodes - 1, revision };
+        is_gone |= spread.nodes == 0;
     }
     for (name, _) in after.iter().filter(|image| !before.contains(image)) {
         let spread = images.entry(*name).or_default();
         *spread = ImageSpread { nodes: spread.nodes + 1, revision };
+    }
+    // Only the node that had it last scored by it, and that one is looked at anew.
+    if is_gone {
+        for (name, _) in before {
+            if images.get(name).is_some_and(|spread| spread.nodes == 0) {
+                images.remove(name);
+            }
+        }
+    }
+}
+
+/// Counts a node's labels anew.
+fn relabel(labels: &mut Map<Symbol, u32>, before: &[(Symbol, Symbol)], after: &[(Symbol, Symbol)]) {
+    after.iter().for_each(|(key, _)| *labels.entry(*key).or_default() += 1);
+    for (key, _) in before {
+        let nodes = labels.get_mut(key).expect("a label of a node is counted");
+        *nodes -= 1;
+        if *nodes == 0 {
+            labels.remove(key);
+        }
     }
 }

@@ -200,13 +200,8 @@ impl Pods {
         id: PodId,
         facts: &PodFacts,
         (class, tags): (ClassId, TagsId),
-        nominated: Option<Symbol>,
     ) -> (ClassId, TagsId) {
-        if self.get(id).nominated_by_api != nominated {
-            self.nominate(id, nominated);
-        }
         let pod = self.row(id);
-        pod.nominated_by_api = nominated;
         let priority = std::mem::replace(&mut pod.priority, facts.priority);
         let is_placed = pod.state.node().is_some();
         if pod.key != facts.key {
@@ -255,11 +250,21 @@ impl Pods {
         }
     }
 
-    /// Proposes another node for a pod, or none.
-    pub(super) fn nominate(&mut self, id: PodId, node: Option<Symbol>) {
+    /// Proposes another node for a pod, or none; tells which one was before.
+    pub(super) fn nominate(&mut self, id: PodId, node: Option<Symbol>) -> Option<Symbol> {
         self.unlist_nomination(id);
-        self.row(id).nominated = node;
+        let before = std::mem::replace(&mut self.row(id).nominated, node);
         self.list_nomination(id);
+        before
+    }
+
+    /// Notes what the API says is proposed; tells what it said before.
+    pub(super) fn set_nominated_by_api(
+        &mut self,
+        id: PodId,
+        node: Option<Symbol>,
+    ) -> Option<Symbol> {
+        std::mem::replace(&mut self.row(id).nominated_by_api, node)
     }
 
     /// Notes what a pod says of its gang, and which one that is.
@@ -315,7 +320,7 @@ impl Pods {
         }
     }
 
-    pub(super) fn remove(&mut self, id: PodId) -> (ClassId, TagsId) {
+    pub(super) fn remove(&mut self, id: PodId) -> Pod {
         let hash = hash_of(&*self.get(id).key.uid);
         let entry = self.by_uid.find_entry(hash, |other| *other == id);
         entry.expect("a pod that is there is listed").remove();
@@ -323,7 +328,7 @@ impl Pods {
         let pod = self.rows[id.index()].take().expect("a pod that is named is there");
         assert!(pod.state.node().is_none(), "a pod leaves its node before it is forgotten");
         self.free.push(id);
-        (pod.class, pod.tags)
+        pod
     }
 
     fn row(&mut self, id: PodId) -> &mut Pod {

@@ -1,4 +1,4 @@
-//! How much each namespace has of the cluster.
+//! How much each namespace has of the cluster, and those who do not take turns by namespace.
 
 use std::collections::BTreeSet;
 
@@ -11,10 +11,10 @@ use crate::symbol::Symbol;
 /// A share of everything.
 const WHOLE: i128 = 1 << 32;
 
-/// Amounts by resource, and pods.
+/// Amounts by resource, sorted and without those that are nothing, and pods.
 #[derive(Default)]
 struct Sum {
-    amounts: Vec<i128>,
+    amounts: Vec<(ResourceId, i128)>,
     pods: i128,
 }
 
@@ -26,37 +26,87 @@ impl Sum {
             (ResourceId::EPHEMERAL, amounts.ephemeral),
         ];
         for (resource, amount) in fixed.iter().chain(&amounts.scalars) {
-            let at = resource.index();
-            if self.amounts.len() <= at {
-                self.amounts.resize(at + 1, 0);
-            }
-            self.amounts[at] += sign * i128::from(*amount);
+            self.add_one(*resource, sign * i128::from(*amount));
         }
         self.pods += sign * i128::from(pods);
     }
+
+    fn add_one(&mut self, resource: ResourceId, amount: i128) {
+        if amount == 0 {
+            return;
+        }
+        match self.amounts.binary_search_by_key(&resource, |(id, _)| *id) {
+            Err(at) => self.amounts.insert(at, (resource, amount)),
+            Ok(at) => {
+                self.amounts[at].1 += amount;
+                if self.amounts[at].1 == 0 {
+                    self.amounts.remove(at);
+                }
+            }
+        }
+    }
+
+    fn of(&self, resource: ResourceId) -> i128 {
+        let found = self.amounts.binary_search_by_key(&resource, |(id, _)| *id);
+        found.map_or(0, |at| self.amounts[at].1)
+    }
+}
+
+/// Who takes turns with others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Tenant {
+    /// The units of a namespace, in profiles whose namespaces take turns.
+    Namespace(Symbol),
+    /// The units of all other profiles together.
+    Others,
+}
+
+/// Whose share may be another one.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Moved {
+    /// Everybody's: the cluster is larger or smaller.
+    All,
+    /// That of these.
+    Some(BTreeSet<Tenant>),
 }
 
 /// What the pods of every namespace take, and what all nodes offer.
 #[derive(Default)]
 pub(super) struct Tenants {
+    /// Of namespaces that have pods on nodes.
     taken: Map<Symbol, Sum>,
+    /// Profiles whose units take no turns, and what the pods of these take.
+    other_schedulers: Box<[String]>,
+    taken_by_others: Sum,
     offered: Sum,
-    /// Namespaces whose share may be another one.
-    moved: BTreeSet<Symbol>,
+    moved: BTreeSet<Tenant>,
     are_all_moved: bool,
 }
 
 impl Tenants {
+    /// Notes whose units take no turns with those of namespaces.
+    pub(super) fn set_others(&mut self, schedulers: Box<[String]>) {
+        self.other_schedulers = schedulers;
+    }
+
     /// A pod of a namespace came to a node, or left it.
     pub(super) fn charge(
         &mut self,
-        namespace: Symbol,
+        (namespace, scheduler): (Symbol, &str),
         amounts: &Amounts<ResourceId>,
         is_placed: bool,
     ) {
         let sign = if is_placed { 1 } else { -1 };
-        self.taken.entry(namespace).or_default().add(amounts, 1, sign);
-        self.moved.insert(namespace);
+        let taken = self.taken.entry(namespace).or_default();
+        taken.add(amounts, 1, sign);
+        if taken.pods == 0 {
+            self.taken.remove(&namespace);
+        }
+        self.moved.insert(Tenant::Namespace(namespace));
+        if self.other_schedulers.iter().any(|other| other == scheduler) {
+            self.taken_by_others.add(amounts, 1, sign);
+            self.moved.insert(Tenant::Others);
+        }
     }
 
     /// A node came, or went.
@@ -66,26 +116,31 @@ impl Tenants {
         self.are_all_moved = true;
     }
 
-    /// The largest part that a namespace has of any resource, or of room for pods.
-    pub(super) fn share(&self, namespace: Symbol) -> u64 {
-        let Some(taken) = self.taken.get(&namespace) else { return 0 };
+    /// The largest part that a tenant has of any resource, or of room for pods.
+    pub(super) fn share(&self, tenant: Tenant) -> u64 {
+        let taken = match tenant {
+            Tenant::Namespace(namespace) => self.taken.get(&namespace),
+            Tenant::Others => Some(&self.taken_by_others),
+        };
+        let Some(taken) = taken else { return 0 };
         let part = |taken: i128, offered: i128| match (taken, offered) {
             (..=0, _) => 0,
             (_, ..=0) => u64::MAX,
             (taken, offered) => u64::try_from(taken * WHOLE / offered).unwrap_or(u64::MAX),
         };
-        let offered = |at: usize| self.offered.amounts.get(at).copied().unwrap_or(0);
-        let amounts = taken.amounts.iter().enumerate();
-        let parts = amounts.map(|(at, amount)| part(*amount, offered(at)));
+        let amounts = taken.amounts.iter();
+        let parts = amounts.map(|(resource, amount)| part(*amount, self.offered.of(*resource)));
         parts.chain([part(taken.pods, self.offered.pods)]).max().unwrap_or(0)
     }
 
-    /// The namespaces whose share may have changed since this was last asked.
-    pub(super) fn take_moved(&mut self) -> BTreeSet<Symbol> {
-        let mut moved = std::mem::take(&mut self.moved);
-        if std::mem::take(&mut self.are_all_moved) {
-            moved.extend(self.taken.keys());
-        }
-        moved
+    /// Whose share may have changed since this was last asked.
+    pub(super) fn take_moved(&mut self) -> Moved {
+        let moved = std::mem::take(&mut self.moved);
+        if std::mem::take(&mut self.are_all_moved) { Moved::All } else { Moved::Some(moved) }
+    }
+
+    /// How many namespaces are kept.
+    pub(super) fn count(&self) -> usize {
+        self.taken.len()
     }
 }

@@ -1,6 +1,8 @@
 //! How many pods of each crowd are on which node.
 
-use crate::catalog::{Catalog, Crowd, Occupant, Rule};
+use std::collections::BTreeSet;
+
+use crate::catalog::{Catalog, Crowd, Occupant, Rule, Shifted};
 use crate::ids::{CrowdId, NodeId};
 use crate::map::Map;
 
@@ -22,18 +24,13 @@ impl Gatherings {
 
     pub(super) fn enter(&mut self, catalog: &Catalog, occupant: Occupant, node: NodeId) {
         for crowd in catalog.crowds_of(occupant) {
-            *self.nodes(crowd).entry(node).or_default() += 1;
+            self.change(crowd, node, true);
         }
     }
 
     pub(super) fn leave(&mut self, catalog: &Catalog, occupant: Occupant, node: NodeId) {
         for crowd in catalog.crowds_of(occupant) {
-            let nodes = self.nodes(crowd);
-            let count = nodes.get_mut(&node).expect("a pod that leaves was counted");
-            *count -= 1;
-            if *count == 0 {
-                nodes.remove(&node);
-            }
+            self.change(crowd, node, false);
         }
     }
 
@@ -61,6 +58,39 @@ impl Gatherings {
         touched.sort_unstable();
         touched.dedup();
         touched
+    }
+
+    /// Counts the pods whose tags joined or left crowds, all in one pass; names the nodes where
+    /// that makes a difference.
+    pub(super) fn shift(&mut self, catalog: &Catalog, shifted: &Shifted) -> BTreeSet<NodeId> {
+        let mut touched = BTreeSet::new();
+        for pod in catalog.pods().map(|pod| catalog.pod(pod)) {
+            let Some((crowds, node)) = shifted.get(&pod.tags).zip(pod.state.node()) else {
+                continue;
+            };
+            for (crowd, is_member) in crowds {
+                if pod.is_terminating && !catalog.counts_leaving(*crowd) {
+                    continue;
+                }
+                self.change(*crowd, node, *is_member);
+                touched.insert(node);
+            }
+        }
+        touched
+    }
+
+    /// Counts a pod of a crowd that came to a node, or left it.
+    fn change(&mut self, crowd: CrowdId, node: NodeId, is_there: bool) {
+        let nodes = self.nodes(crowd);
+        if is_there {
+            *nodes.entry(node).or_default() += 1;
+            return;
+        }
+        let count = nodes.get_mut(&node).expect("a pod that leaves was counted");
+        *count -= 1;
+        if *count == 0 {
+            nodes.remove(&node);
+        }
     }
 
     fn nodes(&mut self, crowd: CrowdId) -> &mut Map<NodeId, u32> {

@@ -18,6 +18,10 @@ pub(super) struct Index {
     crowds: Map<u64, BTreeSet<CrowdId>>,
     /// Crowds that may have members with any labels.
     others: BTreeSet<CrowdId>,
+    /// Tags by their namespace.
+    by_namespace: Map<Box<str>, BTreeSet<TagsId>>,
+    /// Crowds whose members depend on labels of namespaces.
+    selecting: BTreeSet<CrowdId>,
 }
 
 impl Index {
@@ -29,6 +33,7 @@ impl Index {
             found.extend(self.crowds.get(&key).into_iter().flatten());
         }
         found.extend(&self.others);
+        self.by_namespace.entry(tags.namespace.clone()).or_default().insert(id);
         found
     }
 
@@ -40,9 +45,31 @@ impl Index {
                 self.tags.remove(&key);
             }
         }
+        let neighbours = self.by_namespace.get_mut(&tags.namespace).expect("tags are listed");
+        neighbours.remove(&id);
+        if neighbours.is_empty() {
+            self.by_namespace.remove(&tags.namespace);
+        }
+    }
+
+    /// Tags of the pods in a namespace.
+    pub(super) fn tags_in(&self, namespace: &str) -> Vec<TagsId> {
+        self.by_namespace.get(namespace).into_iter().flatten().copied().collect()
+    }
+
+    pub(super) fn is_inhabited(&self, namespace: &str) -> bool {
+        self.by_namespace.contains_key(namespace)
+    }
+
+    /// Crowds whose members depend on labels of namespaces.
+    pub(super) fn selecting(&self) -> impl Iterator<Item = CrowdId> {
+        self.selecting.iter().copied()
     }
 
     pub(super) fn add_crowd(&mut self, id: CrowdId, rule: &Rule) {
+        if is_selecting(rule) {
+            self.selecting.insert(id);
+        }
         match label_of(rule) {
             Some(key) => self.crowds.entry(key).or_default().insert(id),
             None => self.others.insert(id),
@@ -50,6 +77,7 @@ impl Index {
     }
 
     pub(super) fn remove_crowd(&mut self, id: CrowdId, rule: &Rule) {
+        self.selecting.remove(&id);
         let Some(key) = label_of(rule) else {
             self.others.remove(&id);
             return;
@@ -78,6 +106,15 @@ impl Index {
 
     fn listed(&self, key: u64) -> Vec<TagsId> {
         self.tags.get(&key).into_iter().flatten().copied().collect()
+    }
+}
+
+/// Whether a rule asks for labels of namespaces.
+fn is_selecting(rule: &Rule) -> bool {
+    let is_selecting = |target: &Target| target.namespace_selector.is_some();
+    match rule {
+        Rule::Meant { targets, .. } => targets.iter().any(is_selecting),
+        Rule::Holds(held) => is_selecting(&held.target),
     }
 }
 
