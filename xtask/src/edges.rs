@@ -149,7 +149,7 @@ const ANYTHING: &[&str] = &[
 ];
 
 /// What the crates of [`ALLOWED`] may use in tests beside each other.
-const FOR_TESTS: &[&str] = &["proptest", "serde_json", TESTKIT];
+const FOR_TESTS: &[&str] = &["proptest", "serde_json", "tracing-subscriber", TESTKIT];
 
 /// Never part of the product.
 const TESTKIT: &str = "kubenexus-testkit";

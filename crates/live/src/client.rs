@@ -21,6 +21,7 @@ use tower::{BoxError, ServiceBuilder, ServiceExt as _};
 
 use crate::lease::Leadership;
 use crate::metrics::Metrics;
+use crate::outage::Outage;
 use fence::Fenced;
 
 /// A silent connection is asked whether it lives after this long, and again every third of it.
@@ -67,11 +68,17 @@ pub(crate) async fn configuration(
 }
 
 /// A client for a configuration. Nothing is sent yet, and nothing is sent while the right that is
-/// given, if any, does not stand.
+/// given, if any, does not stand. Whether the server is reached is noted.
 ///
 /// # Errors
 /// When certificates or credentials cannot be used.
-pub(crate) fn connect(config: &kube::Config, right: Option<Leadership>) -> Result<kube::Client> {
+pub(crate) fn connect(
+    config: &kube::Config,
+    right: Option<Leadership>,
+    outage: &Outage,
+) -> Result<kube::Client> {
+    // A connection without a right to send says nothing about the server.
+    let outage = right.is_none().then(|| outage.clone());
     let mut tcp = HttpConnector::new();
     tcp.enforce_http(false);
     tcp.set_nodelay(true);
@@ -94,6 +101,14 @@ pub(crate) fn connect(config: &kube::Config, right: Option<Leadership>) -> Resul
         .option_layer(config.auth_layer().context("preparing credentials")?)
         .layer(config.extra_headers_layer().context("preparing headers")?)
         .map_err(BoxError::from)
+        .map_result(move |result: Result<Response<_>, hyper_util::client::legacy::Error>| {
+            match (&outage, &result) {
+                (Some(outage), Ok(_)) => outage.answered(),
+                (Some(outage), Err(error)) => outage.failed(&broken(error).to_string()),
+                (None, _) => {}
+            }
+            result
+        })
         .service(http);
     Ok(kube::Client::new(service, config.default_namespace.clone()))
 }
@@ -216,7 +231,7 @@ mod tests {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
         let config = configuration(None, Some(&url)).await.unwrap();
-        let client = connect(&config, None).unwrap();
+        let client = connect(&config, None, &Outage::default()).unwrap();
         let served = tokio::spawn(async move {
             let (mut stream, _) = listener.accept().await.unwrap();
             let mut head = vec![0; 4096];

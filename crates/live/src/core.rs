@@ -8,6 +8,7 @@ mod counted;
 mod evictions;
 mod gangs;
 mod notes;
+mod synced;
 #[cfg(test)]
 mod tests;
 mod tiers;
@@ -26,7 +27,7 @@ use model::{
 };
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::oneshot;
-use tracing::{debug, info, warn};
+use tracing::{debug, info};
 
 use crate::feed::{Input, Outcome, Seen};
 use crate::metrics::{Attempt, Metrics};
@@ -89,6 +90,10 @@ pub(crate) struct State {
     arrivals: BTreeMap<GangId, Instant>,
     /// With how many of them those are forgotten that are gone.
     arrivals_max: usize,
+    /// How long the last step took.
+    step_seconds: f64,
+    /// When the gangs that wait were last counted.
+    gangs_counted: Option<Instant>,
     /// The last diagnosis that was put into words: pods of one shape share theirs.
     worded: Option<(Arc<Diagnosis>, &'static str, Arc<str>)>,
 }
@@ -97,20 +102,6 @@ impl State {
     /// Nothing is known yet; these have to be listed beside the rest.
     pub(crate) fn awaiting(groupings: &[GroupingKind]) -> Self {
         Self { awaited: groupings.into(), ..Self::default() }
-    }
-
-    /// A kind that not every cluster has was listed.
-    fn listed(&mut self, kind: OptionalKind) {
-        if let Some(awaited) = &mut self.awaited_kinds {
-            awaited.retain(|awaited| *awaited != kind);
-        }
-    }
-
-    /// Whether all that decisions need was listed.
-    fn is_synced(&self) -> bool {
-        let has_all = self.has_nodes && self.has_pods && self.has_namespaces && self.has_budgets;
-        let has_kinds = self.awaited_kinds.as_ref().is_some_and(Vec::is_empty);
-        has_all && has_kinds && self.awaited.is_empty()
     }
 }
 
@@ -132,6 +123,7 @@ impl Core {
             self.decide(&mut decisions);
             self.review_plans();
             self.finish_draining();
+            self.count_waiting_gangs();
             self.publish();
         }
     }
@@ -281,21 +273,7 @@ impl Core {
             Present::LocalQueues(_) => state.listed(OptionalKind::LocalQueues),
             Present::Succeeded(_) => {}
         }
-        if !was_synced && state.is_synced() {
-            self.health.set_synced();
-        }
-    }
-
-    /// Takes in which kinds there are to be listed that not every cluster has.
-    fn wait_for(&mut self, kinds: Vec<OptionalKind>) {
-        let was_synced = self.state.is_synced();
-        if self.state.awaited_kinds.as_ref().is_some_and(|awaited| !awaited.is_empty()) {
-            warn!(missing = ?self.state.awaited_kinds, "kinds that are served cannot be listed");
-        }
-        self.state.awaited_kinds = Some(kinds);
-        if !was_synced && self.state.is_synced() {
-            self.health.set_synced();
-        }
+        self.tell_health(was_synced);
     }
 
     /// Takes in what became of a binding.
@@ -327,7 +305,9 @@ impl Core {
             if decisions.is_empty() {
                 return;
             }
-            self.metrics.algorithm(began.elapsed().as_secs_f64());
+            self.state.step_seconds = began.elapsed().as_secs_f64();
+            self.metrics.algorithm(self.state.step_seconds);
+            self.count_placed(decisions);
             let mut decided = Vec::new();
             for decision in decisions.drain(..) {
                 match decision {

@@ -9,10 +9,12 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::Method;
 use serde::Deserialize;
-use tracing::{debug, info, warn};
+use tracing::{info, warn};
 
 use crate::client::{ask, request, status_message};
 use crate::metrics::Metrics;
+use crate::outage::{Outage, Repeats};
+use crate::serve::Health;
 use crate::watch::{OptionalApi, OptionalWatches, Served};
 
 /// Groups and versions that tell us more about a cluster where they are served.
@@ -34,54 +36,76 @@ const OPTIONAL: [(&str, &str); 11] = [
 const PERIOD: Duration = Duration::from_secs(60);
 const RETRY: Duration = Duration::from_secs(2);
 const PATIENCE: Duration = Duration::from_secs(15);
-/// After this many answers that cannot be used scheduling begins without: pods that name objects
-/// which are not there wait in any case.
+/// After this many tries scheduling begins without: pods that name objects which are not there wait
+/// in any case. Tries while the server is not reached at all do not count.
 const TRIES_MAX: u32 = 5;
 
 type Api = (&'static str, &'static str);
 
-/// Asks for as long as the process runs, and has watched what is read of it; queues only if the
-/// configuration names some.
-pub(crate) async fn run(
-    client: kube::Client,
-    metrics: Arc<Metrics>,
-    mut watches: OptionalWatches,
-    has_queues: bool,
-) {
-    let mut known: Option<BTreeSet<Api>> = None;
-    let mut tries = 0;
-    loop {
-        let pause = match look(&client, has_queues).await {
-            Ok((found, served)) => {
-                metrics.optional_apis(OPTIONAL.map(|api| (api.0, api.1, found.contains(&api))));
-                if known.as_ref() != Some(&found) {
-                    let names = found.iter().map(|(group, version)| format!("{group}/{version}"));
-                    info!(served = names.collect::<Vec<_>>().join(" "), "optional APIs");
-                    known = Some(found);
+/// What it takes to ask.
+pub(crate) struct Discovery {
+    pub(crate) client: kube::Client,
+    pub(crate) metrics: Arc<Metrics>,
+    pub(crate) health: Arc<Health>,
+    pub(crate) outage: Outage,
+    /// Whether the configuration names queues.
+    pub(crate) has_queues: bool,
+}
+
+impl Discovery {
+    /// Asks for as long as the process runs, and has watched what is read of it; queues only if the
+    /// configuration names some.
+    pub(crate) async fn run(self, mut watches: OptionalWatches) {
+        let mut known: Option<BTreeSet<Api>> = None;
+        let (mut tries, mut repeats) = (0, Repeats::default());
+        loop {
+            let (served, pause) = match look(&self.client, self.has_queues).await {
+                Ok((found, served)) => {
+                    repeats.end();
+                    self.found(&mut known, found);
+                    (Some(served), PERIOD)
                 }
-                if watches.follow(&served).await.is_err() {
-                    return;
-                }
-                PERIOD
-            }
-            Err(Unknown { message, is_answered }) => {
-                debug!(message, "the API groups cannot be read");
-                tries += u32::from(is_answered);
-                if known.is_none() && is_answered && tries == TRIES_MAX {
-                    warn!(message, "which APIs are served is not known, scheduling without");
-                    if watches.follow(&Served::new()).await.is_err() {
-                        return;
+                Err(message) => {
+                    // While the server is not reached nothing else is known of it either.
+                    tries += u32::from(!self.outage.is_on());
+                    if repeats.is_news(&message) {
+                        warn!(message, tries, "which APIs are served is not known");
                     }
+                    if known.is_none() && tries < TRIES_MAX {
+                        self.health.set_apis_unknown(Some(message));
+                    }
+                    let is_without = known.is_none() && tries == TRIES_MAX;
+                    (is_without.then(|| self.go_without()), RETRY)
                 }
-                RETRY
+            };
+            if let Some(served) = served
+                && watches.follow(&served).await.is_err()
+            {
+                return;
             }
-        };
-        tokio::time::sleep(pause).await;
+            tokio::time::sleep(pause).await;
+        }
+    }
+
+    fn found(&self, known: &mut Option<BTreeSet<Api>>, found: BTreeSet<Api>) {
+        self.health.set_apis_unknown(None);
+        self.metrics.optional_apis(OPTIONAL.map(|api| (api.0, api.1, found.contains(&api))));
+        if known.as_ref() != Some(&found) {
+            let names = found.iter().map(|(group, version)| format!("{group}/{version}"));
+            info!(served = names.collect::<Vec<_>>().join(" "), "optional APIs");
+            *known = Some(found);
+        }
+    }
+
+    fn go_without(&self) -> Served {
+        warn!("which APIs are served is not known, scheduling without those not every cluster has");
+        self.health.set_apis_unknown(None);
+        Served::new()
     }
 }
 
 /// The optional APIs that are served, and by which of them the kinds that matter can be read.
-async fn look(client: &kube::Client, has_queues: bool) -> Result<(BTreeSet<Api>, Served), Unknown> {
+async fn look(client: &kube::Client, has_queues: bool) -> Result<(BTreeSet<Api>, Served), String> {
     let found = among(&get(client, "/apis").await?)?;
     let mut resources: BTreeMap<Api, BTreeSet<String>> = BTreeMap::new();
     let mut served = Served::new();
@@ -105,27 +129,13 @@ async fn look(client: &kube::Client, has_queues: bool) -> Result<(BTreeSet<Api>,
     Ok((found, served))
 }
 
-/// Why it is not known what is served.
-struct Unknown {
-    message: String,
-    /// Whether the server answered: if not, nothing else is known of it either.
-    is_answered: bool,
-}
-
-impl From<String> for Unknown {
-    fn from(message: String) -> Self {
-        Self { message, is_answered: true }
-    }
-}
-
-async fn get(client: &kube::Client, path: &str) -> Result<Bytes, Unknown> {
+async fn get(client: &kube::Client, path: &str) -> Result<Bytes, String> {
     let request = request(Method::GET, path, "application/json", Vec::new());
     let answer = ask(client, request, PATIENCE).await;
-    let answer =
-        answer.map_err(|error| Unknown { message: error.to_string(), is_answered: false })?;
+    let answer = answer.map_err(|error| format!("{path}: {error}"))?;
     if !answer.status.is_success() {
         let message = status_message(&answer.body);
-        return Err(format!("{path}: {}: {message}", answer.status).into());
+        return Err(format!("{path}: {}: {message}", answer.status));
     }
     Ok(answer.body)
 }
@@ -174,7 +184,7 @@ mod tests {
 
     use super::*;
     use crate::feed::{Input, feed};
-    use crate::testing::server;
+    use crate::testing::{Reply, log_lines, server};
 
     #[test]
     fn only_what_is_served_is_found() {
@@ -237,17 +247,42 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_server_that_does_not_tell_does_not_hold_up_scheduling() {
-        let (client, log) = server(|_| async { Some((500, "{}".into())) });
+    async fn a_server_that_does_not_tell_is_named_and_does_not_hold_up_scheduling() {
+        for reply in [Some((500, "{}".into())), Some((403, "{}".into())), None] {
+            check_untold(reply).await;
+        }
+    }
+
+    async fn check_untold(reply: Reply) {
+        let (client, log) = server(move |_| {
+            let reply = reply.clone();
+            async move { reply }
+        });
         let (feed, inbox) = feed();
         let metrics = Arc::new(Metrics::new(["s"], "host", "lease"));
         let watches = OptionalWatches::new(client.clone(), feed, metrics.clone());
-        let task = tokio::spawn(run(client, metrics, watches, true));
+        let (health, outage) = (Arc::new(Health::new(|| true)), Outage::default());
+        let lines = log_lines();
+        let asking =
+            Discovery { client, metrics, health: health.clone(), outage, has_queues: true };
+        let task = tokio::spawn(asking.run(watches));
+        let fault = loop {
+            if let Some(fault) = health.apis_unknown() {
+                break fault;
+            }
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        };
+        assert!(fault.contains("/apis"), "{fault}");
+        let said = lines.take();
+        assert!(said.len() == 1 && said[0].contains("WARN") && said[0].contains("/apis"));
+        assert!(inbox.try_iter().next().is_none());
         while log.lock().unwrap().len() <= 5 {
             tokio::time::sleep(Duration::from_millis(100)).await;
         }
         task.abort();
         let told: Vec<Input> = inbox.try_iter().collect();
         assert!(matches!(&told[..], [Input::Await(kinds)] if kinds.is_empty()));
+        assert_eq!(health.apis_unknown(), None, "scheduling goes on without");
+        assert_eq!(lines.take().len(), 3, "the second and the fourth time, and that it goes on");
     }
 }

@@ -24,6 +24,7 @@ use crate::lease::Leadership;
 use crate::limit::Limiter;
 use crate::metrics::{Attempt, BindOutcome, Metrics};
 use crate::order::{Bind, Order, PodRef};
+use crate::outage::Repeats;
 use crate::writes::{Write, Writes};
 
 /// How long an answer may take before the pod is read instead.
@@ -186,7 +187,7 @@ impl Dispatch {
 
     /// Reads a pod until it is certain where it is.
     async fn read(&self, bind: &Bind) -> Whereabouts {
-        let mut backoff = BACKOFF_MIN;
+        let (mut backoff, mut repeats) = (BACKOFF_MIN, Repeats::default());
         loop {
             let request = request(Method::GET, &pod_path(&bind.pod), "application/json", vec![]);
             match ask_counted(&self.client, &self.metrics, request, PATIENCE).await {
@@ -200,9 +201,11 @@ impl Dispatch {
                 }
                 Ok(answer) => {
                     let message = status_message(&answer.body);
-                    warn!(pod = %name(&bind.pod), message, "a pod cannot be read");
+                    if repeats.is_news(&message) {
+                        warn!(pod = %name(&bind.pod), message, "a pod cannot be read");
+                    }
                 }
-                Err(error) => warn!(pod = %name(&bind.pod), %error, "a pod cannot be read"),
+                Err(error) => debug!(pod = %name(&bind.pod), %error, "a pod cannot be read"),
             }
             tokio::time::sleep(backoff).await;
             backoff = (backoff * 2).min(BACKOFF_MAX);

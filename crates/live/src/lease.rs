@@ -27,6 +27,7 @@ use self::election::{Election, Step, Timing};
 pub(crate) use self::identity::hostname;
 pub(crate) use self::leadership::Leadership;
 use crate::client;
+use crate::outage::Repeats;
 
 /// How often a write that lost a race is tried again before the next period.
 const RACES_MAX: u32 = 3;
@@ -40,6 +41,8 @@ pub(crate) struct Candidate {
     leadership: Leadership,
     /// The holder that was last written to the log.
     logged_holder: Option<String>,
+    /// What went wrong the last time.
+    repeats: Repeats,
     /// State of the sequence that spreads the attempts of several replicas.
     jitter: u64,
 }
@@ -82,6 +85,7 @@ impl Candidate {
             election: Election::new(identity, namespace, name, timing),
             leadership: Leadership::none(),
             logged_holder: None,
+            repeats: Repeats::default(),
             jitter: unique as u64,
         }
     }
@@ -180,20 +184,27 @@ impl Candidate {
                     }
                 }
                 Answer::Failed(failure) => {
-                    tracing::warn!(
-                        lease = %self.name,
-                        leading = self.leadership.is_leader(),
-                        error = %failure,
-                        "cannot read or write the lease"
-                    );
+                    self.log_failure(&failure);
                     return None;
                 }
             }
         }
     }
 
+    fn log_failure(&mut self, failure: &Failure) {
+        let (lease, leading) = (&self.name, self.leadership.is_leader());
+        let error = failure.to_string();
+        // That the server is not reached is said where all requests go through.
+        if failure.is_answered() && self.repeats.is_news(&error) {
+            tracing::warn!(%lease, leading, error, "cannot read or write the lease");
+        } else {
+            tracing::debug!(%lease, leading, error, "cannot read or write the lease");
+        }
+    }
+
     /// After a write: extends the right to bind, if there is one.
     fn lead(&mut self, started: Instant) {
+        self.repeats.end();
         let Some(ends) = self.election.right_ends() else { return };
         if self.leadership.extend(started, ends) {
             tracing::info!(
@@ -269,6 +280,14 @@ impl Candidate {
 }
 
 impl Failure {
+    /// Whether the server was reached: it said no, or it said nothing.
+    fn is_answered(&self) -> bool {
+        match self {
+            Self::Error(kube::Error::Api(_)) | Self::Silence(_) => true,
+            Self::Error(_) => false,
+        }
+    }
+
     /// The status the API server answered with.
     fn code(&self) -> Option<u16> {
         match self {

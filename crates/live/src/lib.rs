@@ -11,6 +11,7 @@
 //! Two threads: the engine's, and one for everything that waits for the network. Data moves one
 //! way around; what became of a decision comes back as just another input.
 
+mod beside;
 mod client;
 mod core;
 mod discovery;
@@ -20,6 +21,7 @@ mod lease;
 mod limit;
 mod metrics;
 mod order;
+mod outage;
 mod run;
 mod serve;
 mod snapshot;

@@ -22,7 +22,7 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
 
-pub(crate) use labels::{Attempt, BindOutcome, Cached, GangResult, Handled, Queue};
+pub(crate) use labels::{Attempt, BindOutcome, Cached, GangPlan, GangResult, Handled, Queue};
 
 use labels::{Labels, Word};
 use series::Slots;
@@ -59,6 +59,9 @@ pub(crate) struct Metrics {
     optional_apis: Family<Labels<2>, Gauge>,
     gangs: Family<Labels<2>, Counter>,
     gang_wait: Histogram,
+    gang_attempts: Family<Labels<2>, Counter>,
+    gang_plan: Histogram,
+    gangs_waiting: Gauge,
     journal_bytes: Counter,
     journal_records: Counter,
     journal_gaps: Counter,
@@ -231,6 +234,19 @@ impl Metrics {
     /// From the first pod of a gang in the queue to enough of them on nodes it took this long.
     pub(crate) fn gang_wait(&self, seconds: f64) {
         self.gang_wait.observe(seconds);
+    }
+
+    /// It was tried to place the pods of a gang together, which took this long.
+    pub(crate) fn gang_plan(&self, namespace: &str, plan: GangPlan, seconds: f64) {
+        let result = GangPlan::WORDS[plan.position()];
+        let labels = [("namespace", namespace.to_owned().into()), ("result", result.into())];
+        self.gang_attempts.get_or_create(&labels).inc();
+        self.gang_plan.observe(seconds);
+    }
+
+    /// So many gangs have fewer pods on nodes than they need.
+    pub(crate) fn gangs_waiting(&self, count: usize) {
+        set(&self.gangs_waiting, count);
     }
 
     /// The journal has grown to this.

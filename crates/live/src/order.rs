@@ -21,16 +21,26 @@ pub(crate) enum Order {
     Tell(Tell),
     /// Tell the owner of a gang how it is.
     Report(Report),
-    /// Tell the owner of a pod that its tier is in doubt.
+    /// Tell the owner of a pod that something about it is in doubt.
     Warn(Warn),
 }
 
-/// A pod whose tier is in doubt.
+/// A pod about which something is in doubt.
 pub(crate) struct Warn {
     pub(crate) pod: PodRef,
     pub(crate) scheduler: Arc<str>,
-    /// Which tier it has, and why.
+    pub(crate) doubt: Doubt,
+    /// Which tier it has and why, or what it says in vain.
     pub(crate) note: Arc<str>,
+}
+
+/// What is in doubt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Doubt {
+    /// The tier of a pod.
+    Tier,
+    /// What a pod says of itself means nothing, and is ignored.
+    Hint,
 }
 
 /// Pods of a gang that could not be completed.

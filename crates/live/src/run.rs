@@ -16,15 +16,17 @@ use tracing::{info, warn};
 
 use crate::client::{configuration, connect};
 use crate::core::{Core, State};
+use crate::discovery::Discovery;
 use crate::dispatch::{self, Dispatch};
 use crate::feed::{Feed, Input, feed};
 use crate::lease::{Candidate, Leadership, Loss, hostname};
 use crate::limit::Limiter;
 use crate::metrics::Metrics;
+use crate::outage::Outage;
 use crate::serve::{self, Health, Server};
 use crate::watch::{Kind, OptionalWatches, Progress, Watcher};
 use crate::writes::Writes;
-use crate::{discovery, order};
+use crate::{beside, order};
 
 /// How long bindings that are out may take to end after a signal.
 const DRAIN_MAX: Duration = Duration::from_secs(18);
@@ -80,7 +82,8 @@ pub fn run(options: Options) -> Result<()> {
 async fn start(options: Options) -> Result<()> {
     let server = options.serving.as_ref().map(serve::bind).transpose()?;
     let config = configuration(options.kubeconfig.as_deref(), options.master.as_deref()).await?;
-    let client = connect(&config, None)?;
+    let outage = Outage::default();
+    let client = connect(&config, None, &outage)?;
     let settings = &options.settings;
     let profiles: Vec<Arc<str>> =
         settings.profiles.iter().map(|profile| profile.scheduler.as_str().into()).collect();
@@ -91,7 +94,7 @@ async fn start(options: Options) -> Result<()> {
     let metrics = Arc::new(metrics);
     let (candidate, leadership) = if settings.leader_election.leader_elect {
         // A renewal must not wait behind bindings: it has connections of its own.
-        let candidate = Candidate::new(connect(&config, None)?, &settings.leader_election)
+        let candidate = Candidate::new(connect(&config, None, &outage)?, &settings.leader_election)
             .context("making a name for the lease")?;
         let leadership = candidate.leadership();
         (Some(candidate), leadership)
@@ -117,9 +120,10 @@ async fn start(options: Options) -> Result<()> {
         start: Instant::now(),
         state: State::awaiting(groupings),
     };
-    let binder = connect(&config, Some(leadership.clone()))?;
+    let binder = connect(&config, Some(leadership.clone()), &outage)?;
     let has_queues = settings.names_cluster_queues();
-    let live = Live { client, binder, feed, metrics, health, leadership, groupings, has_queues };
+    let live =
+        Live { client, binder, feed, metrics, health, leadership, outage, groupings, has_queues };
     if let Some(server) = server {
         live.serve(server, settings);
     }
@@ -130,7 +134,10 @@ async fn start(options: Options) -> Result<()> {
         live.watch(&progress);
     }
     tokio::spawn(live.clone().take_the_lead(progress, settings.delay_cache_until_active));
-    info!(version = env!("CARGO_PKG_VERSION"), server = %config.cluster_url, "started");
+    let (version, server) = (env!("CARGO_PKG_VERSION"), &config.cluster_url);
+    let served: Vec<_> = settings.profiles.iter().map(|it| it.scheduler.as_str()).collect();
+    info!(version, %server, profiles = served.join(" "), "started");
+    tokio::spawn(beside::look(live.client.clone(), settings.clone()));
     let result = live.until_the_end(candidate, ended, &writes).await;
     if closer.is_some_and(|closer| !closer.close(CLOSE_MAX)) {
         warn!("the end of the journal is left unwritten");
@@ -211,6 +218,7 @@ struct Live {
     metrics: Arc<Metrics>,
     health: Arc<Health>,
     leadership: Leadership,
+    outage: Outage,
     /// Services and controllers that matter.
     groupings: &'static [GroupingKind],
     /// Whether queues of Kueue matter.
@@ -268,7 +276,14 @@ impl Live {
         let (client, feed, metrics) =
             (self.client.clone(), self.feed.clone(), self.metrics.clone());
         let watches = OptionalWatches::new(client.clone(), feed.clone(), metrics.clone());
-        tokio::spawn(discovery::run(client.clone(), metrics.clone(), watches, self.has_queues));
+        let asking = Discovery {
+            client: client.clone(),
+            metrics: metrics.clone(),
+            health: self.health.clone(),
+            outage: self.outage.clone(),
+            has_queues: self.has_queues,
+        };
+        tokio::spawn(asking.run(watches));
         // There can be many pods that ran to a good end, and few clusters in which it matters.
         let watcher = Watcher::new(Kind::Succeeded, client, feed, metrics, progress.clone());
         tokio::spawn(async move {

@@ -10,6 +10,7 @@ use kube::client::Body;
 use serde_json::Value;
 
 use crate::client::{Answer, ask_for_up_to, configuration, connect, status_message};
+use crate::outage::Outage;
 use crate::watch::{Kind, page};
 
 /// Objects per page: large ones must fit into one answer.
@@ -47,7 +48,7 @@ pub fn snapshot(
         .context("starting the runtime")?;
     runtime.block_on(async {
         let config = configuration(kubeconfig, master).await?;
-        let client = connect(&config, None)?;
+        let client = connect(&config, None, &Outage::default())?;
         let mut progress = SnapshotProgress::default();
         for kind in [Kind::Nodes, Kind::Pods] {
             let reading = || format!("listing {} of {}", kind.word(), config.cluster_url);

@@ -7,6 +7,52 @@ use http::{Method, Request, Response};
 use http_body_util::BodyExt as _;
 use kube::client::Body;
 
+/// Log lines at info level and above that a thread writes.
+#[derive(Clone)]
+pub(crate) struct LogLines {
+    bytes: Arc<Mutex<Vec<u8>>>,
+    _guard: Arc<tracing::subscriber::DefaultGuard>,
+}
+
+/// Collects what this thread logs, as long as the result is there.
+pub(crate) fn log_lines() -> LogLines {
+    let bytes = Arc::new(Mutex::new(Vec::new()));
+    let lines = tracing_subscriber::fmt().with_ansi(false).with_max_level(tracing::Level::INFO);
+    let subscriber = lines.with_writer(Written(bytes.clone())).finish();
+    LogLines { bytes, _guard: Arc::new(tracing::subscriber::set_default(subscriber)) }
+}
+
+impl LogLines {
+    /// What was logged since this was last asked.
+    pub(crate) fn take(&self) -> Vec<String> {
+        let bytes = std::mem::take(&mut *self.bytes.lock().expect("no test panics here"));
+        let text = String::from_utf8(bytes).expect("text");
+        text.lines().map(str::to_owned).collect()
+    }
+}
+
+#[derive(Clone)]
+struct Written(Arc<Mutex<Vec<u8>>>);
+
+impl std::io::Write for Written {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().expect("no test panics here").extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+impl tracing_subscriber::fmt::MakeWriter<'_> for Written {
+    type Writer = Self;
+
+    fn make_writer(&self) -> Self {
+        self.clone()
+    }
+}
+
 /// A request that arrived.
 #[derive(Clone, Debug)]
 pub(crate) struct Arrived {

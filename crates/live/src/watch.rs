@@ -35,6 +35,7 @@ use tracing::{debug, info, warn};
 use crate::client::{NoAnswer, ask_for_up_to, broken, status_message};
 use crate::feed::{Closed, Feed, Input, Seen};
 use crate::metrics::Metrics;
+use crate::outage::Repeats;
 
 pub(crate) use kind::Kind;
 use kind::Read;
@@ -67,6 +68,7 @@ pub(crate) struct Watcher {
     version: Option<String>,
     is_streaming: bool,
     backoff: Duration,
+    repeats: Repeats,
 }
 
 /// Why a list or a watch ended before its time.
@@ -82,6 +84,8 @@ enum Broken {
     NotStreaming(String),
     /// The server does not go on from this version: list again, later.
     Refused(String),
+    /// The connection broke, which is said elsewhere: try again later.
+    Cut(String),
     /// Anything else: try again later.
     Failed(String),
 }
@@ -94,7 +98,10 @@ impl From<Closed> for Broken {
 
 impl From<NoAnswer> for Broken {
     fn from(error: NoAnswer) -> Self {
-        Self::Failed(error.to_string())
+        match error {
+            NoAnswer::Silence(_) => Self::Failed(error.to_string()),
+            NoAnswer::Broken(message) => Self::Cut(message),
+        }
     }
 }
 
@@ -108,7 +115,19 @@ impl Watcher {
     ) -> Self {
         let backoff = BACKOFF_MIN;
         let (ends, version, is_streaming) = (None, None, true);
-        Self { kind, client, feed, metrics, progress, ends, version, is_streaming, backoff }
+        let repeats = Repeats::default();
+        Self {
+            kind,
+            client,
+            feed,
+            metrics,
+            progress,
+            ends,
+            version,
+            is_streaming,
+            backoff,
+            repeats,
+        }
     }
 
     /// Tells when a pod is seen that waits for gangs to end.
@@ -148,12 +167,20 @@ impl Watcher {
                     continue;
                 }
                 Err(Broken::Refused(message)) => {
-                    warn!(kind, message, "the watch was refused, listing again");
+                    if self.repeats.is_news(&message) {
+                        warn!(kind, message, "the watch was refused, listing again");
+                    }
                     self.version = None;
                     "failed"
                 }
                 Err(Broken::Failed(message)) => {
-                    warn!(kind, message, "the watch broke, trying again");
+                    if self.repeats.is_news(&message) {
+                        warn!(kind, message, "the watch broke, trying again");
+                    }
+                    "failed"
+                }
+                Err(Broken::Cut(message)) => {
+                    debug!(kind, message, "the watch broke, trying again");
                     "failed"
                 }
             };
@@ -309,6 +336,7 @@ impl Watcher {
     }
 
     fn reached(&mut self, version: String) {
+        self.repeats.end();
         if self.kind == Kind::Pods {
             self.progress.reached(&version);
         }

@@ -26,7 +26,7 @@ use crate::dispatch::{PodView, name, pod_path};
 use crate::feed::{Feed, Input};
 use crate::limit::Limiter;
 use crate::metrics::Metrics;
-use crate::order::{GroupRef, Happened, PodRef, Report, Subject, Tell, Warn};
+use crate::order::{Doubt, GroupRef, Happened, PodRef, Report, Subject, Tell, Warn};
 use queues::{IsOver, QUEUE_MAX, Queues};
 
 /// Writes at a time when no binding is out; when some are; and when the queue is then half full.
@@ -74,8 +74,8 @@ pub(crate) enum Text {
     GangIncomplete(Arc<str>),
     /// Something happened to a gang.
     Gang(Happened, Arc<str>),
-    /// The pod's tier is in doubt.
-    TierUnknown(Arc<str>),
+    /// Something about the pod is in doubt.
+    Doubtful(Doubt, Arc<str>),
 }
 
 impl Write {
@@ -233,10 +233,10 @@ impl Writes {
         }
     }
 
-    /// Queues that a pod's tier is in doubt.
+    /// Queues that something about a pod is in doubt.
     pub(crate) fn warn(&self, warn: Warn) {
-        let Warn { pod, scheduler, note } = warn;
-        self.push(Write::event(Subject::Pod(pod), scheduler, Text::TierUnknown(note)));
+        let Warn { pod, scheduler, doubt, note } = warn;
+        self.push(Write::event(Subject::Pod(pod), scheduler, Text::Doubtful(doubt, note)));
     }
 
     /// Queues a write.

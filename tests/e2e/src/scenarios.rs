@@ -49,6 +49,7 @@ pub(crate) const ALL: &[Scenario] = &[
     standard("taints", waiting::taints),
     standard("other-schedulers", others::other_schedulers),
     standard("profiles", others::profiles),
+    ours("beside-default", others::beside_default, STANDARD),
     standard("nominated", others::nominated),
     standard("serving", serving::serving),
     standard("watches-cut", faults::watches_cut),

@@ -25,6 +25,8 @@ pub enum Record<'a> {
     GangDegraded,
     /// The pod's tier is the lowest because something is not known.
     TierUnknown,
+    /// The pod says something of itself that means nothing.
+    HintIgnored,
 }
 
 /// An `events.k8s.io/v1` Event.
@@ -106,6 +108,7 @@ pub fn event<'a>(
         Record::GangScheduled => ("GangScheduled", "Scheduling", "Normal", None),
         Record::GangDegraded => ("GangDegraded", "Scheduling", "Warning", None),
         Record::TierUnknown => ("TierUnknown", "Classifying", "Warning", None),
+        Record::HintIgnored => ("HintIgnored", "Classifying", "Warning", None),
     };
     EventRecord {
         api_version: "events.k8s.io/v1",

@@ -2,20 +2,25 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use k8s::ingest::GroupStanding;
 use k8s::render::{self, GroupCondition};
-use model::{Catalog, GangId, GangReport, GangState, PodGroupKey, PodGroupKind, PodId, hash_of};
+use model::{
+    Catalog, Decision, GangId, GangReport, GangState, PodGroupKey, PodGroupKind, PodId, hash_of,
+};
 use tracing::debug;
 
 use super::{Core, State};
-use crate::metrics::GangResult;
+use crate::metrics::{GangPlan, GangResult};
 use crate::order::{GroupRef, Happened, Order, Report, Subject};
 use crate::watch::GroupApi;
 
 /// How many gangs are noted before those that are gone are looked for.
 const ARRIVALS_SOME: usize = 64;
+
+/// How often the gangs that wait are counted: that looks at all gangs.
+const COUNT_PERIOD: Duration = Duration::from_secs(5);
 
 /// Objects about gangs, and what stands in their status.
 #[derive(Default)]
@@ -144,6 +149,8 @@ impl Core {
                 if said.reason == render::HELD {
                     return;
                 }
+                self.metrics.gang_plan(&namespace, GangPlan::Failed, self.state.step_seconds);
+                debug!(%namespace, %note, message = said.message, "a gang finds no room");
                 let told = (said.reason, said.message.as_str());
                 if let Some(key) = &object {
                     condition = self.state.groups.tell(key, false, told);
@@ -167,6 +174,47 @@ impl Core {
         }
     }
 
+    /// Counts the gangs that a step has placed: those that had fewer pods on nodes, or sent there,
+    /// than they need.
+    pub(super) fn count_placed(&self, decisions: &[Decision]) {
+        let catalog = self.scheduler.catalog();
+        let mut sent: BTreeMap<GangId, u32> = BTreeMap::new();
+        for decision in decisions {
+            let Decision::Bind { pod, .. } = decision else { continue };
+            if let Some(gang) = catalog.pod(*pod).gang {
+                *sent.entry(gang).or_default() += 1;
+            }
+        }
+        let mut placed = BTreeSet::new();
+        for (gang, sent) in sent {
+            let row = catalog.gang(gang);
+            if row.min() > 1 && row.placed - sent.min(row.placed) < row.min() {
+                placed.insert(root(catalog, gang));
+            }
+        }
+        for gang in placed {
+            let (row, seconds) = (catalog.gang(gang), self.state.step_seconds);
+            self.metrics.gang_plan(&row.namespace, GangPlan::Placed, seconds);
+            debug!(namespace = %row.namespace, gang = %row.name, seconds, "a gang is placed");
+        }
+    }
+
+    /// Counts the gangs that wait, now and then.
+    pub(super) fn count_waiting_gangs(&mut self) {
+        if self.state.gangs_counted.is_some_and(|at| at.elapsed() < COUNT_PERIOD) {
+            return;
+        }
+        self.state.gangs_counted = Some(Instant::now());
+        let catalog = self.scheduler.catalog();
+        let waits = |gang: &GangId| {
+            let row = catalog.gang(*gang);
+            let is_whole = row.parent.is_none() && (row.is_composite() || row.min() > 1);
+            let up = || if row.is_composite() { up(catalog, *gang) } else { row.bound };
+            is_whole && up() < row.min()
+        };
+        self.metrics.gangs_waiting(catalog.gangs().filter(waits).count());
+    }
+
     /// Whom events about a gang are about: its object, or its first pod.
     fn subject(&self, gang: GangId, object: Option<&PodGroupKey>) -> Option<Subject> {
         let group = object.and_then(|key| self.state.groups.reference(key));
@@ -185,6 +233,14 @@ impl Core {
         let found = members(catalog, gang).iter().find_map(profile);
         found.or(self.profiles.first()).expect("there is a profile").clone()
     }
+}
+
+/// The gang that is placed as a whole with this one in it.
+fn root(catalog: &Catalog, mut gang: GangId) -> GangId {
+    while let Some(parent) = catalog.gang(gang).parent {
+        gang = parent;
+    }
+    gang
 }
 
 /// How many of a gang are on nodes, as its owner is told.

@@ -12,7 +12,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 use super::*;
 use crate::feed::feed;
-use crate::order::{Happened, Subject, Warn};
+use crate::order::{Doubt, Happened, Subject, Warn};
 use crate::watch::{GROUP_APIS, GroupApi};
 
 struct Bench {
@@ -134,8 +134,12 @@ fn word(order: Order) -> String {
         Order::Bind(bind) => format!("bind {}", bind.pod.name),
         Order::Preempt(_) => "preempt".into(),
         Order::Tell(tell) => format!("tell {}", tell.pod.key.name),
-        Order::Warn(Warn { pod, scheduler, note }) => {
-            format!("warn {scheduler} {}: {note}", pod.key.name)
+        Order::Warn(Warn { pod, scheduler, doubt, note }) => {
+            let word = match doubt {
+                Doubt::Tier => "warn",
+                Doubt::Hint => "ignored",
+            };
+            format!("{word} {scheduler} {}: {note}", pod.key.name)
         }
         Order::Disband(disband) => {
             let names = |pods: Vec<&PodKey>| {
@@ -209,6 +213,10 @@ fn a_gang_is_sent_whole_however_large_it_is_and_its_object_is_told_once_it_runs(
     );
     assert_eq!(bench.decided(), [expected]);
     let text = bench.core.metrics.text();
+    let line = "kubenexus_gang_attempts_total{namespace=\"team\",result=\"placed\"} 1";
+    assert!(text.contains(line), "{text}");
+    bench.core.count_waiting_gangs();
+    assert!(bench.core.metrics.text().contains("kubenexus_gangs_waiting 0"));
     let line = "kubenexus_gangs_total{namespace=\"team\",result=\"scheduled\"} 1";
     assert!(text.contains(line) && text.contains("kubenexus_gang_wait_seconds_count 1"), "{text}");
     // Once it ran that stays said.
@@ -233,6 +241,14 @@ fn why_a_gang_waits_stands_in_its_object_and_is_written_once() {
     bench.listed();
     let expected = format!("report {STATUS} false Unschedulable at 2");
     assert_eq!(bench.decided(), ["tell a".into(), "tell b".into(), expected.clone()]);
+    bench.core.count_waiting_gangs();
+    let text = bench.core.metrics.text();
+    let lines = [
+        "kubenexus_gang_attempts_total{namespace=\"team\",result=\"failed\"} 1",
+        "kubenexus_gang_plan_duration_seconds_count 1",
+        "kubenexus_gangs_waiting 1",
+    ];
+    lines.iter().for_each(|line| assert!(text.contains(line), "{line} is missing in {text}"));
     let group_key = bench.core.scheduler.catalog().gangs().next().expect("there is a gang");
     let diagnosis = Arc::new(Diagnosis { nodes: 1, ..Diagnosis::default() });
     let waiting = |diagnosis: &Arc<Diagnosis>| model::GangReport {

@@ -1,14 +1,15 @@
 //! Owners of pods are told when a tier is the lowest because something is not known or means
-//! nothing: once for every cause in a namespace, about the first pod that is decided on.
+//! nothing, and when what a pod says of itself means nothing and is ignored: once for every cause
+//! in a namespace, about the first pod that is decided on.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use k8s::render;
-use model::{PodId, Source};
+use model::{Ignored, PodId, Source};
 use tracing::warn;
 
 use super::Core;
-use crate::order::{Order, Warn};
+use crate::order::{Doubt, Order, Warn};
 
 /// Pods can say any word: of a namespace this many causes are told.
 const CAUSES_MAX: usize = 16;
@@ -17,7 +18,14 @@ const NAMESPACES_MAX: usize = 10_000;
 
 /// What was told, by namespace.
 #[derive(Default)]
-pub(super) struct Tiers(pub(super) BTreeMap<Box<str>, Vec<Source>>);
+pub(super) struct Tiers(pub(super) BTreeMap<Box<str>, Vec<Cause>>);
+
+/// What is in doubt, and why.
+#[derive(Clone, PartialEq, Eq)]
+pub(super) enum Cause {
+    Tier(Source),
+    Hint(Ignored),
+}
 
 impl Tiers {
     /// The namespace has other labels, or is gone.
@@ -31,7 +39,7 @@ impl Tiers {
     }
 
     /// Whether a cause has to be told.
-    fn note(&mut self, namespace: &str, cause: &Source) -> bool {
+    fn note(&mut self, namespace: &str, cause: &Cause) -> bool {
         if let Some(told) = self.0.get_mut(namespace) {
             let is_due = told.len() < CAUSES_MAX && !told.contains(cause);
             if is_due {
@@ -48,16 +56,33 @@ impl Tiers {
 }
 
 impl Core {
-    /// Tells the owner of a pod that is decided on if its tier is in doubt.
+    /// Tells the owner of a pod that is decided on if anything about it is in doubt.
     pub(super) fn tell_tier(&mut self, pod: PodId) {
         let Some(profile) = self.scheduler.profile(pod) else { return };
-        let Some(note) = render::tier_note(&profile.tier) else { return };
-        let key = &self.scheduler.catalog().pod(pod).key;
-        if !self.state.tiers.note(&key.namespace, &profile.tier.source) {
-            return;
+        let mut causes = Vec::new();
+        if let Some(note) = render::tier_note(&profile.tier) {
+            causes.push((Doubt::Tier, Cause::Tier(profile.tier.source.clone()), note));
         }
-        warn!(namespace = %key.namespace, pod = %key.name, note, "a tier is in doubt");
-        let (pod, scheduler, note) = (self.reference(pod), self.scheduler_of(pod), note.into());
-        self.send(Order::Warn(Warn { pod, scheduler, note }));
+        for ignored in profile.ignored.iter().filter(|ignored| is_malformed(ignored)) {
+            let note = render::ignored_text(ignored) + "; it is ignored";
+            causes.push((Doubt::Hint, Cause::Hint(ignored.clone()), note));
+        }
+        for (doubt, cause, note) in causes {
+            let key = &self.scheduler.catalog().pod(pod).key;
+            if !self.state.tiers.note(&key.namespace, &cause) {
+                continue;
+            }
+            warn!(namespace = %key.namespace, pod = %key.name, note, "a word is not understood");
+            let (about, scheduler) = (self.reference(pod), self.scheduler_of(pod));
+            self.send(Order::Warn(Warn { pod: about, scheduler, doubt, note: note.into() }));
+        }
+    }
+}
+
+/// Whether a word means nothing, unlike one that the pod is not in a position to say.
+fn is_malformed(ignored: &Ignored) -> bool {
+    match ignored {
+        Ignored::Workload(_) | Ignored::Preemptible(_) => true,
+        Ignored::Tier(_) | Ignored::NotPreemptible => false,
     }
 }

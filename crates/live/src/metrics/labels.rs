@@ -110,6 +110,16 @@ words! {
 }
 
 words! {
+    /// How an attempt to place the pods of a gang together ended.
+    GangPlan {
+        /// All that have to start together have a node.
+        Placed = "placed",
+        /// There is no room for them.
+        Failed = "failed",
+    }
+}
+
+words! {
     /// What became of a binding.
     BindOutcome {
         /// The pod has the node we chose.

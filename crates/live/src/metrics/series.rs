@@ -78,6 +78,9 @@ pub(super) fn all<'a>(
         ),
         gangs: ours(registry, "gangs", "Gangs that were scheduled, degraded or taken back"),
         gang_wait: gang_wait(registry),
+        gang_attempts: ours(registry, "gang_attempts", "Attempts to place a gang, by the result"),
+        gang_plan: gang_plan(registry),
+        gangs_waiting: ours(registry, "gangs_waiting", "Gangs with too few pods on nodes"),
         journal_bytes: ours(registry, "journal_bytes", "Bytes written to the journal"),
         journal_records: ours(registry, "journal_records", "Records written to the journal"),
         journal_gaps: ours(
@@ -181,6 +184,15 @@ fn gang_wait(registry: &mut Registry) -> Histogram {
         "kubenexus_gang_wait_seconds",
         "From the first pod of a gang in the queue to enough of them on nodes, in seconds",
         Histogram::new(exponential_buckets(0.01, 2.0, 20)),
+    )
+}
+
+fn gang_plan(registry: &mut Registry) -> Histogram {
+    put(
+        registry,
+        "kubenexus_gang_plan_duration_seconds",
+        "How long an attempt to place a gang took, in seconds",
+        Histogram::new(exponential_buckets(0.001, 2.0, 15)),
     )
 }
 

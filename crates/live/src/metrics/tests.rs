@@ -37,7 +37,7 @@ const KUBE: [(&str, &str, &str, &str); 18] = [
 ];
 
 /// The same of those that kube-scheduler does not have.
-const OURS: [(&str, &str, &str, &str); 20] = [
+const OURS: [(&str, &str, &str, &str); 23] = [
     ("kubenexus_build_info", "gauge", "version", ""),
     ("kubenexus_binds_in_flight", "gauge", "", ""),
     ("kubenexus_bind_outcomes_total", "counter", "outcome", ""),
@@ -53,6 +53,9 @@ const OURS: [(&str, &str, &str, &str); 20] = [
     ("kubenexus_optional_api", "gauge", "group version", ""),
     ("kubenexus_gangs_total", "counter", "namespace result", ""),
     ("kubenexus_gang_wait_seconds", "histogram", "", SLI),
+    ("kubenexus_gang_attempts_total", "counter", "namespace result", ""),
+    ("kubenexus_gang_plan_duration_seconds", "histogram", "", MILLISECONDS),
+    ("kubenexus_gangs_waiting", "gauge", "", ""),
     ("kubenexus_journal_bytes_total", "counter", "", ""),
     ("kubenexus_journal_records_total", "counter", "", ""),
     ("kubenexus_journal_gaps_total", "counter", "", ""),
@@ -88,6 +91,8 @@ fn used() -> Metrics {
     metrics.optional_apis([("scheduling.k8s.io", "v1beta1", true), ("a.b", "v1", false)]);
     metrics.gang("team", GangResult::TakenBack);
     metrics.gang_wait(0.5);
+    metrics.gang_plan("team", GangPlan::Failed, 0.002);
+    metrics.gangs_waiting(7);
     metrics.journal(journal::Totals { bytes: 300, records: 2, gaps: 0 });
     metrics.journal(journal::Totals { bytes: 700, records: 5, gaps: 1 });
     metrics
@@ -182,6 +187,8 @@ fn what_was_counted_is_written() {
         "kubenexus_watch_restarts_total{kind=\"pods\",cause=\"expired\"} 1",
         "kubenexus_optional_api{group=\"a.b\",version=\"v1\"} 0",
         "kubenexus_journal_bytes_total 700",
+        "kubenexus_gang_attempts_total{namespace=\"team\",result=\"failed\"} 1",
+        "kubenexus_gangs_waiting 7",
         "kubenexus_journal_gaps_total 1",
         "kubenexus_log_lines_lost_total 3",
         "kubenexus_optional_api{group=\"scheduling.k8s.io\",version=\"v1beta1\"} 1",

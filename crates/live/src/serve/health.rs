@@ -4,6 +4,7 @@
 
 use std::fmt::Write as _;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tracing::info;
 
@@ -12,6 +13,12 @@ pub(crate) struct Health {
     is_synced: AtomicBool,
     is_stopping: AtomicBool,
     is_renewing: Box<dyn Fn() -> bool + Send + Sync>,
+    /// What is not listed yet.
+    missing: Mutex<String>,
+    /// Why it is not known which APIs are served.
+    apis_unknown: Mutex<Option<String>>,
+    /// What was last found wrong: callers ask again and again.
+    said: Mutex<String>,
 }
 
 impl Health {
@@ -22,7 +29,36 @@ impl Health {
             is_synced: AtomicBool::new(false),
             is_stopping: AtomicBool::new(false),
             is_renewing: Box::new(is_renewing),
+            missing: Mutex::new("anything".into()),
+            apis_unknown: Mutex::default(),
+            said: Mutex::default(),
         }
+    }
+
+    /// These were not listed yet.
+    pub(crate) fn set_missing(&self, missing: String) {
+        *lock(&self.missing) = missing;
+    }
+
+    /// Why it is not known which APIs are served, or nothing if that is known or not waited for.
+    pub(crate) fn set_apis_unknown(&self, why: Option<String>) {
+        *lock(&self.apis_unknown) = why;
+    }
+
+    /// Says what is wrong, but not the same again.
+    fn log(&self, question: Question, faults: &str) {
+        let mut said = lock(&self.said);
+        if *said != faults {
+            *said = faults.into();
+            match faults {
+                "" => info!("{} check passed", question.name()),
+                faults => info!(faults, "{} check failed", question.name()),
+            }
+        }
+    }
+
+    pub(crate) fn apis_unknown(&self) -> Option<String> {
+        lock(&self.apis_unknown).clone()
     }
 
     /// Nodes and pods were listed, and the engine knows them.
@@ -36,21 +72,30 @@ impl Health {
     }
 
     /// Why a check fails, if it does.
-    pub(super) fn fault(&self, check: Check) -> Option<&'static str> {
+    pub(super) fn fault(&self, check: Check) -> Option<String> {
         let is_synced = || self.is_synced.load(Ordering::Acquire);
         let (is_good, fault) = match check {
             Check::Ping => (true, ""),
             Check::LeaderElection => {
                 ((self.is_renewing)(), "leading, but the lease was not renewed and has run out")
             }
-            Check::InformerSync => (is_synced(), "nodes and pods are not all listed yet"),
+            Check::ApiDiscovery => return self.apis_unknown(),
+            Check::InformerSync => {
+                let missing = || format!("not listed yet: {}", lock(&self.missing));
+                return (!is_synced()).then(missing);
+            }
             Check::SchedHandlerSync => (is_synced(), "handlers are not fully synchronized"),
             Check::Shutdown => {
                 (!self.is_stopping.load(Ordering::Acquire), "process is shutting down")
             }
         };
-        (!is_good).then_some(fault)
+        (!is_good).then(|| fault.into())
     }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // What is inside is valid after every statement.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// One thing that can be wrong.
@@ -58,17 +103,20 @@ impl Health {
 pub(super) enum Check {
     Ping,
     LeaderElection,
+    /// Not a check of kube-scheduler: which kinds there are decides what has to be listed.
+    ApiDiscovery,
     InformerSync,
     SchedHandlerSync,
     Shutdown,
 }
 
 impl Check {
-    /// As kube-scheduler names it.
+    /// As kube-scheduler names it, where it has it.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Ping => "ping",
             Self::LeaderElection => "leaderElection",
+            Self::ApiDiscovery => "api-discovery",
             Self::InformerSync => "informer-sync",
             Self::SchedHandlerSync => "sched-handler-sync",
             Self::Shutdown => "shutdown",
@@ -110,6 +158,7 @@ impl Question {
             Self::Readyz => &[
                 Check::Ping,
                 Check::LeaderElection,
+                Check::ApiDiscovery,
                 Check::InformerSync,
                 Check::SchedHandlerSync,
                 Check::Shutdown,
@@ -148,9 +197,7 @@ impl Question {
                 .expect("writing to a string cannot fail");
         }
         let is_good = faults.is_empty();
-        if !is_good {
-            info!(faults = faults.join("; "), "{} check failed", self.name());
-        }
+        health.log(self, &faults.join("; "));
         let is_brief = is_good && parameters.iter().all(|(key, _)| *key != "verbose");
         let outcome = if is_good { "passed" } else { "failed" };
         writeln!(text, "{} check {outcome}", self.name()).expect("writing to a string cannot fail");
@@ -181,15 +228,17 @@ mod tests {
         assert_eq!(report(Question::Livez, "a=b&verbose=1", |_| ()), (true, livez.into()));
         let healthz = livez.replace("livez", "healthz");
         assert_eq!(report(Question::Healthz, "verbose", |_| ()), (true, healthz));
-        let readyz = "[+]ping ok\n[+]leaderElection ok\n[+]informer-sync ok\n\
-                      [+]sched-handler-sync ok\n[+]shutdown ok\nreadyz check passed\n";
+        let readyz = "[+]ping ok\n[+]leaderElection ok\n[+]api-discovery ok\n\
+                      [+]informer-sync ok\n[+]sched-handler-sync ok\n[+]shutdown ok\n\
+                      readyz check passed\n";
         assert_eq!(report(Question::Readyz, "verbose", |_| ()), (true, readyz.into()));
     }
 
     #[test]
     fn a_failed_check_is_named_without_its_reason() {
-        let failed = "[+]ping ok\n[+]leaderElection ok\n[+]informer-sync ok\n\
-                      [+]sched-handler-sync ok\n[-]shutdown failed: reason withheld\n\
+        let failed = "[+]ping ok\n[+]leaderElection ok\n[+]api-discovery ok\n\
+                      [+]informer-sync ok\n[+]sched-handler-sync ok\n\
+                      [-]shutdown failed: reason withheld\n\
                       readyz check failed\n";
         let found = report(Question::Readyz, "", Health::set_stopping);
         assert_eq!(found, (false, failed.into()));
@@ -218,6 +267,26 @@ mod tests {
         assert!(Question::Livez.report(&health, "").is_good, "but it lives");
         health.set_synced();
         assert_eq!(failing(&health), Vec::<&str>::new());
+    }
+
+    #[test]
+    fn readiness_says_which_apis_cannot_be_read_and_what_is_not_listed() {
+        let health = Health::new(|| true);
+        health.set_missing("nodes, pods".into());
+        health.set_apis_unknown(Some("/apis: 403 Forbidden".into()));
+        let lines = crate::testing::log_lines();
+        let text = Question::Readyz.report(&health, "").text;
+        assert!(text.contains("[-]api-discovery failed: reason withheld"), "{text}");
+        let said = lines.take();
+        let expected = "api-discovery: /apis: 403 Forbidden; informer-sync: not listed yet: nodes, \
+                        pods;";
+        assert!(said.len() == 1 && said[0].contains(expected), "{said:?}");
+        Question::Readyz.report(&health, "");
+        assert_eq!(lines.take(), Vec::<String>::new(), "the same is said once");
+        health.set_apis_unknown(None);
+        health.set_synced();
+        assert!(Question::Readyz.report(&health, "").is_good);
+        assert_eq!(lines.take().len(), 1);
     }
 
     #[test]

@@ -102,7 +102,7 @@ impl Site {
             Target::HealthCheck(_, check) => match self.health.fault(check) {
                 None => answer::text(StatusCode::OK, "ok"),
                 Some(fault) => {
-                    let fault = if is_known { fault } else { "reason withheld" };
+                    let fault = if is_known { fault } else { "reason withheld".into() };
                     let text = format!("internal server error: {fault}\n");
                     answer::text(status(false), text)
                 }

@@ -235,7 +235,8 @@ async fn health_is_open_and_reasons_are_for_those_who_may_know_them() {
     let api = Arc::new(Api::default());
     let health = Arc::new(Health::new(|| true));
     let site = site(&api, &HEALTH_PATHS, &health);
-    let unready = "[+]ping ok\n[+]leaderElection ok\n[-]informer-sync failed: reason withheld\n\
+    let unready = "[+]ping ok\n[+]leaderElection ok\n[+]api-discovery ok\n\
+                   [-]informer-sync failed: reason withheld\n\
                    [-]sched-handler-sync failed: reason withheld\n[+]shutdown ok\n\
                    readyz check failed\n";
     let (status, headers, body) = get(&site, "/readyz", "").await;
@@ -247,7 +248,7 @@ async fn health_is_open_and_reasons_are_for_those_who_may_know_them() {
     assert_eq!((status, &*body), (StatusCode::INTERNAL_SERVER_ERROR, withheld));
     assert_eq!(api.reviews(), (0, 0));
     let (_, _, body) = get(&site, "/readyz/informer-sync", "Bearer scraper").await;
-    assert_eq!(body, "internal server error: nodes and pods are not all listed yet\n");
+    assert_eq!(body, "internal server error: not listed yet: anything\n");
     let (status, ..) = get(&site, "/readyz/informer-sync", "Bearer wrong").await;
     assert_eq!(status, StatusCode::UNAUTHORIZED);
     health.set_synced();

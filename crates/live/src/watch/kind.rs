@@ -1,17 +1,23 @@
 //! The kinds that are watched, and how their objects are read.
 
 use std::borrow::Cow;
+use std::sync::Arc;
+use std::time::Duration;
 
+use http::Method;
 use k8s::ingest::{self, GroupStanding, IngestError, Standing};
 use model::{
-    Event, GroupingKey, GroupingKind, LocalQueueFacts, PodGroupKey, PodGroupKind, Present,
+    Event, GroupingKey, GroupingKind, LocalQueueFacts, PodGroupKey, PodGroupKind, PodKey, Present,
 };
 use serde::Deserialize;
-use tracing::error;
+use tracing::{error, warn};
 
 use super::optional::KUEUE;
 use super::pod_groups::GroupApi;
 use super::{Broken, Watcher};
+use crate::client::{ask_counted, request};
+use crate::dispatch::{name, pod_path};
+use crate::metrics::Metrics;
 
 /// A kind of object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -115,7 +121,15 @@ impl Kind {
 #[derive(Deserialize)]
 struct View {
     metadata: Meta,
+    #[serde(default)]
+    spec: Spec,
     status: Option<Status>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct Spec {
+    node_name: String,
 }
 
 #[derive(Deserialize)]
@@ -126,6 +140,7 @@ struct Meta {
     namespace: String,
     uid: String,
     resource_version: String,
+    deletion_timestamp: Option<String>,
 }
 
 impl Meta {
@@ -151,6 +166,20 @@ struct Status {
 }
 
 impl View {
+    fn pod(&self) -> PodKey {
+        let Meta { name, namespace, uid, .. } = &self.metadata;
+        let [uid, namespace, name] = [uid, namespace, name].map(|text| text.as_str().into());
+        PodKey { uid, namespace, name }
+    }
+
+    /// Whether the kubelet may have turned the pod away: it was on a node, never ran, and nobody
+    /// deletes it. A watch that leaves out pods at their end shows how they were before it.
+    fn may_be_rejected(&self) -> bool {
+        let is_pending = self.status.as_ref().is_some_and(|status| status.phase == "Pending");
+        let meta = &self.metadata;
+        is_pending && !self.spec.node_name.is_empty() && meta.deletion_timestamp.is_none()
+    }
+
     /// Whether the kubelet turned the pod away.
     fn is_rejected(&self) -> bool {
         let is_rejection =
@@ -158,6 +187,20 @@ impl View {
         self.status
             .as_ref()
             .is_some_and(|status| status.phase == "Failed" && is_rejection(&status.reason))
+    }
+}
+
+/// How long the answer about a pod that is at its end may take.
+const PATIENCE: Duration = Duration::from_secs(15);
+
+/// Reads a pod that is at its end, and counts it if the kubelet turned it away.
+async fn count_rejected(client: kube::Client, metrics: Arc<Metrics>, pod: PodKey) {
+    let request = request(Method::GET, &pod_path(&pod), "application/json", Vec::new());
+    let Ok(answer) = ask_counted(&client, &metrics, request, PATIENCE).await else { return };
+    let Ok(view) = serde_json::from_slice::<View>(&answer.body) else { return };
+    if view.metadata.uid == *pod.uid && view.is_rejected() {
+        warn!(pod = %name(&pod), "the kubelet turned away a pod that was bound to its node");
+        metrics.rejected_by_kubelet();
     }
 }
 
@@ -251,8 +294,8 @@ impl Watcher {
     pub(super) fn read_gone(&self, object: &[u8]) -> Result<Read, Broken> {
         let view: View = serde_json::from_slice(object)
             .map_err(|error| Broken::Refused(format!("an object that is gone: {error}")))?;
-        if view.is_rejected() {
-            self.metrics.rejected_by_kubelet();
+        if self.kind == Kind::Pods && view.may_be_rejected() {
+            tokio::spawn(count_rejected(self.client.clone(), self.metrics.clone(), view.pod()));
         }
         let version = view.metadata.resource_version.clone();
         let event = match self.kind {

@@ -10,6 +10,7 @@ use tracing::{debug, info, warn};
 
 use super::page;
 use crate::client::{ask, request, status_message};
+use crate::outage::Repeats;
 
 /// The last version that was delivered to the engine.
 #[derive(Clone)]
@@ -52,14 +53,16 @@ impl Progress {
     /// Waits until the engine has been fed all that the API server had when this was called: the
     /// bindings of the leader before us among it.
     pub(crate) async fn catch_up(&self, client: &kube::Client) {
+        let mut repeats = Repeats::default();
         let version = loop {
             match version_of_pods(client).await {
                 Ok(version) => break version,
-                Err(message) => {
+                Err(message) if repeats.is_news(&message) => {
                     warn!(message, "cannot ask for the version of the pods, nothing is decided");
-                    tokio::time::sleep(RETRY).await;
                 }
+                Err(_) => {}
             }
+            tokio::time::sleep(RETRY).await;
         };
         // A version that is no number cannot be compared, and then nobody waits for it.
         let Ok(version) = version.parse::<u64>() else { return };

@@ -299,3 +299,50 @@ async fn nobody_leads_without_having_caught_up() {
     progress.reached("9");
     assert!(!waits(&progress).await);
 }
+
+/// A pod at its end is not among those that are watched: the server shows it as it was before, and
+/// that it is gone.
+#[tokio::test(start_paused = true)]
+async fn pods_that_a_kubelet_turned_away_are_counted() {
+    let pod = |name: &str, node: &str, status: Value| {
+        json!({"metadata": {"name": name, "namespace": "ns", "uid": format!("u-{name}"),
+            "resourceVersion": "9"}, "spec": {"nodeName": node}, "status": status})
+    };
+    let pending = json!({"phase": "Pending"});
+    let mut deleted = pod("deleted", "n", pending.clone());
+    deleted["metadata"]["deletionTimestamp"] = json!("2026-01-02T03:04:05Z");
+    let gone = [
+        pod("rejected", "n", pending.clone()),
+        pod("short", "n", pending.clone()),
+        pod("nowhere", "", pending),
+        pod("ran", "n", json!({"phase": "Running"})),
+        deleted,
+    ];
+    let gone: String = gone.iter().map(|pod| line("DELETED", pod)).collect();
+    let body = bookmark(7, true) + &gone;
+    let (client, log) = server(move |arrived| {
+        let reply = match arrived.target.as_str() {
+            "/api/v1/namespaces/ns/pods/rejected" => {
+                let status = json!({"phase": "Failed", "reason": "OutOfcpu"});
+                Some((200, pod("rejected", "n", status).to_string()))
+            }
+            "/api/v1/namespaces/ns/pods/short" => {
+                Some((200, pod("short", "n", json!({"phase": "Succeeded"})).to_string()))
+            }
+            target if target.contains("sendInitialEvents=true") => Some((200, body.clone())),
+            _ => None,
+        };
+        async move { reply }
+    });
+    let (feed, _inbox) = feed();
+    let metrics = Arc::new(Metrics::new(["a"], "host", "lease"));
+    let watcher = Watcher::new(Kind::Pods, client, feed, metrics.clone(), Progress::default());
+    let task = tokio::spawn(watcher.run());
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    task.abort();
+    let text = metrics.text();
+    assert!(text.contains("kubenexus_rejected_by_kubelet_total 1\n"), "{text}");
+    let log = log.lock().unwrap();
+    let read = log.iter().filter(|arrived| arrived.target.contains("/pods/")).count();
+    assert_eq!(read, 2, "{log:?}");
+}

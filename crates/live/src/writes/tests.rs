@@ -78,16 +78,22 @@ async fn conditions_and_events_are_written() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_tier_in_doubt_is_a_warning_about_the_pod() {
+async fn what_is_in_doubt_is_a_warning_about_the_pod() {
+    for (doubt, reason) in [(Doubt::Tier, "TierUnknown"), (Doubt::Hint, "HintIgnored")] {
+        check_doubt(doubt, reason).await;
+    }
+}
+
+async fn check_doubt(doubt: Doubt, reason: &str) {
     let bench = bench(200);
     let (scheduler, note) = ("s".into(), "tier bronze: why".into());
-    bench.writes.warn(Warn { pod: pod("a"), scheduler, note });
+    bench.writes.warn(Warn { pod: pod("a"), scheduler, doubt, note });
     bench.writes.flushed().await;
     let log = bench.log.lock().unwrap();
     assert_eq!(log.len(), 1);
     let event: serde_json::Value = serde_json::from_str(&log[0].body).unwrap();
     let found = ["type", "reason", "note"].map(|key| event[key].as_str().unwrap_or_default());
-    assert_eq!(found, ["Warning", "TierUnknown", "tier bronze: why"]);
+    assert_eq!(found, ["Warning", reason, "tier bronze: why"]);
     assert_eq!(event["regarding"]["uid"], "u-a");
     assert_eq!(event["regarding"]["resourceVersion"], "7");
 }

@@ -8,7 +8,7 @@ use k8s::render::{self, Record, Regarding};
 
 use super::{PodStatus, STRATEGIC, Text, Write, Writes};
 use crate::dispatch::pod_path;
-use crate::order::{GroupRef, Happened, PodRef, Subject};
+use crate::order::{Doubt, GroupRef, Happened, PodRef, Subject};
 
 /// Method, path, kind of body and body of a request.
 pub(super) type Words = (Method, String, &'static str, Vec<u8>);
@@ -83,7 +83,8 @@ impl Writes {
                 (Record::GangScheduled, render::cut_note(note))
             }
             Text::Gang(Happened::Degraded, note) => (Record::GangDegraded, render::cut_note(note)),
-            Text::TierUnknown(note) => (Record::TierUnknown, render::cut_note(note)),
+            Text::Doubtful(Doubt::Tier, note) => (Record::TierUnknown, render::cut_note(note)),
+            Text::Doubtful(Doubt::Hint, note) => (Record::HintIgnored, render::cut_note(note)),
         };
         let reporter = (scheduler, &*instance);
         let event = render::event(record, regarding, &note, &at, serial, reporter);

@@ -93,6 +93,36 @@ pub(crate) fn profiles(world: &mut World) -> Run<'_> {
     })
 }
 
+/// Whoever serves default-scheduler while kube-scheduler does is warned, and names its profiles.
+pub(crate) fn beside_default(world: &mut World) -> Run<'_> {
+    Box::pin(async move {
+        let path = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases";
+        let lease = json!({"metadata": {"name": "kube-scheduler"}, "spec": {
+            "holderIdentity": "theirs", "leaseDurationSeconds": 15,
+            // Whoever reads it in this century takes it for renewed.
+            "renewTime": "2099-01-01T00:00:00.000000Z"}});
+        world.plane.create(path, [lease].into_iter()).await?;
+        let mut start = Start::plain(Election::Off);
+        start.config["profiles"] =
+            json!([{"schedulerName": SCHEDULER}, {"schedulerName": "default-scheduler"}]);
+        let index = world.run_scheduler(start).await?;
+        let log = world.replicas[index].scheduler.log();
+        let found = until("the warning in the log", Duration::from_secs(30), || async {
+            let text = std::fs::read_to_string(&log)?;
+            let has = |word: &str| text.contains(word);
+            let is_said = has("default-scheduler is served here") && has("theirs");
+            Ok(is_said.then_some(text).ok_or("it is not there".into()))
+        });
+        let text = found.await?;
+        world.delete_all(&format!("{path}/kube-scheduler")).await?;
+        let is_named = text.lines().any(|line| {
+            line.contains("started") && line.contains("kubenexus-scheduler default-scheduler")
+        });
+        ensure!(is_named, "the profiles are not named");
+        Ok(())
+    })
+}
+
 async fn check_reporters(world: &World) -> Result<()> {
     for event in all_events(world).await? {
         let pod = event.regarding.as_ref().and_then(|it| it.name.clone()).unwrap_or_default();

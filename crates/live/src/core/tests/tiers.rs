@@ -122,3 +122,31 @@ fn profiles_without_tiers_warn_nobody() {
     bench.see(pod("a", json!({}), json!({}), ""));
     assert_eq!(bench.decided(), ["bind a"]);
 }
+
+#[test]
+fn a_word_of_a_pod_that_means_nothing_is_told_once() {
+    let mut bench = ours();
+    bench.see(namespace("team", tier("gold")));
+    let said = |name: &str, key: &str, value: &str| {
+        let event = pod(name, json!({}), json!({ key: value }), "");
+        let Event::PodApplied(mut facts) = event else { panic!("a pod") };
+        facts.spec.scheduler = OURS.into();
+        Event::PodApplied(facts)
+    };
+    let mut told = |name: &str, key: &str, value: &str| {
+        bench.see(said(name, key, value));
+        bench.decided()
+    };
+    const TYPE: &str = "workload.kubenexus.io/type";
+    const PREEMPTIBLE: &str = "scheduling.kubenexus.io/preemptible";
+    let note = "workload.kubenexus.io/type is \"traning\"; expected training, inference, batch, \
+                service or interactive; it is ignored";
+    let expected = ["bind a".to_owned(), format!("ignored {OURS} a: {note}")];
+    assert_eq!(told("a", TYPE, "traning"), expected);
+    assert_eq!(told("b", TYPE, "traning"), ["bind b"]);
+    let note = "scheduling.kubenexus.io/preemptible is \"yes\"; expected \"true\" or \"false\"; \
+                it is ignored";
+    let expected = ["bind c".to_owned(), format!("ignored {OURS} c: {note}")];
+    assert_eq!(told("c", PREEMPTIBLE, "yes"), expected);
+    assert_eq!(told("d", PREEMPTIBLE, "true"), ["bind d"]);
+}
