@@ -276,7 +276,9 @@ impl Scheduler {
 
     fn move_pod(&mut self, pod: PodId, facts: &PodFacts, now: Time) {
         match (self.catalog.pod(pod).state, &facts.node) {
-            (PodState::Waiting, _) if facts.is_terminating && facts.node.is_none() => {
+            (PodState::Waiting, None)
+                if facts.is_terminating || !self.schedules(&facts.spec.scheduler) =>
+            {
                 self.forget(pod, now);
             }
             (PodState::Waiting, None) => self.update_waiting(pod, facts, now),
@@ -384,7 +386,10 @@ impl Scheduler {
         if let Some(proposed) = self.catalog.nominated_node(pod) {
             self.usage.touch_guests(proposed);
         }
-        if self.catalog.pod(pod).is_terminating {
+        let known = self.catalog.pod(pod);
+        // An API server never gives a pod to another scheduler; whoever stands in for one may.
+        if known.is_terminating || !self.schedules(&self.catalog.class(known.class).spec.scheduler)
+        {
             return self.forget(pod, now);
         }
         if self.catalog.pod(pod).gang.is_some() {

@@ -235,3 +235,32 @@ fn a_pod_that_comes_again_with_another_uid_is_another_pod() {
         ",
     );
 }
+
+#[test]
+fn a_pod_that_another_scheduler_gets_waits_no_more() {
+    check(
+        "
+        pod waits cpu=1
+        pod member cpu=1 gang=train/1
+        step
+        > waits waits: no nodes available to schedule pods
+        > member waits: no nodes available to schedule pods
+        pod waits cpu=1 scheduler=other
+        pod member cpu=1 gang=train/1 scheduler=other
+        node a cpu=4
+        after 1000s
+        step
+        queue
+        > empty
+        pod bound cpu=1
+        step
+        > bound -> a
+        pod bound cpu=1 scheduler=other
+        refuse bound
+        after 1000s
+        step
+        queue
+        > empty
+        ",
+    );
+}
