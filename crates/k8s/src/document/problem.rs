@@ -2,6 +2,10 @@
 
 use std::fmt;
 
+/// How many problems are told at once. Nobody reads more, and a list that is written a thousand
+/// times has a thousand.
+const SHOWN_MAX: usize = 20;
+
 /// Everything that is wrong with a document, in the order of the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DocumentError {
@@ -38,11 +42,14 @@ impl std::error::Error for DocumentError {}
 
 impl fmt::Display for DocumentError {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (at, problem) in self.problems.iter().enumerate() {
+        for (at, problem) in self.problems.iter().take(SHOWN_MAX).enumerate() {
             let separator = if at == 0 { "" } else { "\n" };
             write!(out, "{separator}{problem}")?;
         }
-        Ok(())
+        match self.problems.len().saturating_sub(SHOWN_MAX) {
+            0 => Ok(()),
+            more => write!(out, "\nand {more} more"),
+        }
     }
 }
 
@@ -206,6 +213,19 @@ mod tests {
             assert_eq!(nearest(word, known), expected, "{word:?}");
         }
         assert_eq!(nearest(&"filter".repeat(20), known), None);
+    }
+
+    #[test]
+    fn many_problems_are_counted_and_not_all_told() {
+        let problem = |at: usize| Place::file().problem(format!("problem {at}"));
+        let error = DocumentError { problems: (1..=25).map(problem).collect() };
+        let text = error.to_string();
+        assert!(
+            text.starts_with("problem 1\n") && text.ends_with("problem 20\nand 5 more"),
+            "{text}"
+        );
+        let error = DocumentError { problems: (1..=20).map(problem).collect() };
+        assert!(error.to_string().ends_with("problem 20"));
     }
 
     #[test]
