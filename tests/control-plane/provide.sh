@@ -2,7 +2,8 @@
 # Provides the binaries of a real control plane; README.md says how to start them.
 set -euo pipefail
 
-readonly COMPONENTS=(etcd kube-apiserver kube-controller-manager kube-scheduler kubectl kwok)
+# With --with-suite, e2e.test too: Kubernetes' own end-to-end tests of schedulers.
+COMPONENTS=(etcd kube-apiserver kube-controller-manager kube-scheduler kubectl kwok)
 readonly GO_MINOR_MIN=26
 # How long it may take to notice that there is no network.
 readonly PATIENCE_SECONDS=5
@@ -13,9 +14,10 @@ readonly here root
 
 usage() {
     cat <<USAGE
-usage: provide.sh [--help]
+usage: provide.sh [--with-suite] [--help]
 
-Provides ${COMPONENTS[*]}.
+Provides ${COMPONENTS[*]};
+with --with-suite also e2e.test, Kubernetes' own end-to-end tests of schedulers.
 The last line on stdout is the folder they are in; everything else goes to stderr.
 
 Sources, in this order:
@@ -76,7 +78,8 @@ keep() {
 # Official releases.
 
 # Sets where a component is published, under which name, and where its checksum is. kwok publishes
-# no checksums, so that it is always built, where go.sum vouches for it.
+# no checksums, so that it is always built, where go.sum vouches for it; and so is the suite,
+# which is published only with all other tests.
 locate() {
     case $1 in
         etcd)
@@ -175,12 +178,15 @@ stamps() {
 
 build() {
     local component=$1 folder=kubernetes package=k8s.io/kubernetes/cmd/$1 flags='-s -w'
+    local verb=(build)
     case $component in
         etcd) package=go.etcd.io/etcd/server/v3 ;;
         kwok) folder=kwok package=sigs.k8s.io/kwok/cmd/kwok ;;
+        e2e.test) verb=(test -c) package=./suite flags+=$(stamps) ;;
         *) flags+=$(stamps) ;;
     esac
-    (cd "$here/$folder" && go build -ldflags "$flags" -o "$scratch/$component" "$package" >&2) ||
+    (cd "$here/$folder" &&
+        go "${verb[@]}" -ldflags "$flags" -o "$scratch/$component" "$package" >&2) ||
         fail "$component cannot be built; its modules come from what \`go env GOPROXY\` names"
     keep "$component" "$scratch/$component"
 }
@@ -201,11 +207,15 @@ build_all() {
     done
 }
 
+if [[ $# == 1 && ($1 == --help || $1 == -h) ]]; then
+    usage
+    exit
+fi
+if [[ ${1:-} == --with-suite ]]; then
+    COMPONENTS+=(e2e.test)
+    shift
+fi
 if (($# > 0)); then
-    if [[ $# == 1 && ($1 == --help || $1 == -h) ]]; then
-        usage
-        exit
-    fi
     say "control-plane: unexpected arguments: $*"
     usage >&2
     exit 2

@@ -140,6 +140,7 @@ const ALLOWED: &[(&str, &[(&str, &str)])] = &[
 /// The binary, and what is outside the product: these may use whatever the workspace lists.
 const ANYTHING: &[&str] = &[
     "kubenexus",
+    "kubenexus-conformance",
     "kubenexus-control-plane",
     "kubenexus-e2e",
     "kubenexus-parity",

@@ -71,6 +71,7 @@ impl Stage {
             has_controllers: false,
             has_kwok: false,
             apiserver_flags,
+            controllers_flags: Vec::new(),
             // A policy that names nobody would write down every request.
             audited: vec!["nobody".into()],
             keeps_folder: programs.keeps_folder,

@@ -86,6 +86,8 @@ pub struct Options {
     pub has_kwok: bool,
     /// More flags for the API server.
     pub apiserver_flags: Vec<String>,
+    /// More flags for the controller manager.
+    pub controllers_flags: Vec<String>,
     /// Whose requests are in the audit log.
     pub audited: Vec<String>,
     /// Leave the folder with logs and data there.
@@ -98,6 +100,7 @@ impl Default for Options {
             has_controllers: true,
             has_kwok: true,
             apiserver_flags: Vec::new(),
+            controllers_flags: Vec::new(),
             audited: Vec::new(),
             keeps_folder: false,
         }
@@ -174,19 +177,21 @@ impl ControlPlane {
             client,
             starts: Vec::new(),
         };
-        plane.start_others(options.has_controllers, options.has_kwok).await?;
+        let flags = options.has_controllers.then_some(options.controllers_flags);
+        plane.start_others(flags, options.has_kwok).await?;
         Ok(plane)
     }
 
-    async fn start_others(&mut self, has_controllers: bool, has_kwok: bool) -> Result<()> {
+    /// Starts kwok, and the controller manager if there are flags for it.
+    async fn start_others(&mut self, flags: Option<Vec<String>>, has_kwok: bool) -> Result<()> {
         let at = self.folder.path.clone();
         if has_kwok {
             let arguments = flags::kwok(&at.join("stages.yaml"), &file_of(&at, User::Kwok));
             self.kwok = Some(start(&self.binaries, &at, "kwok", &arguments)?);
         }
-        if has_controllers {
+        if let Some(more) = flags {
             let file = file_of(&at, User::ControllerManager);
-            let arguments = flags::controller_manager(&at, &file);
+            let arguments = [flags::controller_manager(&at, &file), more].concat();
             let process = start(&self.binaries, &at, "kube-controller-manager", &arguments)?;
             self.controllers = Some(process);
             self.wait_for_service_account("default").await?;

@@ -9,6 +9,7 @@ use serde_json::Value;
 use tokio::time::sleep;
 
 use crate::http::{self, Answer};
+use crate::plane::ControlPlane;
 use crate::ports;
 use crate::process::{Process, Signal};
 
@@ -38,6 +39,20 @@ pub struct Setup<'a> {
     pub config: Value,
     /// More flags.
     pub flags: Vec<String>,
+}
+
+impl ControlPlane {
+    /// Applies the manifest of `deploy/`, and gives a token of its service account. The
+    /// Deployment's pods are not wanted: tests run the scheduler themselves.
+    pub async fn install_scheduler(&self, manifest: &Path) -> Result<String> {
+        self.kubectl(&["apply", "-f", &manifest.display().to_string()]).await?;
+        let within = ["-n", "kube-system"];
+        let delete = ["delete", "deployment", "kubenexus-scheduler"];
+        self.kubectl(&[within.as_slice(), &delete].concat()).await?;
+        let create = ["create", "token", "kubenexus-scheduler"];
+        let token = self.kubectl(&[within.as_slice(), &create].concat()).await?;
+        Ok(token.trim().to_owned())
+    }
 }
 
 /// A scheduler that runs. It ends when it is dropped.

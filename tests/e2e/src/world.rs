@@ -100,20 +100,10 @@ impl World {
             token: User::Reference.token(),
         };
         if !args.reference {
-            world.token = world.install().await?;
+            let manifest = world.repository.join("deploy/kubenexus-scheduler.yaml");
+            world.token = world.plane.install_scheduler(&manifest).await?;
         }
         Ok(world)
-    }
-
-    /// Applies the manifest, and gives a token of its service account. The Deployment's pods are
-    /// not wanted: the suite runs the scheduler itself.
-    async fn install(&self) -> Result<String> {
-        let file = self.repository.join("deploy/kubenexus-scheduler.yaml");
-        self.plane.kubectl(&["apply", "-f", &file.display().to_string()]).await?;
-        let arguments = ["-n", "kube-system", "delete", "deployment", "kubenexus-scheduler"];
-        self.plane.kubectl(&arguments).await?;
-        let arguments = ["-n", "kube-system", "create", "token", "kubenexus-scheduler"];
-        Ok(self.plane.kubectl(&arguments).await?.trim().to_owned())
     }
 
     /// Everything the scheduler asked, here and earlier.
