@@ -86,6 +86,10 @@ const ALLOWED: &[(&str, &[(&str, &str)])] = &[
             ("kubenexus-plugins", "profiles for fixtures"),
             ("kubenexus-engine", "running fixtures"),
             ("kubenexus-k8s", "texts to compare"),
+            ("bolero", "fuzz targets"),
+            ("rand", "drawing their inputs"),
+            ("rand_chacha", "a stream that is the same for the same seed, for ever"),
+            ("serde_json", "documents to spoil"),
         ],
     ),
     (

@@ -3,6 +3,7 @@
 mod damage;
 mod disk;
 mod format;
+mod fuzz;
 
 use std::fs;
 use std::path::{Path, PathBuf};

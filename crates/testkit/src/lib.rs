@@ -14,10 +14,12 @@
 //! ```
 //!
 //! Words of nodes, pods and groupings are listed in `facts`, commands in `script`. A fixture that
-//! makes no sense panics with its line: it is a mistake in the test.
+//! makes no sense panics with its line: it is a mistake in the test. Documents that are nearly
+//! right, for fuzz targets, are made in [`fuzz`].
 
 pub mod draw;
 mod facts;
+pub mod fuzz;
 mod gangs;
 mod profile;
 mod script;

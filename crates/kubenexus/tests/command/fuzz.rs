@@ -243,6 +243,12 @@ fn several_mistakes_at_once_are_answered() {
 }
 
 #[test]
+fn cases_that_are_nearly_right_are_answered() {
+    let lines = testkit::fuzz::json_lines(2_000, &sound_cases());
+    check_all(&lines.into_iter().map(asked).collect::<Vec<_>>());
+}
+
+#[test]
 fn empty_lines_are_skipped_and_the_last_needs_no_end() {
     let ran = judge(b"\n  \n{\"id\":1,\"pod\":{}}\r\n\t\n{\"id\":2,\"pod\":{}}".to_vec());
     let ids: Vec<Value> = ran.out.lines().map(|line| case(line)["id"].clone()).collect();

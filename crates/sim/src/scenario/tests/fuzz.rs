@@ -110,3 +110,12 @@ fn broken_text_is_answered() {
         check(&files);
     }
 }
+
+#[test]
+fn files_that_are_nearly_right_are_answered() {
+    let files: Vec<String> = SETS.iter().map(|files| files.join("---\n")).collect();
+    let files: Vec<&str> = files.iter().map(String::as_str).collect();
+    testkit::fuzz::text(1_500, &files, |text| {
+        check(&[String::from_utf8_lossy(text).into_owned()]);
+    });
+}
