@@ -199,7 +199,7 @@ impl Scenario {
         let mut jobs = self.jobs.clone();
         let mut notes = self.notes.clone();
         notes.extend(self.assign(&mut jobs, &settings)?);
-        notes.extend(unread_gangs(&jobs, &settings));
+        notes.extend(leave_unread(&mut jobs, &settings));
         let plan = Plan {
             seed: self.seed,
             span: self.span.unwrap_or(OPEN_END),
@@ -248,19 +248,28 @@ impl Scenario {
     }
 }
 
-/// That pods say they are a gang where their profile does not read it.
-fn unread_gangs(jobs: &[Job], settings: &Settings) -> Option<String> {
-    let is_unread = |job: &&Job| {
-        let mut profiles = settings.profiles.iter();
-        let profile = profiles.find(|profile| *profile.scheduler == job.spec.scheduler);
-        let is_native = |gang: &Membership| {
-            matches!(gang.object, Some(PodGroupKind::Native | PodGroupKind::Workload))
-        };
-        job.gang.as_ref().is_some_and(|gang| !is_native(gang))
-            && profile.is_some_and(|profile| !plugins::reads_gang_keys(profile))
+/// Takes gangs apart that pods claim by keys which their profile does not read; says how many pods
+/// that are.
+fn leave_unread(jobs: &mut [Job], settings: &Settings) -> Option<String> {
+    let is_unread = |scheduler: &str| {
+        let profile = settings.profiles.iter().find(|profile| profile.scheduler == scheduler);
+        profile.is_some_and(|profile| !plugins::reads_gang_keys(profile))
     };
-    let unread = jobs.iter().filter(is_unread);
-    let pods: u64 = unread.map(|job| job.pods + job.followers).sum();
+    let mut pods = 0;
+    for job in jobs.iter_mut().filter(|job| is_unread(&job.spec.scheduler)) {
+        let Some(gang) = &mut job.gang else { continue };
+        if matches!(gang.object, Some(PodGroupKind::Native | PodGroupKind::Workload)) {
+            continue;
+        }
+        pods += job.pods + job.followers;
+        *gang = Membership {
+            every: gang.every,
+            is_bare: gang.is_bare,
+            made_by: gang.made_by.take(),
+            claim: Some(Arc::default()),
+            ..Membership::default()
+        };
+    }
     (pods > 0).then(|| {
         format!(
             "{pods} pods say by labels or annotations that they are a gang, or wait for one, which \
