@@ -6,7 +6,7 @@
 //! would replay something else.
 
 use engine::Checkpoint;
-use model::{Attempt, Catalog, Disband, Event, NodeId, PodId, PodSpec, Preemption, Time};
+use model::{Attempt, Catalog, Disband, Event, NodeId, PodId, PodSpec, Preemption, Time, Waiting};
 use serde::{Deserialize, Serialize};
 
 /// The format that is written. It grows when a reader of before would misunderstand it.
@@ -133,6 +133,9 @@ pub enum Decided {
         uid: Box<str>,
         /// What its owner is told.
         message: Box<str>,
+        /// The words of its reasons, each once. Segments of before have none.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        codes: Vec<Box<str>>,
     },
 }
 
@@ -170,8 +173,22 @@ impl Decided {
 
     /// That a pod has to wait, and what its owner is told.
     #[must_use]
-    pub fn wait(catalog: &Catalog, pod: PodId, message: &str) -> Self {
-        Self::Wait { uid: catalog.pod(pod).key.uid.clone(), message: message.into() }
+    pub fn wait(catalog: &Catalog, waiting: &Waiting, message: &str) -> Self {
+        let codes = waiting.diagnosis.words().into_iter().map(Into::into).collect();
+        let uid = catalog.pod(waiting.pod).key.uid.clone();
+        Self::Wait { uid, message: message.into(), codes }
+    }
+
+    /// Whether two decisions come to the same. The codes of a wait say no more than its message
+    /// does, and are not in all segments.
+    #[must_use]
+    pub fn is_same_as(&self, other: &Self) -> bool {
+        if let Self::Wait { uid, message, .. } = self
+            && let Self::Wait { uid: whom, message: told, .. } = other
+        {
+            return (uid, message) == (whom, told);
+        }
+        self == other
     }
 
     /// Whom it is about.

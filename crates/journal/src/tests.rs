@@ -76,7 +76,11 @@ fn events() -> Vec<Event> {
 }
 
 fn decisions() -> Vec<Decided> {
-    let wait = Decided::Wait { uid: "web".into(), message: "0/2 nodes are available".into() };
+    let wait = Decided::Wait {
+        uid: "web".into(),
+        message: "0/2 nodes are available".into(),
+        codes: Vec::new(),
+    };
     vec![Decided::Bind { uid: "db".into(), node: "a".into(), attempt: Attempt(9) }, wait]
 }
 
@@ -115,4 +119,20 @@ fn only_segment(folder: &Folder) -> PathBuf {
     let mut files = list(&folder.0).unwrap();
     assert_eq!(files.len(), 1);
     files.remove(0).path
+}
+
+#[test]
+fn codes_of_reasons_come_back_and_may_be_missing() {
+    let wait = |codes: &[&str]| Decided::Wait {
+        uid: "web".into(),
+        message: "x".into(),
+        codes: codes.iter().map(|code| (*code).into()).collect(),
+    };
+    let written = r#"{"wait":{"uid":"web","message":"x","codes":["NoNodes"]}}"#;
+    assert_eq!(serde_json::to_string(&wait(&["NoNodes"])).unwrap(), written);
+    assert_eq!(serde_json::from_str::<Decided>(written).unwrap(), wait(&["NoNodes"]));
+    let before = r#"{"wait":{"uid":"web","message":"x"}}"#;
+    let before: Decided = serde_json::from_str(before).unwrap();
+    assert_eq!(before, wait(&[]));
+    assert!(before.is_same_as(&wait(&["NoNodes"])));
 }

@@ -142,6 +142,30 @@ fn every_reason_has_its_text_and_code() {
 }
 
 #[test]
+fn every_code_is_in_the_documentation_and_stays_what_it_is() {
+    let mut catalog = Catalog::default();
+    let gpu = catalog.resource("nvidia.com/gpu");
+    let mut expected: Vec<String> = Vec::new();
+    for reason in every_reason(gpu) {
+        let helps = if reason.code() == Code::Unschedulable { "yes" } else { "no" };
+        let code = format!("| `{}` |", reason.word());
+        if !expected.iter().any(|row| row.starts_with(&code)) {
+            expected.push(format!("{code} {} | {helps} |", reason_text(&reason, &catalog)));
+        }
+    }
+    let page = include_str!("../../../docs/reasons.md");
+    let (_, table) = page.split_once("| Code |").expect("a table");
+    let rows: Vec<&str> = table.lines().skip(2).collect();
+    assert_eq!(rows.len(), expected.len(), "one row per code");
+    for (row, expected) in rows.iter().zip(&expected) {
+        assert!(row.starts_with(expected), "{row}\nexpected\n{expected}");
+    }
+    // A reader of reasons knows all of them by name: none is left out above.
+    let names = serde_json::from_str::<Reason>("\"?\"").expect_err("no such reason").to_string();
+    assert_eq!(names.matches('`').count() / 2 - 1, expected.len(), "{names}");
+}
+
+#[test]
 fn a_binding_is_these_bytes() {
     let mut catalog = Catalog::default();
     let facts = NodeFacts { name: "node-1".into(), ..NodeFacts::default() };

@@ -338,7 +338,7 @@ impl Core {
                         let message = self.wait(&waiting, began);
                         if self.journal.is_some() {
                             let catalog = self.scheduler.catalog();
-                            decided.push(Decided::wait(catalog, waiting.pod, &message));
+                            decided.push(Decided::wait(catalog, &waiting, &message));
                         }
                     }
                 }
@@ -394,6 +394,7 @@ impl Core {
                 (condition.reason, message)
             }
         };
+        self.metrics.waits(waiting.diagnosis.words());
         match &waiting.diagnosis.rescue {
             Rescue::NotAsked | Rescue::Silent | Rescue::ClaimsUnknown => {}
             Rescue::Preempts { victims, .. } => self.metrics.preemption(Some(*victims)),

@@ -62,6 +62,7 @@ pub(crate) struct Metrics {
     gang_attempts: Family<Labels<2>, Counter>,
     gang_plan: Histogram,
     gangs_waiting: Gauge,
+    waits: Family<Labels<1>, Counter>,
     journal_bytes: Counter,
     journal_records: Counter,
     journal_gaps: Counter,
@@ -247,6 +248,13 @@ impl Metrics {
     /// So many gangs have fewer pods on nodes than they need.
     pub(crate) fn gangs_waiting(&self, count: usize) {
         set(&self.gangs_waiting, count);
+    }
+
+    /// A pod has to wait, for reasons with these codes.
+    pub(crate) fn waits(&self, codes: impl IntoIterator<Item = &'static str>) {
+        for code in codes {
+            self.waits.get_or_create(&[("code", code.into())]).inc();
+        }
     }
 
     /// The journal has grown to this.

@@ -245,6 +245,12 @@ impl Diagnosis {
         self.rejection.iter().chain(self.counts.iter().map(|(reason, _)| reason))
     }
 
+    /// The words of these reasons, each once.
+    #[must_use]
+    pub fn words(&self) -> BTreeSet<&'static str> {
+        self.reasons().map(Reason::word).collect()
+    }
+
     /// All reasons whose end could help the pod: also those for which evicting does not help.
     #[must_use]
     pub fn curable(&self) -> BTreeSet<&Reason> {

@@ -156,6 +156,45 @@ impl Reason {
         })
     }
 
+    /// The word that machines know it by: in JSON, in journals and as a label of metrics. It stays
+    /// when texts or names of variants change; docs/reasons.md lists all of them.
+    #[must_use]
+    pub fn word(&self) -> &'static str {
+        match self {
+            Self::NoNodes => "NoNodes",
+            Self::Gated(_) => "SchedulingGated",
+            Self::OtherNode => "NodeNameMismatch",
+            Self::Closed => "NodeUnschedulable",
+            Self::UntoleratedTaint => "UntoleratedTaint",
+            Self::NodeAffinity => "NodeAffinityMismatch",
+            Self::AddedAffinity => "AddedAffinityMismatch",
+            Self::AffinityConflict => "NodeAffinityConflict",
+            Self::NotNamed(_) => "PluginNodesMismatch",
+            Self::NoneNamed(_) => "PluginNodesConflict",
+            Self::HostPort => "HostPortConflict",
+            Self::TooManyPods => "TooManyPods",
+            Self::Insufficient { .. } => "InsufficientResource",
+            Self::MissingFeature => "NodeFeatureMissing",
+            Self::SpreadLabel => "TopologyLabelMissing",
+            Self::SpreadSkew => "TopologySpreadSkew",
+            Self::NotNear => "PodAffinityMismatch",
+            Self::NotFar => "PodAntiAffinityConflict",
+            Self::Unwelcome => "ExistingPodAntiAffinityConflict",
+            Self::BrokenSpread => "TopologySpreadInvalid",
+            Self::BrokenTerm => "PodAffinityInvalid",
+            Self::NotSupported(_) => "NotSupported",
+            Self::BrokenPreference => "NodePreferenceInvalid",
+            Self::GangFault(_) => "GangInvalid",
+            Self::NoPodGroup(_) => "PodGroupMissing",
+            Self::GangIncomplete { .. } => "GangIncomplete",
+            Self::MemberGated(_) => "GangMemberGated",
+            Self::After(_) => "DependencyPending",
+            Self::AfterCycle(_) => "DependencyCycle",
+            Self::OtherDomain => "GangDomainMismatch",
+            Self::ClusterShort { .. } => "MinResourcesShort",
+        }
+    }
+
     /// Whether evicting pods could help.
     #[must_use]
     pub fn code(&self) -> Code {

@@ -308,7 +308,7 @@ fn step(scheduler: &mut Scheduler, at: Time) -> Vec<Decided> {
             Decision::Preempt(preemption) => Decided::preempt(catalog, preemption),
             Decision::Disband(disband) => Decided::disband(catalog, disband),
             Decision::Wait(waiting) => {
-                Decided::wait(catalog, waiting.pod, &render::message(&waiting.diagnosis, catalog))
+                Decided::wait(catalog, waiting, &render::message(&waiting.diagnosis, catalog))
             }
             Decision::Report(_) => return None,
         })
@@ -322,7 +322,11 @@ fn first_difference<'a>(
     now: &'a [Decided],
 ) -> Option<(&'a str, String, String)> {
     let count = then.len().max(now.len());
-    let at = (0..count).find(|at| then.get(*at) != now.get(*at))?;
+    let is_same = |at: &usize| match (then.get(*at), now.get(*at)) {
+        (Some(then), Some(now)) => then.is_same_as(now),
+        (None, _) | (_, None) => false,
+    };
+    let at = (0..count).find(|at| !is_same(at))?;
     let (then, now) = (then.get(at), now.get(at));
     let uid = then.or(now).map_or("", Decided::uid);
     let text = |decided: Option<&Decided>| match decided {
@@ -338,7 +342,7 @@ fn first_difference<'a>(
         Some(Decided::Disband { gang, evicted, .. }) => {
             format!("gang {gang} is taken back: {}", evicted.join(", "))
         }
-        Some(Decided::Wait { uid: whom, message }) => {
+        Some(Decided::Wait { uid: whom, message, .. }) => {
             let whom = if **whom == *uid { String::new() } else { format!("pod {whom} ") };
             format!("{whom}waits: {message}")
         }

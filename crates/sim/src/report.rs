@@ -189,6 +189,8 @@ pub struct WaitingReport {
     pub longest_ms: u64,
     /// Their reasons in kube-scheduler's words, without counts of nodes.
     pub reasons: Vec<String>,
+    /// The codes of these reasons, each once.
+    pub reason_codes: Vec<&'static str>,
     /// What the one that waits longest was last told.
     pub message: String,
 }
@@ -344,13 +346,14 @@ fn waiting_reports(world: &World, catalog: &Catalog) -> Vec<WaitingReport> {
     let mut groups: BTreeMap<(&str, Vec<String>), WaitingReport> = BTreeMap::new();
     for (at, pod) in world.pods().filter(|(_, pod)| pod.phase == Phase::Waiting) {
         let tenant = &*pod.key.namespace;
-        let (reasons, message) = why(world, at, catalog);
+        let Why { reasons, codes, message } = why(world, at, catalog);
         let waited_ms = world.now().0 - pod.since.0;
         let group = groups.entry((tenant, reasons.clone())).or_insert_with(|| WaitingReport {
             tenant: tenant.to_owned(),
             pods: 0,
             longest_ms: 0,
             reasons,
+            reason_codes: codes,
             message: message.clone(),
         });
         group.pods += 1;
@@ -364,22 +367,32 @@ fn waiting_reports(world: &World, catalog: &Catalog) -> Vec<WaitingReport> {
     groups
 }
 
-/// The reasons of a waiting pod, and the sentence its owner reads.
-fn why(world: &World, at: PodAt, catalog: &Catalog) -> (Vec<String>, String) {
+/// Why a pod waits.
+struct Why {
+    reasons: Vec<String>,
+    codes: Vec<&'static str>,
+    /// The sentence its owner reads.
+    message: String,
+}
+
+fn why(world: &World, at: PodAt, catalog: &Catalog) -> Why {
     let pod = world.pod(at);
     let text = |reason: &Reason| k8s::render::reason_text(reason, catalog);
     if let Some(gates) = world.gates(at) {
-        let gated = text(&Reason::Gated(gates.clone()));
-        return (vec![gated.clone()], gated);
+        let gated = Reason::Gated(gates.clone());
+        let message = text(&gated);
+        return Why { reasons: vec![message.clone()], codes: vec![gated.word()], message };
     }
     let Some(diagnosis) = &pod.condition else {
         let untried = if pod.refusals > 0 { "binding refused" } else { "not tried yet" };
-        return (vec![untried.to_owned()], untried.to_owned());
+        let message = untried.to_owned();
+        return Why { reasons: vec![message.clone()], codes: Vec::new(), message };
     };
     let mut reasons: Vec<String> = diagnosis.reasons().map(text).collect();
     reasons.sort_unstable();
     reasons.dedup();
-    (reasons, k8s::render::message(diagnosis, catalog))
+    let codes = diagnosis.words().into_iter().collect();
+    Why { reasons, codes, message: k8s::render::message(diagnosis, catalog) }
 }
 
 #[cfg(test)]

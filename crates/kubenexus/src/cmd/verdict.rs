@@ -103,10 +103,13 @@ struct CandidateAnswer {
 }
 
 #[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
 struct Refusal {
     plugin: &'static str,
     code: &'static str,
     reasons: Vec<String>,
+    /// The words of the reasons, in the same order.
+    reason_codes: Vec<&'static str>,
 }
 
 #[derive(Serialize)]
@@ -348,5 +351,6 @@ fn refusal(plugin: &'static str, reasons: &[Reason], catalog: &Catalog) -> Refus
         plugin,
         code: code_word(code),
         reasons: reasons.iter().map(|reason| reason_text(reason, catalog)).collect(),
+        reason_codes: reasons.iter().map(Reason::word).collect(),
     }
 }

@@ -60,7 +60,7 @@ pub(crate) fn recorded(name: &str, spoil: impl Fn(&mut Decided)) -> PathBuf {
                 Decision::Disband(_) | Decision::Report(_) => continue,
                 Decision::Wait(waiting) => {
                     let message = k8s::render::message(&waiting.diagnosis, catalog);
-                    Decided::wait(catalog, waiting.pod, &message)
+                    Decided::wait(catalog, &waiting, &message)
                 }
             };
             spoil(&mut decided);
@@ -84,7 +84,7 @@ fn the_same_decisions_end_with_0() {
 #[test]
 fn another_decision_ends_with_2_and_is_shown() {
     let folder = recorded("replay-differs", |decided| {
-        if let Decided::Wait { uid, message } = decided {
+        if let Decided::Wait { uid, message, .. } = decided {
             assert_eq!(&**uid, "large");
             *message = "the stars are wrong".into();
         }

@@ -38,6 +38,10 @@ fn the_same_scenario_gives_the_same_bytes_and_waiting_is_no_failure() {
     assert_eq!(one.out, other.out);
     let report = json(&one);
     assert_eq!(report["pods"]["waiting"], 1, "the yearly report fits nowhere");
+    assert_eq!(
+        report["waiting"][0]["reason_codes"],
+        serde_json::json!(["InsufficientResource", "UntoleratedTaint"])
+    );
     assert!(report["pods"]["evicted"].as_u64() > Some(0), "a node failed");
     assert!(report["history"].as_array().is_some_and(|samples| samples.len() > 200));
 }

@@ -43,7 +43,26 @@ fn every_example_is_checked() {
 }
 
 fn unfit(plugin: &str, code: &str, reasons: &[&str]) -> Value {
-    json!({"feasible": false, "plugin": plugin, "code": code, "reasons": reasons})
+    let codes: Vec<_> = reasons.iter().map(|reason| word(reason)).collect();
+    json!({"feasible": false, "plugin": plugin, "code": code, "reasons": reasons,
+        "reasonCodes": codes})
+}
+
+/// The code of a reason.
+fn word(reason: &str) -> &'static str {
+    // (how its text starts, the code)
+    let table = [
+        ("Too many pods", "TooManyPods"),
+        ("Insufficient ", "InsufficientResource"),
+        ("node(s) were unschedulable", "NodeUnschedulable"),
+        ("node(s) had untolerated taint(s)", "UntoleratedTaint"),
+        ("node(s) didn't match Pod's node affinity/selector", "NodeAffinityMismatch"),
+        ("gang: ", "GangInvalid"),
+        ("waiting for PodGroup ", "PodGroupMissing"),
+        ("waiting for gang ", "DependencyPending"),
+    ];
+    let found = table.iter().find(|(start, _)| reason.starts_with(start));
+    found.unwrap_or_else(|| panic!("{reason}")).1
 }
 
 fn fit(resources: i64, balance: i64, total: i64) -> Value {
@@ -82,6 +101,7 @@ fn a_pod_that_fits_nowhere_for_several_reasons() {
     let mut pinned = verdict("pinned", json!({}));
     pinned["prefilter"] = json!({
         "plugin": "NodeAffinity", "code": never, "reasons": ["pod affinity terms conflict"],
+        "reasonCodes": ["NodeAffinityConflict"],
     });
     check("fits-nowhere.jsonl", &[verdict("training", nodes), pinned]);
 }
@@ -236,7 +256,7 @@ fn a_pod_whose_gang_makes_no_sense_is_not_feasible() {
     let theirs = "scheduling.x-k8s.io/pod-group";
     let refused = |reason: &str| {
         json!({"plugin": "Coscheduling", "code": "UnschedulableAndUnresolvable",
-            "reasons": [reason]})
+            "reasons": [reason], "reasonCodes": [word(reason)]})
     };
     let none = json!({});
     let after = json!({"scheduling.kubenexus.io/depends-on": "prepare"});

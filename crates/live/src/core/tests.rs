@@ -247,6 +247,7 @@ fn why_a_gang_waits_stands_in_its_object_and_is_written_once() {
         "kubenexus_gang_attempts_total{namespace=\"team\",result=\"failed\"} 1",
         "kubenexus_gang_plan_duration_seconds_count 1",
         "kubenexus_gangs_waiting 1",
+        "kubenexus_waits_total{code=\"InsufficientResource\"} 2",
     ];
     lines.iter().for_each(|line| assert!(text.contains(line), "{line} is missing in {text}"));
     let group_key = bench.core.scheduler.catalog().gangs().next().expect("there is a gang");

@@ -81,6 +81,11 @@ pub(super) fn all<'a>(
         gang_attempts: ours(registry, "gang_attempts", "Attempts to place a gang, by the result"),
         gang_plan: gang_plan(registry),
         gangs_waiting: ours(registry, "gangs_waiting", "Gangs with too few pods on nodes"),
+        waits: ours(
+            registry,
+            "waits",
+            "How often pods were told to wait, by the codes of their reasons",
+        ),
         journal_bytes: ours(registry, "journal_bytes", "Bytes written to the journal"),
         journal_records: ours(registry, "journal_records", "Records written to the journal"),
         journal_gaps: ours(

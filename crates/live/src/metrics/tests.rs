@@ -37,7 +37,7 @@ const KUBE: [(&str, &str, &str, &str); 18] = [
 ];
 
 /// The same of those that kube-scheduler does not have.
-const OURS: [(&str, &str, &str, &str); 23] = [
+const OURS: [(&str, &str, &str, &str); 24] = [
     ("kubenexus_build_info", "gauge", "version", ""),
     ("kubenexus_binds_in_flight", "gauge", "", ""),
     ("kubenexus_bind_outcomes_total", "counter", "outcome", ""),
@@ -56,6 +56,7 @@ const OURS: [(&str, &str, &str, &str); 23] = [
     ("kubenexus_gang_attempts_total", "counter", "namespace result", ""),
     ("kubenexus_gang_plan_duration_seconds", "histogram", "", MILLISECONDS),
     ("kubenexus_gangs_waiting", "gauge", "", ""),
+    ("kubenexus_waits_total", "counter", "code", ""),
     ("kubenexus_journal_bytes_total", "counter", "", ""),
     ("kubenexus_journal_records_total", "counter", "", ""),
     ("kubenexus_journal_gaps_total", "counter", "", ""),
@@ -93,6 +94,7 @@ fn used() -> Metrics {
     metrics.gang_wait(0.5);
     metrics.gang_plan("team", GangPlan::Failed, 0.002);
     metrics.gangs_waiting(7);
+    metrics.waits(["TooManyPods", "UntoleratedTaint"]);
     metrics.journal(journal::Totals { bytes: 300, records: 2, gaps: 0 });
     metrics.journal(journal::Totals { bytes: 700, records: 5, gaps: 1 });
     metrics

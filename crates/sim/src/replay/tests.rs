@@ -221,8 +221,12 @@ fn evictions_are_replayed_and_those_of_another_configuration_carried_out() {
 
 #[test]
 fn words_and_pods_that_differ_are_shown() {
-    let wait =
-        |uid: &str, message: &str| Decided::Wait { uid: uid.into(), message: message.into() };
+    let wait_for = |uid: &str, message: &str, codes: &[&str]| Decided::Wait {
+        uid: uid.into(),
+        message: message.into(),
+        codes: codes.iter().map(|code| (*code).into()).collect(),
+    };
+    let wait = |uid: &str, message: &str| wait_for(uid, message, &[]);
     let table = [
         (vec![wait("a", "x")], vec![wait("a", "y")], ("a", "waits: x", "waits: y")),
         (vec![wait("a", "x")], vec![], ("a", "waits: x", "nothing")),
@@ -234,6 +238,8 @@ fn words_and_pods_that_differ_are_shown() {
         assert_eq!((uid, before.as_str(), after.as_str()), expected);
     }
     assert_eq!(first_difference(&[wait("a", "x")], &[wait("a", "x")]), None);
+    // Journals of before have no codes.
+    assert_eq!(first_difference(&[wait("a", "x")], &[wait_for("a", "x", &["NoNodes"])]), None);
 }
 
 #[test]
