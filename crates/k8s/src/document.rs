@@ -12,7 +12,9 @@ use std::collections::BTreeSet;
 use saphyr_parser::{Event, Parser, ScalarStyle, Span};
 use serde_json::Value as Json;
 
+pub(crate) use problem::distance;
 pub use problem::{DocumentError, Notes, Place, Problem, Problems, suggestion};
+pub(crate) use read::joined;
 pub use read::{Fields, Spot, quoted};
 
 /// Configurations are a few kilobytes; a megabyte is a mistake.

@@ -4,6 +4,8 @@
 //! JSON is cut into objects without building a tree, because that is what a large cluster is saved
 //! as. An object of it has the line it starts on; one of YAML knows the line of every value.
 
+mod fields;
+
 use std::borrow::Cow;
 
 use serde::Deserialize;
@@ -11,6 +13,8 @@ use serde_json::Value as Json;
 use serde_json::value::RawValue;
 
 use crate::document::{Node, Place, Problem, Value};
+
+pub use fields::KnownFields;
 
 /// An object of a text.
 #[derive(Clone, Debug)]

@@ -34,6 +34,7 @@ impl Demo {
             jobs,
             budgets,
             pod_groups: Vec::new(),
+            groupings: Vec::new(),
             namespaces: Vec::new(),
             settings,
             faults,

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use k8s::config::Settings;
 use model::{
-    Amounts, GangClaim, LabelSelector, Labels, Millis, NodeFacts, PodGroupFacts, PodGroupKind,
-    PodSpec, Said, Taint, Tier, Time,
+    Amounts, GangClaim, GroupingFacts, LabelSelector, Labels, Millis, NodeFacts, Owner,
+    PodGroupFacts, PodGroupKind, PodSpec, Said, Taint, Tier, Time,
 };
 
 /// All of it.
@@ -25,6 +25,9 @@ pub struct Plan {
     pub budgets: Vec<Budget>,
     /// Objects about gangs.
     pub pod_groups: Vec<PodGroupPlan>,
+    /// Services and controllers, by which pods are spread that do not say how. They are there from
+    /// the start to the end.
+    pub groupings: Vec<GroupingFacts>,
     /// Namespaces, as objects. Pods may be in others, of which nothing is known then.
     pub namespaces: Vec<NamespacePlan>,
     /// How the scheduler is configured.
@@ -132,7 +135,58 @@ pub struct Budget {
     /// Which of them it is about.
     pub selector: LabelSelector,
     /// How many of them must stay.
-    pub min_available: i32,
+    pub stay: Stay,
+}
+
+/// How many of the pods of a disruption budget must stay.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stay {
+    /// `minAvailable`.
+    AtLeast(i32),
+    /// `minAvailable` as a percentage of all of them, rounded up.
+    AtLeastPercent(i32),
+    /// `maxUnavailable`.
+    AllBut(i32),
+    /// `maxUnavailable` as a percentage of all of them, rounded up.
+    AllButPercent(i32),
+}
+
+impl Stay {
+    /// How many must stay if there are to be so many.
+    #[must_use]
+    pub fn of(self, expected: i32) -> i32 {
+        let part = |percent: i32| {
+            let part = (i64::from(percent) * i64::from(expected) + 99) / 100;
+            i32::try_from(part).unwrap_or(i32::MAX)
+        };
+        match self {
+            Self::AtLeast(count) => count,
+            Self::AtLeastPercent(percent) => part(percent),
+            Self::AllBut(count) => expected.saturating_sub(count),
+            Self::AllButPercent(percent) => expected.saturating_sub(part(percent)),
+        }
+    }
+}
+
+/// Who makes another pod in the place of one that is gone.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Keeper {
+    /// A controller that does not mind where the pod runs. It is named if pods that it makes are
+    /// spread by it.
+    Controller(Option<Owner>),
+    /// A DaemonSet, which has one pod on every node. The pod stays when its node is drained, and
+    /// is gone when its node is.
+    DaemonSet,
+    /// The kubelet of its node. A static pod cannot move; it is gone when its node is.
+    Kubelet,
+    /// Nobody: once it is gone, it is gone.
+    Nobody,
+}
+
+impl Default for Keeper {
+    fn default() -> Self {
+        Self::Controller(None)
+    }
 }
 
 /// Pods that arrive together and are alike.
@@ -229,6 +283,10 @@ pub struct Life {
     pub nominated: Option<String>,
     /// Whether nobody may be evicted for them.
     pub is_modest: bool,
+    /// Who makes others in their place.
+    pub keeper: Keeper,
+    /// Whether its first pod has the name of the job, without a number behind it.
+    pub is_named: bool,
 }
 
 /// Gates that keep pods from being scheduled.

@@ -19,9 +19,10 @@ mod tests;
 mod watch;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use k8s::config::Settings;
-use model::{Attempt, Decision, Millis, NodeId, PodId, Time, Waiting};
+use model::{Attempt, Decision, Event, Millis, NodeId, PodId, Time, Waiting};
 
 use crate::checkers::{self, Inspector, Violation};
 use crate::dice::{Dice, Stream};
@@ -69,6 +70,8 @@ pub struct Run {
     faults: Faults,
     dice: Dice,
     world: World,
+    /// Services and controllers, which do not change.
+    groupings: Vec<Arc<Event>>,
     agenda: Agenda<Doing>,
     /// The versions of the API server: how many changes of each kind there were.
     versions: ByKind<u64>,
@@ -136,12 +139,15 @@ impl Run {
         let Plan { seed, span, nodes, jobs, settings, faults, .. } = plan;
         let objects = (plan.pod_groups, plan.namespaces);
         let recorder = Recorder::new(&jobs, span);
+        let groupings = plan.groupings.into_iter();
+        let groupings = groupings.map(|facts| Arc::new(Event::GroupingApplied(Box::new(facts))));
         let mut run = Self {
             seed,
             recorder,
             ends_when_settled: false,
             end: Time::default() + span,
             world: World::new(seed, nodes, (jobs, plan.budgets), objects, faults, names(&settings)),
+            groupings: groupings.collect(),
             settings,
             faults,
             dice: Dice::new(seed, Stream::Network),

@@ -5,8 +5,10 @@
 //! filled in. What is wrong is told with file, line and key.
 
 mod arrivals;
+mod budgets;
 mod complete;
 mod draft;
+mod groupings;
 mod length;
 mod mistakes;
 mod namespaces;
@@ -16,18 +18,21 @@ mod script;
 #[cfg(test)]
 mod tests;
 mod trouble;
+mod warnings;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use k8s::config::Settings;
 use k8s::manifest::{self, Manifest};
-use model::{GangClaim, Millis, PodGroupKind, PodSpec, Workers};
+use model::{GangClaim, GroupingFacts, Millis, PodGroupKind, PodSpec, Workers};
 
-use crate::plan::{Job, Membership, NamespacePlan, NodePlan, Plan};
+use crate::plan::{Budget, Fate, Job, Membership, NamespacePlan, NodePlan, Plan};
 use complete::Priorities;
 use draft::Draft;
 pub use mistakes::{Mistake, Mistakes};
 use script::{Config, Script};
+use warnings::Warnings;
 
 /// The version of scenario files.
 pub const API_VERSION: &str = "simulate.kubenexus.io/v1alpha1";
@@ -70,8 +75,11 @@ pub struct Scenario {
     faults: crate::plan::Faults,
     nodes: Vec<NodePlan>,
     jobs: Vec<Job>,
+    budgets: Vec<Budget>,
+    groupings: Vec<GroupingFacts>,
     namespaces: Vec<NamespacePlan>,
     notes: Vec<String>,
+    warnings: Mistakes,
 }
 
 /// Reads files in any order.
@@ -81,17 +89,30 @@ pub struct Scenario {
 pub fn read(sources: &[Source]) -> Result<Scenario, Mistakes> {
     let mut mistakes = Mistakes::default();
     let mut manifests = Manifests::default();
-    for source in sources {
+    let mut warnings = Warnings::default();
+    for (at, source) in sources.iter().enumerate() {
+        if sources[..at].iter().any(|other| other.name == source.name) {
+            let origin = Origin { file: &source.name, line: 1 };
+            mistakes.add(origin, "", "the file is given twice".to_owned());
+            continue;
+        }
         match manifest::split(&source.text) {
-            Ok(found) => found.into_iter().for_each(|one| manifests.add(&source.name, one)),
+            Ok(found) => {
+                for one in found {
+                    warnings.look(&source.name, &one);
+                    manifests.add(&source.name, one);
+                }
+            }
             Err(problem) => mistakes.problem(&source.name, problem),
         }
     }
     manifests.check_kinds(&mut mistakes);
     let script = manifests.script(&mut mistakes);
     mistakes.check()?;
-    let scenario = assembled(&manifests, script, &mut mistakes);
+    warnings.look_at_templates(&script);
+    let mut scenario = assembled(&manifests, script, &mut mistakes);
     mistakes.check()?;
+    scenario.warnings = warnings.found;
     Ok(scenario)
 }
 
@@ -103,13 +124,24 @@ fn assembled(manifests: &Manifests<'_>, script: Script, mistakes: &mut Mistakes)
     let drafts: Vec<Draft<'_>> = drafts
         .filter_map(|(file, one)| draft::read(file, one, &priorities, &script, mistakes))
         .collect();
+    draft::check_names(&drafts, mistakes);
+    notes.extend(script.late_notes());
     let mut jobs = owners::jobs(&drafts, &script, &nodes, &mut notes);
-    jobs.extend(arrivals::jobs(&drafts, &script, &priorities, mistakes));
+    let mut controllers = drafts.iter().filter_map(|draft| draft.grouping.clone()).collect();
+    jobs.extend(arrivals::jobs(&drafts, &script, &priorities, &mut controllers, mistakes));
     jobs.extend(jobs.iter().flat_map(workers).collect::<Vec<_>>());
     // Stable: what arrives together stays in the order of the files.
     jobs.sort_by_key(|job| job.at);
     let namespaces = namespaces::read(&manifests.namespaces, &jobs, mistakes);
-    notes.extend(manifests.ignored_note());
+    let groupings = groupings::all(&manifests.services, controllers, mistakes);
+    let budgets = budgets::read(&manifests.budgets, mistakes);
+    notes.extend(manifests.ignored_notes());
+    notes.extend(groupings::unknown_note(&jobs, &groupings));
+    let drains = |node: &NodePlan| node.fates.iter().any(|(_, fate)| *fate == Fate::Drains);
+    if !budgets.is_empty() && nodes.iter().any(drains) {
+        let note = "not simulated: a drain does not wait for PodDisruptionBudgets";
+        notes.push(note.to_owned());
+    }
     notes.extend(draft::endless_note(&jobs, &drafts));
     let pods = jobs
         .iter()
@@ -130,8 +162,11 @@ fn assembled(manifests: &Manifests<'_>, script: Script, mistakes: &mut Mistakes)
         faults: script.faults,
         nodes,
         jobs,
+        budgets,
+        groupings,
         namespaces,
         notes,
+        warnings: Mistakes::default(),
     }
 }
 
@@ -178,6 +213,12 @@ impl Scenario {
         }
     }
 
+    /// What is probably not meant as it is written: fields and keys that nobody reads.
+    #[must_use]
+    pub fn warnings(&self) -> &Mistakes {
+        &self.warnings
+    }
+
     /// Whether it ends when nothing moves any more, rather than at a given time.
     #[must_use]
     pub fn is_open_ended(&self) -> bool {
@@ -205,8 +246,9 @@ impl Scenario {
             span: self.span.unwrap_or(OPEN_END),
             nodes: self.nodes.clone(),
             jobs,
-            budgets: Vec::new(),
+            budgets: self.budgets.clone(),
             pod_groups: Vec::new(),
+            groupings: self.groupings.clone(),
             namespaces: self.namespaces.clone(),
             settings,
             faults: self.faults,
@@ -287,14 +329,16 @@ struct Manifests<'a> {
     workload: Vec<(&'a str, Manifest)>,
     priorities: Vec<(&'a str, Manifest)>,
     namespaces: Vec<(&'a str, Manifest)>,
-    /// How many of each kind make no difference.
-    ignored: std::collections::BTreeMap<String, u64>,
+    services: Vec<(&'a str, Manifest)>,
+    budgets: Vec<(&'a str, Manifest)>,
+    /// How many of each kind make no difference, and how many might and are not looked at.
+    ignored: BTreeMap<String, u64>,
+    not_simulated: BTreeMap<String, u64>,
     others: Vec<(&'a str, Manifest)>,
 }
 
 /// Kinds that make no difference to where a pod goes.
-const IGNORED: [&str; 27] = [
-    "Service",
+const IGNORED: [&str; 19] = [
     "Endpoints",
     "EndpointSlice",
     "ConfigMap",
@@ -307,8 +351,6 @@ const IGNORED: [&str; 27] = [
     "Ingress",
     "IngressClass",
     "NetworkPolicy",
-    "PodDisruptionBudget",
-    "HorizontalPodAutoscaler",
     "Event",
     "Lease",
     "ControllerRevision",
@@ -316,6 +358,11 @@ const IGNORED: [&str; 27] = [
     "APIService",
     "MutatingWebhookConfiguration",
     "ValidatingWebhookConfiguration",
+];
+
+/// Kinds that make a difference in a cluster, and none here.
+const NOT_SIMULATED: [&str; 6] = [
+    "HorizontalPodAutoscaler",
     "StorageClass",
     "PersistentVolume",
     "PersistentVolumeClaim",
@@ -330,9 +377,15 @@ impl<'a> Manifests<'a> {
             "Node" => &mut self.nodes,
             "PriorityClass" => &mut self.priorities,
             "Namespace" => &mut self.namespaces,
+            "Service" => &mut self.services,
+            "PodDisruptionBudget" => &mut self.budgets,
             kind if draft::KINDS.contains(&kind) => &mut self.workload,
             kind if IGNORED.contains(&kind) => {
                 *self.ignored.entry(kind.to_owned()).or_default() += 1;
+                return;
+            }
+            kind if NOT_SIMULATED.contains(&kind) => {
+                *self.not_simulated.entry(kind.to_owned()).or_default() += 1;
                 return;
             }
             _ => &mut self.others,
@@ -353,7 +406,14 @@ impl<'a> Manifests<'a> {
                     "name this file under config of a Scenario, or with --config".to_owned()
                 }
                 kind => {
-                    let others = [KIND, "Node", "PriorityClass", "Namespace"];
+                    let others = [
+                        KIND,
+                        "Node",
+                        "PriorityClass",
+                        "Namespace",
+                        "Service",
+                        "PodDisruptionBudget",
+                    ];
                     let known = draft::KINDS.into_iter().chain(others);
                     let hint = k8s::document::suggestion(kind, known);
                     format!("{} is not simulated{hint}", k8s::document::quoted(kind))
@@ -372,10 +432,13 @@ impl<'a> Manifests<'a> {
         first.map_or_else(Script::default, |(file, one)| Script::read(file, one, mistakes))
     }
 
-    fn ignored_note(&self) -> Option<String> {
-        let kinds = self.ignored.iter().map(|(kind, count)| format!("{count} {kind}"));
-        let kinds: Vec<String> = kinds.collect();
-        let text = || format!("ignored, because it makes no difference: {}", kinds.join(", "));
-        (!kinds.is_empty()).then(text)
+    fn ignored_notes(&self) -> impl Iterator<Item = String> {
+        let note = |(words, kinds): (&str, &BTreeMap<String, u64>)| {
+            let kinds: Vec<String> =
+                kinds.iter().map(|(kind, count)| format!("{count} {kind}")).collect();
+            (!kinds.is_empty()).then(|| format!("{words}: {}", kinds.join(", ")))
+        };
+        let ignored = ("ignored, because it makes no difference", &self.ignored);
+        [ignored, ("not simulated", &self.not_simulated)].into_iter().filter_map(note)
     }
 }

@@ -27,7 +27,7 @@ use crate::meter::{Meter, PoolAt};
 use crate::plan::{Budget, Fate, Faults, Job, NamespacePlan, NodePlan, PodGroupPlan};
 pub(crate) use agenda::Agenda;
 pub(crate) use bindings::{Answer, Whereabouts};
-use budgets::BudgetRecord;
+use budgets::Budgets;
 pub(crate) use evictions::Step;
 use gangs::GroupRecord;
 use happenings::Happening;
@@ -82,9 +82,7 @@ pub(crate) struct World {
     nodes: Vec<NodeRecord>,
     pods: Vec<PodRecord>,
     jobs: Vec<Job>,
-    /// How many pods of each job are well.
-    healthy: Vec<i32>,
-    budgets: Vec<BudgetRecord>,
+    budgets: Budgets,
     groups: Vec<GroupRecord>,
     namespaces: Vec<NamespaceRecord>,
     /// What the pods of each job say of their gang.
@@ -137,8 +135,7 @@ impl World {
             agenda: Agenda::default(),
             nodes: Vec::new(),
             pods: Vec::new(),
-            healthy: vec![0; jobs.len()],
-            budgets: budgets.into_iter().map(|one| BudgetRecord::new(one, &jobs)).collect(),
+            budgets: Budgets::new(budgets, &jobs),
             groups: Vec::new(),
             namespaces: Vec::new(),
             claims: gangs::claims(&jobs),
@@ -234,11 +231,16 @@ impl World {
     /// Makes a pod of a job.
     fn create(&mut self, job: JobAt, is_gated: bool) -> PodAt {
         let at = PodAt(self.pods.len());
+        let is_named = std::mem::take(&mut self.jobs[job.0].life.is_named);
         let Job { name, spec, .. } = &self.jobs[job.0];
         let key = PodKey {
             uid: format!("{name}.{}", at.0).into(),
             namespace: spec.namespace.as_str().into(),
-            name: format!("{name}-{:05}", at.0).into(),
+            name: if is_named {
+                name.as_str().into()
+            } else {
+                format!("{name}-{:05}", at.0).into()
+            },
         };
         self.pod_by_uid.insert(key.uid.clone(), at);
         let proposed = self.jobs[job.0].life.nominated.clone();

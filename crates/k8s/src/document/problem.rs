@@ -177,7 +177,7 @@ fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&
 }
 
 /// How many letters must be added, removed or replaced.
-fn distance(from: &[char], to: &str) -> usize {
+pub(crate) fn distance(from: &[char], to: &str) -> usize {
     let mut row: Vec<usize> = (0..=from.len()).collect();
     for (at, letter) in to.chars().enumerate() {
         let mut diagonal = row[0];

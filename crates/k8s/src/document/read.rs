@@ -299,7 +299,7 @@ fn shortened(text: &str) -> String {
     }
 }
 
-fn joined(path: &str, key: &str) -> String {
+pub(crate) fn joined(path: &str, key: &str) -> String {
     let is_simple = !key.is_empty() && key.bytes().all(|byte| byte.is_ascii_alphanumeric());
     match (path.is_empty(), is_simple && key.len() <= 60) {
         (true, true) => key.to_owned(),

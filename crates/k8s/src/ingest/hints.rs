@@ -12,7 +12,7 @@ const TYPE: &str = "workload.kubenexus.io/type";
 /// The tier a pod asks for, as a label or an annotation.
 const TIER: &str = "tenant.kubenexus.io/tier";
 /// Whether a pod may be evicted for others, as a label.
-const PREEMPTIBLE: &str = "scheduling.kubenexus.io/preemptible";
+pub(super) const PREEMPTIBLE: &str = "scheduling.kubenexus.io/preemptible";
 /// What a pod is part of, as a label.
 const COMPONENT: &str = "app.kubernetes.io/component";
 

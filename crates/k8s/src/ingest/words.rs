@@ -15,6 +15,11 @@ fn annotations() -> impl Iterator<Item = &'static str> {
     gang::ANNOTATIONS.into_iter().chain(hints::ANNOTATIONS)
 }
 
+/// Our own keys of labels and annotations.
+pub(crate) fn own_keys() -> impl Iterator<Item = &'static str> {
+    annotations().chain([hints::PREEMPTIBLE]).filter(|key| key.contains(".kubenexus.io/"))
+}
+
 /// Annotations that are read.
 #[derive(Default)]
 pub(super) struct Annotations(Vec<(&'static str, String)>);

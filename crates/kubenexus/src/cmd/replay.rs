@@ -25,7 +25,7 @@ pub(crate) struct ReplayArgs {
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
     /// How many differences to list
-    #[arg(long, value_name = "N", default_value_t = 10)]
+    #[arg(long, value_name = "N", default_value_t = 10, requires = "config")]
     list: usize,
 }
 

@@ -6,6 +6,8 @@ mod trace;
 
 use std::process::ExitCode;
 
+use anyhow::bail;
+
 /// What to simulate.
 #[derive(clap::Args)]
 pub(crate) struct SimulateArgs {
@@ -26,10 +28,20 @@ pub(crate) struct SimulateArgs {
 
 /// Runs what the arguments name.
 pub(crate) fn run(args: &SimulateArgs) -> anyhow::Result<ExitCode> {
+    // Not left to clap: it takes no offence at `requires` where the other is in conflict.
+    let given = args.scenario.given();
+    match given {
+        Some(name) if args.swarm.is_asked() => bail!("{name}: cannot be used with --swarm"),
+        Some(name) if args.trace.is_asked() => bail!("{name}: cannot be used with --trace"),
+        None if args.swarm.is_asked() && args.json => bail!("--json: cannot be used with --swarm"),
+        Some(_) | None => {}
+    }
     if args.swarm.is_asked() {
         swarm::run(&args.swarm, args.seeds.as_deref())
     } else if args.trace.is_asked() {
         trace::run(&args.trace, args.seeds.as_deref(), args.json)
+    } else if let Some(seeds) = &args.seeds {
+        bail!("--seeds {seeds}: expected --swarm or --trace beside it; a Scenario has a seed")
     } else {
         scenario::run(&args.scenario, args.json)
     }

@@ -1,6 +1,7 @@
 //! `kubenexus verdict`: judges pods on clusters that are described in JSON lines.
 
 mod profile;
+mod warnings;
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -19,6 +20,7 @@ use serde_json::{Map, Value};
 
 use super::out;
 use profile::ProfileAnswer;
+use warnings::Warnings;
 
 /// Reads cases from a file or standard input until its end. What pods are is only shown if it is
 /// asked for: the rest is a format that others write as well. Fails if no case could be judged.
@@ -31,18 +33,22 @@ pub(crate) fn run(file: Option<&Path>, shows_profile: bool) -> Result<()> {
         }
         None => Box::new(io::stdin().lock()),
     };
+    let name = file.map_or_else(|| "-".to_owned(), |path| path.display().to_string());
+    let mut warnings = Warnings::new(name);
     let (mut cases, mut judged) = (0_u64, 0_u64);
-    for line in input.split(b'\n') {
+    for (at, line) in input.split(b'\n').enumerate() {
         let line = line.context("cannot read the next case")?;
         if line.iter().all(u8::is_ascii_whitespace) {
             continue;
         }
-        let answer = answer(&line, shows_profile);
+        warnings.line = at + 1;
+        let answer = answer(&line, shows_profile, &mut warnings);
         cases += 1;
         judged += u64::from(answer.error.is_none());
         // Whoever writes cases one by one waits for each answer.
         out::print(format_args!("{}\n", serde_json::to_string(&answer)?))?;
     }
+    warnings.finish();
     if cases > 0 && judged == 0 {
         let noun = if cases == 1 { "case" } else { "cases" };
         bail!("{cases} {noun}, and none could be judged: see \"error\"");
@@ -127,12 +133,14 @@ enum NodeAnswer {
     },
 }
 
-fn answer(line: &[u8], shows_profile: bool) -> Answer {
+fn answer(line: &[u8], shows_profile: bool, warnings: &mut Warnings) -> Answer {
     let (id, result) = match serde_json::from_slice(line) {
         // A case that cannot be judged still says which one it is.
         Ok(Value::Object(mut fields)) => {
             let id = fields.remove("id").unwrap_or_default();
-            (id, Case::read(fields).and_then(|case| judge(&case, shows_profile)))
+            let case = Case::read(fields);
+            case.iter().for_each(|case| warnings.look(&case.pod, &case.objects));
+            (id, case.and_then(|case| judge(&case, shows_profile)))
         }
         Ok(other) => {
             let found = shown(&other);
@@ -151,6 +159,7 @@ fn judge(case: &Case, shows_profile: bool) -> Result<Answer> {
     if !matches!(kind, "" | "Pod") {
         bail!("pod: kind: expected \"Pod\", found {}", shown(&Value::String(kind.into())));
     }
+    require_spec(&case.pod).context("pod")?;
     let mut pod = ingest::pod_to_judge(&case.pod).context("pod")?;
     let settings = profile(case.config.as_ref(), &pod.spec.scheduler)?;
     let mut catalog = Catalog::default();
@@ -169,6 +178,14 @@ fn judge(case: &Case, shows_profile: bool) -> Result<Answer> {
         answer.profile = Some(scheduler.classify(&pod).as_deref().map(ProfileAnswer::of));
     }
     Ok(answer)
+}
+
+/// A pod without a spec would fit everywhere, and nobody means that.
+fn require_spec(pod: &Value) -> Result<()> {
+    if pod.get("spec").is_none_or(Value::is_null) {
+        bail!("spec: required, but missing");
+    }
+    Ok(())
 }
 
 /// The profile that would schedule the pod.
@@ -233,7 +250,10 @@ fn take_in(scheduler: &mut Scheduler, profile: &str, object: &Value) -> Result<(
     }
     let mut event = match (group, kind) {
         ("", "Node") => ingest::node(object)?,
-        ("", "Pod") => ingest::pod(object)?,
+        ("", "Pod") => {
+            require_spec(object)?;
+            ingest::pod(object)?
+        }
         ("", "Namespace") => ingest::namespace(object)?,
         ("policy", "PodDisruptionBudget") => ingest::budget(object)?,
         ("kueue.x-k8s.io", "LocalQueue") => ingest::local_queue(object)?,

@@ -250,7 +250,9 @@ fn cases_that_are_nearly_right_are_answered() {
 
 #[test]
 fn empty_lines_are_skipped_and_the_last_needs_no_end() {
-    let ran = judge(b"\n  \n{\"id\":1,\"pod\":{}}\r\n\t\n{\"id\":2,\"pod\":{}}".to_vec());
+    let ran = judge(
+        b"\n  \n{\"id\":1,\"pod\":{\"spec\":{}}}\r\n\t\n{\"id\":2,\"pod\":{\"spec\":{}}}".to_vec(),
+    );
     let ids: Vec<Value> = ran.out.lines().map(|line| case(line)["id"].clone()).collect();
     assert_eq!(ids, [json!(1), json!(2)]);
     assert_eq!((ran.code, &*ran.err), (Some(0), ""));

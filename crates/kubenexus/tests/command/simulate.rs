@@ -1,5 +1,7 @@
 //! `kubenexus simulate FILE...`: the examples, what is printed about them, and bad files.
 
+use std::path::Path;
+
 use serde_json::Value;
 
 use crate::runner::{Ran, arg, in_repository, run, scratch};
@@ -120,4 +122,63 @@ fn bad_files_are_refused_with_file_line_and_key() {
     assert!(ran.err.starts_with("kubenexus: reading /nowhere.yaml"), "{}", ran.err);
     let bytes = scratch("simulate-bytes.yaml", b"\xff\xfe");
     assert!(run(&["simulate", arg(&bytes)]).err.contains("not UTF-8 text"));
+}
+
+#[test]
+fn fields_that_nobody_knows_are_warnings_on_standard_error() {
+    let pod = b"apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec:\n  nodeSelectr: {a: b}\n";
+    let typo = scratch("simulate-typo.yaml", pod);
+    let ran = simulate(&[CLUSTER], &[arg(&typo)]);
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    let end = "simulate-typo.yaml:5: spec.nodeSelectr: unknown field; did you mean \
+               \"nodeSelector\"?\n";
+    assert!(ran.err.starts_with("warning: ") && ran.err.ends_with(end), "{}", ran.err);
+}
+
+#[test]
+fn flags_that_would_be_ignored_are_refused() {
+    let cluster = in_repository(CLUSTER);
+    let (cluster, philly) =
+        (arg(&cluster), ["--trace", "philly", "--jobs", "x", "--nodes-file", "y"]);
+    let philly = |more: [&'static str; 2]| [&philly[..], &more].concat();
+    let only = |flag: &str, name: &str| format!("{flag}: only --trace {name} has it");
+    // (arguments, exit code, message)
+    let table: [(Vec<&str>, i32, String); 12] = [
+        (vec!["--swarm", cluster], 1, "cannot be used with --swarm".into()),
+        (vec!["--swarm", "--json"], 1, "cannot be used with --swarm".into()),
+        (vec!["--swarm", "--html", "x"], 1, "cannot be used with --swarm".into()),
+        (vec!["--swarm", "--config", "x"], 1, "cannot be used with --swarm".into()),
+        (vec!["--swarm", "--trace", "openb"], 2, "cannot be used with".into()),
+        (
+            vec!["--trace", "openb", "--nodes", "x", "--pods", "y", cluster],
+            1,
+            "FILE: cannot be used with --trace".into(),
+        ),
+        (vec!["--seeds", "5", cluster], 1, "--seeds 5: expected --swarm or --trace".into()),
+        (vec!["--policy", "fgd", cluster], 2, "--trace".into()),
+        (vec!["--first", "3", cluster], 2, "--swarm".into()),
+        (philly(["--seeds", "5"]), 1, only("--seeds", "openb")),
+        (philly(["--policy", "fgd"]), 1, only("--policy", "openb")),
+        (
+            vec!["--trace", "openb", "--nodes", "x", "--pods", "y", "--limit", "5"],
+            1,
+            only("--limit", "philly"),
+        ),
+    ];
+    for (args, code, text) in table {
+        let ran = run(&[&["simulate"], &args[..]].concat());
+        assert_eq!(ran.code, Some(code), "{args:?}: {}", ran.err);
+        assert!(ran.err.contains(&text), "{args:?} without {text:?}:\n{}", ran.err);
+    }
+    let ran = run(&["replay", "--list", "3", "/nowhere"]);
+    assert!(ran.code == Some(2) && ran.err.contains("--config"), "{}", ran.err);
+}
+
+#[test]
+fn a_map_of_a_time_after_the_end_is_noted() {
+    let page = Path::new(env!("CARGO_TARGET_TMPDIR")).join("simulate-late.html");
+    let ran = simulate(&[CLUSTER], &["--html", arg(&page), "--map-at", "9h"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    let words = ran.out.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words.contains("--map-at 9 h 00 min: all is over after 5 h 00 min"), "{}", ran.out);
 }

@@ -169,7 +169,7 @@ fn every_answer_comes_before_the_next_case() {
     let mut stdin = child.stdin.take().expect("a pipe");
     let mut answers = BufReader::new(child.stdout.take().expect("a pipe"));
     for id in 1..=3 {
-        writeln!(stdin, r#"{{"id":{id},"pod":{{}}}}"#).expect("it reads");
+        writeln!(stdin, r#"{{"id":{id},"pod":{{"spec":{{}}}}}}"#).expect("it reads");
         let mut answer = String::new();
         answers.read_line(&mut answer).expect("it answers");
         assert!(answer.starts_with(&format!("{{\"id\":{id},")), "{answer}");
@@ -184,12 +184,12 @@ fn a_reader_that_leaves_early_causes_no_panic() {
     let mut child = kubenexus(&["verdict"]).stdin(Stdio::piped()).spawn().expect("it starts");
     let mut stdin = child.stdin.take().expect("a pipe");
     let mut answers = BufReader::new(child.stdout.take().expect("a pipe"));
-    stdin.write_all(b"{\"id\":1,\"pod\":{}}\n").expect("it reads");
+    stdin.write_all(b"{\"id\":1,\"pod\":{\"spec\":{}}}\n").expect("it reads");
     let mut answer = String::new();
     answers.read_line(&mut answer).expect("it answers");
     drop(answers);
     for _ in 0..10_000 {
-        if stdin.write_all(b"{\"id\":2,\"pod\":{}}\n").is_err() {
+        if stdin.write_all(b"{\"id\":2,\"pod\":{\"spec\":{}}}\n").is_err() {
             break;
         }
     }
@@ -332,4 +332,39 @@ fn what_a_pod_is_comes_with_its_source_and_nothing_it_says_raises_its_tier() {
     let mut other = pod;
     other["spec"]["schedulerName"] = "default-scheduler".into();
     assert_eq!(profile(&namespace, &other), Value::Null, "kube-scheduler's profile knows nothing");
+}
+
+#[test]
+fn fields_that_nobody_knows_are_warnings_with_the_line_of_the_case() {
+    let first = json!({"pod": {"spec": {}}});
+    let second = json!({
+        "objects": [{"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"},
+            "status": {"allocatble": {"cpu": "4"}}}],
+        "pod": {"metadata": {"labels": {"tenant.kubenexus.io/teir": "gold"}},
+            "spec": {"containers": [{"resources": {"requets": {"cpu": "1"}}}]}},
+    });
+    let ran = judge(format!("{first}\n\n{second}\n").into_bytes());
+    assert_eq!(ran.code, Some(0));
+    let expected = [
+        "warning: -:3: pod.metadata.labels[\"tenant.kubenexus.io/teir\"]: unknown key; did you \
+         mean \"tenant.kubenexus.io/tier\"?",
+        "warning: -:3: pod.spec.containers[0].resources.requets: unknown field; did you mean \
+         \"requests\"?",
+        "warning: -:3: objects[0].status.allocatble: unknown field; did you mean \"allocatable\"?",
+    ];
+    assert_eq!(ran.err.lines().collect::<Vec<_>>(), expected);
+    let many: String = (0..30).map(|_| format!("{second}\n")).collect();
+    let ran = judge(many.into_bytes());
+    assert_eq!(ran.err.lines().count(), 21);
+    assert!(ran.err.ends_with("warning: and 70 more\n"), "{}", ran.err);
+}
+
+#[test]
+fn a_pod_without_a_spec_is_refused() {
+    let ran = judge(b"{\"pod\":{\"metadata\":{\"name\":\"p\"}}}\n".to_vec());
+    assert!(ran.out.contains("\"error\":\"pod: spec: required, but missing\""), "{}", ran.out);
+    let pod = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}});
+    let ran = judge(json!({"objects": [pod], "pod": {"spec": {}}}).to_string().into_bytes());
+    let error = "\"error\":\"objects[0]: spec: required, but missing\"";
+    assert!(ran.out.contains(error), "{}", ran.out);
 }

@@ -30,6 +30,9 @@ impl Run {
         self.replicas_made += 1;
         let id = ReplicaId(self.replicas_made);
         self.replicas.push(Replica::new(id, &self.settings, self.seed));
+        for event in self.groupings.clone() {
+            self.deliver(self.replicas.len() - 1, &event);
+        }
         for kind in Kind::ALL {
             self.agenda.add(at, Doing::Lists(id, kind));
         }

@@ -2,7 +2,7 @@
 
 use k8s::document::{Fields, Place, Problems, Spot, quoted};
 use k8s::manifest::Manifest;
-use model::{GANG_MAX, Millis, Time};
+use model::{GANG_MAX, GroupingFacts, Millis, Time};
 
 use super::Origin;
 use super::complete::Priorities;
@@ -20,7 +20,7 @@ pub(super) const PODS_MAX: u64 = 10_000_000;
 /// Something that arrives, once or again and again.
 #[derive(Clone, Debug)]
 pub(super) struct Arrivals {
-    place: Place,
+    pub(super) place: Place,
     name: Option<String>,
     when: When,
     /// How often at most.
@@ -86,6 +86,21 @@ impl Arrivals {
         let is_sound = problems.count() == before;
         let (when, what) = (when?, what?);
         is_sound.then_some(Self { place, name, when, times, until, count, length, gang, what })
+    }
+
+    /// What stands in the scenario and arrives, if it does not stand elsewhere.
+    pub(super) fn template(&self) -> Option<&Manifest> {
+        match &self.what {
+            What::Template(template) => Some(template),
+            What::From(..) => None,
+        }
+    }
+
+    /// The earliest time at which it can arrive.
+    pub(super) fn first(&self) -> Millis {
+        match self.when {
+            When::Once(at) | When::Every(at, _) | When::Random(at, _) | When::Between(at, _) => at,
+        }
     }
 
     /// Whether this is the manifest that arrives, so that it is not there from the start.
@@ -174,8 +189,15 @@ fn when(fields: &Fields<'_>, times: Option<u64>, problems: &mut Problems) -> Opt
         if fields.get("at").is_some() {
             problems.report(&fields.place_at("at"), "expected only one of at and between");
         }
+        if fields.get("until").is_some() {
+            problems.report(&fields.place_at("until"), "expected only one of until and between");
+        }
         let (low, high) = range(&spot, problems)?;
         return Some(When::Between(low, high));
+    }
+    if fields.get("until").is_some() {
+        let message = "expected every or perHour beside it";
+        problems.report(&fields.place_at("until"), message);
     }
     if times.is_some_and(|times| times > 1) {
         let message = "expected every, perHour or between beside it";
@@ -223,13 +245,16 @@ pub(super) fn jobs(
     drafts: &[Draft<'_>],
     script: &Script,
     priorities: &Priorities,
+    groupings: &mut Vec<GroupingFacts>,
     mistakes: &mut Mistakes,
 ) -> Vec<Job> {
     let mut jobs = Vec::new();
     for arrivals in &script.arrivals {
         let draft = match &arrivals.what {
             What::Template(manifest) => {
-                draft::read(&script.file, manifest, priorities, script, mistakes)
+                let draft = draft::read(&script.file, manifest, priorities, script, mistakes);
+                groupings.extend(draft.iter().filter_map(|draft| draft.grouping.clone()));
+                draft
             }
             What::From(..) => named(arrivals, drafts, script, mistakes),
         };

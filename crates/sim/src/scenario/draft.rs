@@ -1,9 +1,12 @@
 //! Manifests of pods and of what makes pods: how many there are, what they ask for, how long they
 //! run.
 
+use std::collections::BTreeMap;
+
+use k8s::document::quoted;
 use k8s::ingest;
 use k8s::manifest::Manifest;
-use model::{Event, PodFacts};
+use model::{Event, GroupingFacts, Owner, PodFacts};
 use serde_json::{Value as Json, json};
 
 use super::arrivals::PODS_MAX;
@@ -11,8 +14,8 @@ use super::complete::{self, Priorities, shown};
 use super::length::Length;
 use super::mistakes::Mistakes;
 use super::script::Script;
-use super::{DURATION, Origin, pools};
-use crate::plan::{Gates, Job, Life, Membership};
+use super::{DURATION, Origin, groupings, pools};
+use crate::plan::{Gates, Job, Keeper, Life, Membership};
 
 /// The kinds that are read here.
 pub(super) const KINDS: [&str; 6] =
@@ -25,6 +28,8 @@ pub(super) struct Draft<'a> {
     pub(super) kind: String,
     pub(super) namespace: String,
     pub(super) name: String,
+    /// Whether it has the name itself, rather than being named by the API server.
+    pub(super) is_named: bool,
     /// Kind and name of what it belongs to.
     pub(super) owner: Option<(String, String)>,
     /// How many run side by side.
@@ -32,6 +37,9 @@ pub(super) struct Draft<'a> {
     /// How many more follow, one as another ends.
     pub(super) followers: u64,
     pub(super) facts: PodFacts,
+    /// Who makes others in place of its pods, and the controller that it is itself.
+    pub(super) keeper: Keeper,
+    pub(super) grouping: Option<GroupingFacts>,
     /// How long a pod runs, if it says so itself.
     pub(super) length: Option<Length>,
 }
@@ -71,7 +79,7 @@ fn draft<'a>(
 ) -> Result<Draft<'a>, Wrong> {
     let object = manifest.json();
     let kind = manifest.kind.clone();
-    let name = name(&object)?;
+    let (name, is_named) = name(&object)?;
     let namespace = word(&object, "/metadata/namespace", "metadata.namespace")?;
     let namespace = namespace.unwrap_or("default").to_owned();
     let (mut pod, prefix) = match &*kind {
@@ -94,16 +102,62 @@ fn draft<'a>(
     if pods + followers > PODS_MAX {
         return Err(("spec".to_owned(), format!("more than {PODS_MAX} pods are too many")));
     }
+    // Without one it would fit everywhere.
+    if pod.get("spec").is_none_or(Json::is_null) {
+        return Err((within("spec"), "required, but missing".to_owned()));
+    }
     let owner = owner(&object);
-    Ok(Draft { origin, kind, namespace, name, owner, pods, followers, facts: *facts, length })
+    let facts = *facts;
+    let grouping = groupings::controller(&kind, &object, &facts.labels)?;
+    let keeper = keeper(&kind, &object, owner.as_ref(), &facts, grouping.as_ref());
+    Ok(Draft {
+        origin,
+        kind,
+        namespace,
+        name,
+        is_named,
+        owner,
+        pods,
+        followers,
+        facts,
+        keeper,
+        grouping,
+        length,
+    })
 }
 
-fn name(object: &Json) -> Result<String, Wrong> {
+/// The annotation that a kubelet gives the pods that it starts by itself.
+const MIRROR: &str = "/metadata/annotations/kubernetes.io~1config.mirror";
+
+fn keeper(
+    kind: &str,
+    object: &Json,
+    owner: Option<&(String, String)>,
+    facts: &PodFacts,
+    grouping: Option<&GroupingFacts>,
+) -> Keeper {
+    if kind != "Pod" {
+        let owner = grouping.map(|GroupingFacts { key, .. }| key);
+        let owner = owner.map(|key| Owner { kind: key.kind, name: key.name.clone() });
+        return Keeper::Controller(owner);
+    }
+    match owner.map(|(kind, _)| &**kind) {
+        _ if object.pointer(MIRROR).is_some() => Keeper::Kubelet,
+        Some("Node") => Keeper::Kubelet,
+        Some("DaemonSet") => Keeper::DaemonSet,
+        Some(_) => Keeper::Controller(facts.owner.clone()),
+        None => Keeper::Nobody,
+    }
+}
+
+/// The name, and whether it is more than the beginning of one.
+fn name(object: &Json) -> Result<(String, bool), Wrong> {
     let generated = word(object, "/metadata/generateName", "metadata.generateName")?;
     let name = word(object, "/metadata/name", "metadata.name")?;
-    let name = name.or(generated.map(|name| name.trim_end_matches('-')));
+    let generated = generated.map(|name| (name.trim_end_matches('-'), false));
+    let name = name.map(|name| (name, true)).or(generated);
     let missing = || ("metadata.name".to_owned(), "required, but missing".to_owned());
-    name.map(str::to_owned).ok_or_else(missing)
+    name.map(|(name, is_named)| (name.to_owned(), is_named)).ok_or_else(missing)
 }
 
 /// A text that may be absent, which an empty one is as well.
@@ -184,7 +238,12 @@ impl Draft<'_> {
             node: None,
             runs: None,
             gates,
-            life: Life { is_modest: !self.facts.is_preempting, ..Life::default() },
+            life: Life {
+                is_modest: !self.facts.is_preempting,
+                is_named: self.kind == "Pod" && self.is_named,
+                keeper: self.keeper.clone(),
+                ..Life::default()
+            },
             gang: self.facts.gang.as_ref().map(|claim| Membership {
                 gang: claim.name.clone(),
                 is_bare: self.kind == "Pod" && self.owner.is_none(),
@@ -192,6 +251,19 @@ impl Draft<'_> {
                 ..Membership::default()
             }),
         }
+    }
+}
+
+/// Says which objects are among the manifests more than once.
+pub(super) fn check_names(drafts: &[Draft<'_>], mistakes: &mut Mistakes) {
+    let mut seen: BTreeMap<(&str, &str, &str), Origin<'_>> = BTreeMap::new();
+    for draft in drafts.iter().filter(|draft| draft.is_named) {
+        let Draft { kind, namespace, name, .. } = draft;
+        let Some(first) = seen.insert((kind, namespace, name), draft.origin) else { continue };
+        let name = quoted(&format!("{namespace}/{name}"));
+        let (file, line) = (first.file, first.line);
+        let message = format!("{kind} {name} is given twice, first at {file}:{line}");
+        mistakes.add(draft.origin, "metadata.name", message);
     }
 }
 

@@ -31,13 +31,19 @@ const POOL_LABELS: [&str; 5] = [
 /// The pool of nodes that no label puts into one.
 const POOL: &str = "nodes";
 
+/// An annotation that traces read, and what to write here.
+const COUNT_POINTER: &str = "/metadata/annotations/simulate.kubenexus.io~1count";
+const COUNT_PATH: &str = "metadata.annotations.simulate.kubenexus.io/count";
+const COUNT_ELSEWHERE: &str =
+    "only --trace philly reads it; put the Node under pools of a Scenario, with count";
+
 /// Nodes that are alike.
 #[derive(Clone, Debug)]
 pub(super) struct Pool {
-    place: Place,
+    pub(super) place: Place,
     pub(super) name: String,
     count: u64,
-    joins: Time,
+    pub(super) joins: Time,
     model: Model,
 }
 
@@ -75,6 +81,14 @@ impl Pool {
             joins: Time(joins.0),
             model,
         })
+    }
+
+    /// The Node that stands in the scenario, if one does.
+    pub(super) fn template(&self) -> Option<&Manifest> {
+        match &self.model {
+            Model::Template(template) => Some(template),
+            Model::Like(_) => None,
+        }
     }
 }
 
@@ -151,6 +165,9 @@ fn pool_nodes(
 /// The facts of a node, under its own name or another.
 fn facts(manifest: &Manifest, name: Option<&str>) -> Result<NodeFacts, (String, String)> {
     let mut object = manifest.json().into_owned();
+    if object.pointer(COUNT_POINTER).is_some() {
+        return Err((COUNT_PATH.to_owned(), COUNT_ELSEWHERE.to_owned()));
+    }
     complete::node(&mut object, name);
     let event = ingest::node(&object);
     let event = event.map_err(|error| (error.path().to_owned(), error.message().to_owned()))?;
@@ -200,12 +217,13 @@ fn befall(nodes: &mut [NodePlan], script: &Script, mistakes: &mut Mistakes) {
     let mut events: Vec<_> = script.events.iter().collect();
     events.sort_by_key(|event| event.at);
     for event in events {
-        let mut found = 0;
+        let (mut found, mut is_carried_out) = (0, true);
         let meant = nodes.iter_mut().filter(|node| event.whom.means(node));
         for node in meant.take(event.whom.count_max()) {
             found += 1;
             if let Err(message) = event.befall(node) {
                 mistakes.add(script.at(&event.place), &event.place.path, message);
+                is_carried_out = false;
                 break;
             }
         }
@@ -218,6 +236,15 @@ fn befall(nodes: &mut [NodePlan], script: &Script, mistakes: &mut Mistakes) {
             };
             let message = format!("there is no {key} {}{known}", quoted(name));
             let path = format!("{}.{key}", event.place.path);
+            mistakes.add(script.at(&event.place), &path, message);
+        } else if let Whom::Pool(name, Some(count)) = &event.whom
+            && is_carried_out
+            && *count > found
+        {
+            let pool = quoted(name);
+            let message =
+                format!("expected at most {found}, the nodes of pool {pool}, found {count}");
+            let path = format!("{}.count", event.place.path);
             mistakes.add(script.at(&event.place), &path, message);
         }
     }

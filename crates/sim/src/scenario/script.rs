@@ -98,6 +98,34 @@ impl Script {
         Origin { file: &self.file, line: place.line.unwrap_or(self.line) }
     }
 
+    /// The objects that stand inside it: where, of which kind if they do not say, and what.
+    pub(super) fn templates(&self) -> impl Iterator<Item = (&str, &'static str, &Manifest)> {
+        let nodes = self.pools.iter().filter_map(|pool| {
+            pool.template().map(|template| (&*pool.place.path, "Node", template))
+        });
+        let jobs = self.arrivals.iter().filter_map(|arrivals| {
+            arrivals.template().map(|template| (&*arrivals.place.path, "", template))
+        });
+        nodes.chain(jobs)
+    }
+
+    /// What is written down for a time when the run is over.
+    pub(super) fn late_notes(&self) -> Vec<String> {
+        let Some(span) = self.span else { return Vec::new() };
+        let pools = self.pools.iter().map(|pool| (&pool.place, "joins", Millis(pool.joins.0)));
+        let jobs = self.arrivals.iter().map(|one| (&one.place, "at", one.first()));
+        let nodes = self.events.iter().map(|event| (&event.place, "at", Millis(event.at.0)));
+        let late = pools.chain(jobs).chain(nodes).filter(|(.., at)| *at > span);
+        let note = |(place, key, _): (&Place, &str, Millis)| {
+            let Origin { file, line } = self.at(place);
+            format!(
+                "{file}:{line}: {}.{key}: after the end of the span, so it never happens",
+                place.path
+            )
+        };
+        late.map(note).collect()
+    }
+
     fn filled(self, root: Spot<'_>, problems: &mut Problems) -> Self {
         const KNOWN: [&str; 13] = [
             "apiVersion",

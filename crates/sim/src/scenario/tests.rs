@@ -2,8 +2,10 @@
 
 mod fuzz;
 mod gangs;
+mod keepers;
 mod namespaces;
 mod refusals;
+mod typos;
 
 use model::{Millis, Time};
 
@@ -51,9 +53,9 @@ fn row(name: &str, pods: u64, followers: u64) -> (String, u64, u64) {
 fn manifests_alone_are_a_scenario() {
     let text = format!(
         "{NODE}---\nkind: Pod\nmetadata: {{name: bound, uid: u}}\nspec: {{nodeName: n1}}\n---\n\
-         kind: Pod\nmetadata: {{name: waits, namespace: team}}\n---\n\
+         kind: Pod\nmetadata: {{name: waits, namespace: team}}\nspec: {{}}\n---\n\
          kind: Pod\nmetadata: {{name: over}}\nspec: {{nodeName: n1}}\nstatus: {{phase: Failed}}\n\
-         ---\nkind: Service\nmetadata: {{name: s}}\n"
+         ---\nkind: ConfigMap\nmetadata: {{name: s}}\n---\nkind: StorageClass\n"
     );
     let (plan, notes) = plan(&text);
     assert_eq!(plan.nodes.len(), 1);
@@ -65,7 +67,8 @@ fn manifests_alone_are_a_scenario() {
         .collect();
     assert_eq!(found, [("bound", "default", Some("n1")), ("waits", "team", None)]);
     assert!(plan.jobs.iter().all(|job| job.spec.scheduler == "default-scheduler"));
-    assert_eq!(notes, ["ignored, because it makes no difference: 1 Service"]);
+    let ignored = "ignored, because it makes no difference: 1 ConfigMap";
+    assert_eq!(notes, [ignored, "not simulated: 1 StorageClass"]);
     let report = report(&text);
     assert_eq!((report.pods.given, report.pods.placed, report.pods.waiting), (1, 1, 0));
 }
@@ -109,7 +112,7 @@ fn a_saved_cluster_has_every_pod_once() {
         "{NODE}---\nkind: Deployment\nmetadata: {{name: web}}\n{spec}\n---\n\
          kind: ReplicaSet\nmetadata: {{name: web-1, {set}}}\n{spec}\n---\n\
          kind: Pod\nmetadata: {{name: web-1-a, {pod}}}\nspec: {{nodeName: n1}}\n---\n\
-         kind: Pod\nmetadata: {{name: web-1-b, {pod}}}\n"
+         kind: Pod\nmetadata: {{name: web-1-b, {pod}}}\nspec: {{}}\n"
     );
     assert_eq!(jobs(&text), [row("web", 1, 0), row("web-1-a", 1, 0), row("web-1-b", 1, 0)]);
 }
@@ -175,7 +178,7 @@ fn arrivals_come_when_the_scenario_says() {
     let arrivals = |keys: &str| -> Vec<u64> {
         let text = format!(
             "{NODE}---\n{HEAD}span: 1h\njobs:\n- {{{keys}, template: {{kind: Pod, \
-             metadata: {{name: p}}}}}}\n"
+             metadata: {{name: p}}, spec: {{}}}}}}\n"
         );
         plan(&text).0.jobs.iter().map(|job| job.at.0 / 60_000).collect()
     };
@@ -197,7 +200,7 @@ fn what_arrives_beside_a_job_changes_nothing_about_its_times() {
     let job = |name: &str| {
         format!(
             "- {{name: {name}, perHour: 9, duration: ~5m, template: {{kind: Pod, metadata: \
-             {{name: p}}}}}}\n"
+             {{name: p}}, spec: {{}}}}}}\n"
         )
     };
     let of_b = |jobs: &str| -> Vec<(Time, Option<(Millis, Millis)>)> {
@@ -215,9 +218,9 @@ fn lengths_come_from_the_pod_the_arrival_or_the_scenario() {
     let annotated = "annotations: {simulate.kubenexus.io/duration: 1m}";
     let text = format!(
         "{NODE}---\n{HEAD}duration: 3m\njobs:\n- {{from: Pod/a, duration: 2m}}\n- {{from: Pod/b}}\n\
-         ---\nkind: Pod\nmetadata: {{name: a, {annotated}}}\n---\n\
-         kind: Pod\nmetadata: {{name: b, {annotated}}}\n---\n\
-         kind: Pod\nmetadata: {{name: c}}\n---\n\
+         ---\nkind: Pod\nmetadata: {{name: a, {annotated}}}\nspec: {{}}\n---\n\
+         kind: Pod\nmetadata: {{name: b, {annotated}}}\nspec: {{}}\n---\n\
+         kind: Pod\nmetadata: {{name: c}}\nspec: {{}}\n---\n\
          kind: Deployment\nmetadata: {{name: d}}\nspec: {{template: {{spec: {{}}}}}}\n"
     );
     let (plan, _) = plan(&text);

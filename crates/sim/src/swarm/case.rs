@@ -222,8 +222,8 @@ impl Case {
         for profile in plan.settings.profiles.iter().filter(|profile| !profile.args.is_empty()) {
             let _ = writeln!(text, "profile {}: {:?}", profile.scheduler, profile.args);
         }
-        for Budget { name, namespace, selector, min_available } in &plan.budgets {
-            let _ = write!(text, "budget {name} in {namespace}: {min_available} of ");
+        for Budget { name, namespace, selector, stay } in &plan.budgets {
+            let _ = write!(text, "budget {name} in {namespace}: {stay:?} of ");
             let _ = writeln!(text, "{:?}", selector.requirements);
         }
         text

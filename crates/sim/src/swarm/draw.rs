@@ -61,7 +61,8 @@ pub(super) fn plan(seed: u64) -> Plan {
     // Jobs of both profiles may be gangs by their labels.
     let kube = settings.profiles.iter_mut().filter(|profile| profile.scheduler == OURS[0]);
     kube.for_each(|profile| profile.add(Point::Permit, "Coscheduling"));
-    Plan { seed, span, nodes, jobs, budgets, pod_groups, namespaces, settings, faults }
+    let groupings = Vec::new();
+    Plan { seed, span, nodes, jobs, budgets, pod_groups, groupings, namespaces, settings, faults }
 }
 
 fn faults(dice: &mut Dice) -> Faults {

@@ -11,7 +11,7 @@ use model::{
 
 use super::{Failure, FailureKind, Saboteur, finish};
 use crate::checkers::Eviction;
-use crate::plan::{Budget, Fate, Faults, Gates, Job, Life, NodePlan, Plan};
+use crate::plan::{Budget, Fate, Faults, Gates, Job, Life, NodePlan, Plan, Stay};
 use crate::quantities::{amounts, requests};
 use crate::run::Run;
 use crate::world::World;
@@ -53,6 +53,7 @@ fn plan() -> Plan {
         jobs: vec![job],
         budgets: Vec::new(),
         pod_groups: Vec::new(),
+        groupings: Vec::new(),
         namespaces: Vec::new(),
         settings,
         faults: Faults::NONE,
@@ -326,7 +327,7 @@ fn a_budget_that_is_broken_without_need_is_caught() {
         name: "budget".to_owned(),
         namespace: "team".to_owned(),
         selector: LabelSelector { requirements: vec![requirement] },
-        min_available: 1,
+        stay: Stay::AtLeast(1),
     }];
     assert_eq!(run(plan.clone(), Alters(|_: &mut Event| true)), Ok(()));
     let bug = Alters(|event: &mut Event| !matches!(event, Event::BudgetApplied(_)));

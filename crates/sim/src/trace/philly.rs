@@ -69,6 +69,7 @@ impl Replay {
             jobs: planned,
             budgets: Vec::new(),
             pod_groups: Vec::new(),
+            groupings: Vec::new(),
             namespaces: Vec::new(),
             settings,
             faults: Faults::NONE,

@@ -10,7 +10,7 @@ use model::{
 use super::happenings::Happening;
 use super::records::{JobAt, Phase, PodAt};
 use super::{Kind, World};
-use crate::plan::{Job, PodGroupPlan};
+use crate::plan::{Job, Keeper, PodGroupPlan};
 
 /// An object about a gang.
 pub(super) struct GroupRecord {
@@ -147,7 +147,8 @@ impl World {
 impl World {
     /// Whether nobody makes another pod in the place of one of a job.
     pub(super) fn is_bare(&self, job: JobAt) -> bool {
-        self.jobs[job.0].gang.as_ref().is_some_and(|gang| gang.is_bare)
+        let Job { gang, life, .. } = &self.jobs[job.0];
+        life.keeper == Keeper::Nobody || gang.as_ref().is_some_and(|gang| gang.is_bare)
     }
 
     fn made_by(&self, pod: PodAt) -> Vec<JobAt> {

@@ -118,6 +118,7 @@ impl World {
     }
 
     fn job_arrives(&mut self, job: JobAt) {
+        self.count_expected(job);
         let Job { pods, gang, .. } = self.jobs[job.0].clone();
         let every = gang.as_ref().map_or(Millis(0), |gang| gang.every);
         for number in 0..pods {

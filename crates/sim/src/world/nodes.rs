@@ -60,10 +60,11 @@ impl World {
         self.nodes[node.0].pods.iter().filter(running).copied().collect()
     }
 
-    /// Evicts what runs on a node. The owner of every pod makes another one in its place.
+    /// Evicts what runs on a node, except for pods of DaemonSets and static pods, as
+    /// `kubectl drain` does. The owner of every pod makes another one in its place.
     pub(super) fn drain(&mut self, node: NodeAt) {
         for pod in self.running_on(node) {
-            if !self.pods[pod.0].is_terminating {
+            if !self.pods[pod.0].is_terminating && !self.is_of_node(pod) {
                 self.terminate(pod);
                 self.replace(pod);
             }
@@ -75,11 +76,7 @@ impl World {
             return;
         }
         for pod in self.running_on(node) {
-            let was_terminating = self.pods[pod.0].is_terminating;
-            self.remove(pod);
-            if !was_terminating {
-                self.replace(pod);
-            }
+            self.lose_pod(pod);
         }
         self.lose(node);
     }
@@ -111,11 +108,16 @@ impl World {
     pub(super) fn collect(&mut self, pod: PodAt) {
         let Phase::Running(node) = self.pods[pod.0].phase else { return };
         if !self.nodes[node.0].is_there {
-            let was_terminating = self.pods[pod.0].is_terminating;
-            self.remove(pod);
-            if !was_terminating {
-                self.replace(pod);
-            }
+            self.lose_pod(pod);
+        }
+    }
+
+    /// A pod goes with its node, and its owner makes another one.
+    fn lose_pod(&mut self, pod: PodAt) {
+        let was_terminating = self.pods[pod.0].is_terminating;
+        self.remove(pod);
+        if !was_terminating && !self.is_of_node(pod) {
+            self.replace(pod);
         }
     }
 }

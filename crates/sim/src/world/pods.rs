@@ -6,7 +6,7 @@ use super::happenings::Happening;
 use super::records::{NodeAt, Phase, PodAt, PodRecord};
 use super::{Kind, World};
 use crate::checkers::rules::{self, Taken};
-use crate::plan::Job;
+use crate::plan::{Job, Keeper};
 use crate::quantities::{add, columns};
 
 /// How long a node takes to look at a pod that was bound to it, at least and at most.
@@ -22,7 +22,10 @@ impl World {
             key: record.key.clone(),
             spec: self.spec(pod),
             labels: job.labels.clone(),
-            owner: None,
+            owner: match &job.life.keeper {
+                Keeper::Controller(owner) => owner.clone(),
+                Keeper::DaemonSet | Keeper::Kubelet | Keeper::Nobody => None,
+            },
             priority: job.priority,
             gates: self.gates(pod).cloned().unwrap_or_default(),
             is_preempting: !job.life.is_modest,
@@ -256,11 +259,21 @@ impl World {
         }
     }
 
-    /// The owner of a pod makes another one in its place, if it has an owner.
+    /// Whether a pod belongs to its node: it is neither evicted from it nor made again elsewhere.
+    pub(super) fn is_of_node(&self, pod: PodAt) -> bool {
+        match self.jobs[self.pods[pod.0].job.0].life.keeper {
+            Keeper::DaemonSet | Keeper::Kubelet => true,
+            Keeper::Controller(_) | Keeper::Nobody => false,
+        }
+    }
+
+    /// The owner of a pod makes another one in its place, if it has an owner. A static pod stays
+    /// where it is, whatever the API server is told.
     pub(super) fn replace(&mut self, pod: PodAt) {
         let PodRecord { job, maker, .. } = self.pods[pod.0];
         let is_orphan = maker.is_some_and(|maker| self.pods[maker.0].phase.is_over());
-        if is_orphan || self.is_bare(job) {
+        let is_static = self.jobs[job.0].life.keeper == Keeper::Kubelet;
+        if is_orphan || is_static || self.is_bare(job) {
             return;
         }
         let another = self.create(job, false);

@@ -12,10 +12,10 @@ use anyhow::{Context as _, anyhow, bail};
 use k8s::config::{Settings, parse_span};
 use model::{Millis, Time};
 use sim::page::Part;
-use sim::scenario::{Scenario, Source};
+use sim::scenario::{Mistakes, Scenario, Source};
 use sim::{Report, Run};
 
-use crate::cmd::{check_config, out, report};
+use crate::cmd::{check_config, out, report, table};
 
 /// Longer than any cluster's manifests.
 const READ_MAX: u64 = 4 << 30;
@@ -41,6 +41,19 @@ pub(crate) struct ScenarioArgs {
     map_at: Vec<Millis>,
 }
 
+impl ScenarioArgs {
+    /// The first of the arguments that is given. Neither a swarm nor a trace looks at them.
+    pub(crate) fn given(&self) -> Option<&'static str> {
+        let all = [
+            ("FILE", !self.files.is_empty()),
+            ("--config", self.config.is_some()),
+            ("--compare", self.compare.is_some()),
+            ("--html", self.html.is_some()),
+        ];
+        all.into_iter().find(|(_, is_given)| *is_given).map(|(name, _)| name)
+    }
+}
+
 fn span(text: &str) -> Result<Millis, String> {
     parse_span(text).map_err(|error| error.to_string())
 }
@@ -54,6 +67,7 @@ pub(crate) fn run(args: &ScenarioArgs, is_json: bool) -> anyhow::Result<ExitCode
         args.files.iter().map(|file| source(file)).collect::<Result<_, _>>()?;
     let scenario = sim::scenario::read(&sources)?;
     drop(sources);
+    warn(scenario.warnings());
     let configs: Vec<(String, Option<Settings>)> = match (&args.compare, &args.config) {
         (Some(files), _) => files.iter().map(|file| read(file)).collect::<Result<_, _>>()?,
         (None, Some(file)) => vec![read(file)?],
@@ -71,6 +85,19 @@ pub(crate) fn run(args: &ScenarioArgs, is_json: bool) -> anyhow::Result<ExitCode
     }
     print(&parts, is_json)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// The most warnings that are worth reading at once.
+const WARNINGS_MAX: usize = 20;
+
+fn warn(warnings: &Mistakes) {
+    for warning in warnings.all().iter().take(WARNINGS_MAX) {
+        out::remark(format_args!("warning: {warning}"));
+    }
+    match warnings.all().len().saturating_sub(WARNINGS_MAX) {
+        0 => {}
+        more => out::remark(format_args!("warning: and {more} more")),
+    }
 }
 
 fn source(file: &Path) -> anyhow::Result<Source> {
@@ -115,7 +142,12 @@ impl Player {
         if self.is_open_ended { run.until_settled() } else { run }
     }
 
-    fn play(&self, name: String, notes: Vec<String>, args: &ScenarioArgs) -> anyhow::Result<Part> {
+    fn play(
+        &self,
+        name: String,
+        mut notes: Vec<String>,
+        args: &ScenarioArgs,
+    ) -> anyhow::Result<Part> {
         let broken = "the scheduler broke a rule";
         let mut times = args.map_at.clone();
         times.sort_unstable();
@@ -127,6 +159,11 @@ impl Player {
             maps.push(run.map());
         }
         progress::run_until(&mut run, Time(u64::MAX)).context(broken)?;
+        let end = run.progress().now;
+        for late in args.map_at.iter().filter(|time| time.0 > end.0) {
+            let (late, end) = (table::span(late.0), table::span(end.0));
+            notes.push(format!("--map-at {late}: all is over after {end}; the map shows the end"));
+        }
         if args.html.is_some() && args.map_at.is_empty() {
             let end = run.map();
             let report = run.finish().context(broken)?;

@@ -8,7 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 use clap::ValueEnum;
 
 /// Which trace, and how to run it.
@@ -16,7 +16,7 @@ use clap::ValueEnum;
 #[command(next_help_heading = "Traces")]
 pub(crate) struct TraceArgs {
     /// Run a public trace: openb needs --nodes and --pods, philly --jobs and --nodes-file
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", conflicts_with = "swarm")]
     trace: Option<Name>,
     /// openb: its nodes (CSV with sn, cpu_milli, memory_mib, gpu, model)
     #[arg(long, value_name = "FILE", required_if_eq("trace", "openb"), requires = "trace")]
@@ -24,13 +24,14 @@ pub(crate) struct TraceArgs {
     /// openb: its pods (CSV with cpu_milli, memory_mib, num_gpu, gpu_milli and perhaps gpu_spec)
     #[arg(long, value_name = "FILE", required_if_eq("trace", "openb"), requires = "trace")]
     pods: Option<PathBuf>,
-    /// openb: who places the pods
-    #[arg(long, default_value = "kubenexus")]
-    policy: openb::PolicyName,
-    /// openb: let pods arrive until they ask for this percentage of all GPUs, 1 to 1000
-    #[arg(long, value_name = "PERCENT", default_value_t = 130)]
+    /// openb: who places the pods [default: kubenexus]
+    #[arg(long, requires = "trace")]
+    policy: Option<openb::PolicyName>,
+    /// openb: let pods arrive until they ask for this percentage of all GPUs
+    /// [default: 130]
+    #[arg(long, value_name = "PERCENT", requires = "trace")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=1000))]
-    arrivals: u32,
+    arrivals: Option<u32>,
     /// philly: its jobs (CSV with timestamp, duration, num_gpus, cluster)
     #[arg(long, value_name = "FILE", required_if_eq("trace", "philly"), requires = "trace")]
     jobs: Option<PathBuf>,
@@ -56,11 +57,40 @@ impl TraceArgs {
     pub(crate) fn is_asked(&self) -> bool {
         self.trace.is_some()
     }
+
+    /// Refuses what the trace does not look at.
+    fn check(&self, name: Name, seeds: Option<&str>) -> anyhow::Result<()> {
+        let flags = [
+            ("--nodes", Name::Openb, self.nodes.is_some()),
+            ("--pods", Name::Openb, self.pods.is_some()),
+            ("--policy", Name::Openb, self.policy.is_some()),
+            ("--arrivals", Name::Openb, self.arrivals.is_some()),
+            ("--seeds", Name::Openb, seeds.is_some()),
+            ("--jobs", Name::Philly, self.jobs.is_some()),
+            ("--nodes-file", Name::Philly, self.nodes_file.is_some()),
+            ("--limit", Name::Philly, self.limit.is_some()),
+        ];
+        match flags.iter().find(|(_, of, is_given)| *of != name && *is_given) {
+            Some((flag, of, _)) => bail!("{flag}: only --trace {} has it", of.word()),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Name {
+    fn word(self) -> &'static str {
+        match self {
+            Self::Openb => "openb",
+            Self::Philly => "philly",
+        }
+    }
 }
 
 /// Runs the trace. Seeds are those of the command line, if there are any.
 pub(crate) fn run(args: &TraceArgs, seeds: Option<&str>, json: bool) -> anyhow::Result<ExitCode> {
-    match args.trace.context("no trace is named")? {
+    let name = args.trace.context("no trace is named")?;
+    args.check(name, seeds)?;
+    match name {
         Name::Openb => openb::run(args, seeds, json)?,
         Name::Philly => philly::run(args, json)?,
     }

@@ -34,7 +34,10 @@ fn mistakes_in_namespaces_by_table() {
 #[test]
 fn mistakes_in_manifests_by_table() {
     let table = [
-        ("kind: Sevrice\n", "a.yaml:5: kind: \"Sevrice\" is not simulated"),
+        (
+            "kind: Sevrice\n",
+            "a.yaml:5: kind: \"Sevrice\" is not simulated; did you mean \"Service\"?",
+        ),
         (
             "kind: Deploymnt\n",
             "a.yaml:5: kind: \"Deploymnt\" is not simulated; did you mean \"Deployment\"?",
@@ -94,10 +97,44 @@ fn mistakes_in_manifests_by_table() {
     ];
     check_manifests(&table);
     assert_eq!(
-        refusal("kind: Pod\nmetadata: {name: p}\n"),
+        refusal("kind: Pod\nmetadata: {name: p}\nspec: {}\n"),
         "no nodes: give Node manifests, or pools"
     );
     assert!(refusal("a: [\n").starts_with("a.yaml:2: not valid YAML: "));
+}
+
+#[test]
+fn what_is_missing_doubled_or_meant_for_others_by_table() {
+    check_manifests(&[
+        ("kind: Ingresss\n", "a.yaml:5: kind: \"Ingresss\" is not simulated"),
+        ("kind: Pod\nmetadata: {name: p}\n", "a.yaml:5: spec: required, but missing"),
+        (
+            "kind: Job\nmetadata: {name: j}\nspec:\n  template: {sepc: {}}\n",
+            "a.yaml:8: spec.template.spec: required, but missing",
+        ),
+        (
+            "kind: Pod\nmetadata: {name: p}\nspec: {}\n---\n\
+             kind: Pod\nmetadata: {name: p}\nspec: {}\n",
+            "a.yaml:9: metadata.name: Pod \"default/p\" is given twice, first at a.yaml:5",
+        ),
+        (
+            "kind: Node\nmetadata:\n  name: n2\n  annotations:\n    \
+             simulate.kubenexus.io/count: \"3\"\n",
+            "a.yaml:9: metadata.annotations.simulate.kubenexus.io/count: only --trace philly reads \
+             it; put the Node under pools of a Scenario, with count",
+        ),
+        (
+            "kind: PodDisruptionBudget\nmetadata: {name: b}\nspec:\n  minAvailable: most\n",
+            "a.yaml:8: spec.minAvailable: expected a number of pods, or a percentage such as 50%, \
+             found \"most\"",
+        ),
+        (
+            "kind: PodDisruptionBudget\nmetadata: {name: b}\nspec: {minAvailable: 1, \
+             maxUnavailable: 1}\n",
+            "a.yaml:7: spec: expected only one of minAvailable and maxUnavailable",
+        ),
+        ("kind: Service\n", "a.yaml:5: metadata.name: required, but missing"),
+    ]);
 }
 
 /// Scenarios after a node of three lines, a separator and a head of two.
@@ -178,12 +215,17 @@ fn mistakes_about_nodes_by_table() {
             "nodes:\n- {at: 1h, do: leave, node: n1}\n- {at: 2h, do: open, node: n1}\n",
             "a.yaml:9: nodes[1]: node n1 has left by then",
         ),
+        (
+            "pools:\n- {name: a, count: 2, like: n1}\nnodes:\n\
+             - {at: 1h, do: close, pool: a, count: 3}\n",
+            "a.yaml:10: nodes[0].count: expected at most 2, the nodes of pool \"a\", found 3",
+        ),
     ]);
 }
 
 #[test]
 fn mistakes_about_arrivals_by_table() {
-    const POD: &str = "template: {kind: Pod, metadata: {name: p}}";
+    const POD: &str = "template: {kind: Pod, metadata: {name: p}, spec: {}}";
     check_scenarios(&[
         ("jobs:\n- {at: 1h}\n", "a.yaml:8: jobs[0]: expected either template or from"),
         (
@@ -202,6 +244,14 @@ fn mistakes_about_arrivals_by_table() {
         (
             &format!("jobs:\n- {{every: 1m, perHour: 2, {POD}}}\n"),
             "a.yaml:8: jobs[0].perHour: expected only one of every, perHour and between",
+        ),
+        (
+            &format!("jobs:\n- {{at: 1m, until: 2m, {POD}}}\n"),
+            "a.yaml:8: jobs[0].until: expected every or perHour beside it",
+        ),
+        (
+            &format!("jobs:\n- {{between: 1m..5m, until: 2m, {POD}}}\n"),
+            "a.yaml:8: jobs[0].until: expected only one of until and between",
         ),
         (
             &format!("jobs:\n- {{count: 99999999999, {POD}}}\n"),

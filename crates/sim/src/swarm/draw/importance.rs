@@ -2,7 +2,7 @@
 
 use super::company;
 use crate::dice::Dice;
-use crate::plan::{Budget, Job};
+use crate::plan::{Budget, Job, Stay};
 
 /// In some worlds most pods are more important than others, or less; budgets protect a few.
 pub(super) fn draw(dice: &mut Dice, jobs: &mut [Job]) -> Vec<Budget> {
@@ -17,7 +17,7 @@ pub(super) fn draw(dice: &mut Dice, jobs: &mut [Job]) -> Vec<Budget> {
         name: format!("b{number}"),
         namespace: dice.pick(&["red", "blue"]).to_owned(),
         selector: company::selector(dice),
-        min_available: dice.pick(&[0, 1, 2, 5, 100]),
+        stay: Stay::AtLeast(dice.pick(&[0, 1, 2, 5, 100])),
     };
     (0..count).map(budget).collect()
 }

@@ -45,6 +45,7 @@ fn job(dice: &mut Dice, number: u64, span: Millis, nodes: u64, has_second: bool)
             wishes: None,
             nominated: some_node(dice, 8),
             is_modest: dice.percent(8),
+            ..Life::default()
         },
         gang: None,
     }

@@ -20,6 +20,9 @@ use crate::cmd::table::{Align, Table, grouped};
 /// The seeds of the published results.
 const SEEDS: &str = "42..51";
 
+/// Pods arrive until they ask for this percentage of all GPUs.
+const ARRIVALS: u32 = 130;
+
 /// Who places the pods.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(super) enum PolicyName {
@@ -71,16 +74,17 @@ struct SeedOutput {
 
 /// Runs all seeds and prints their allocation.
 pub(super) fn run(args: &TraceArgs, seeds: Option<&str>, json: bool) -> anyhow::Result<()> {
-    let policy = args.policy.policy()?;
+    let name = args.policy.unwrap_or(PolicyName::Kubenexus);
+    let policy = name.policy()?;
     let seeds = seeds::parse(seeds.unwrap_or(SEEDS))?;
     let (nodes_name, nodes) = text_of(args.nodes.as_deref())?;
     let (pods_name, pods) = text_of(args.pods.as_deref())?;
     let trace = openb::read((&nodes_name, &nodes), (&pods_name, &pods))?;
-    let allocations = all(&trace, policy, &seeds, args.arrivals)?;
+    let allocations = all(&trace, policy, &seeds, args.arrivals.unwrap_or(ARRIVALS))?;
     let mean = openb::mean(&allocations);
     let allocations = allocations.into_iter().map(|allocation| SeedOutput { allocation });
     let seeds = seeds.into_iter().zip(allocations).collect();
-    let output = Output { policy: args.policy.name(), seeds, mean };
+    let output = Output { policy: name.name(), seeds, mean };
     let text = if json { serde_json::to_string(&output)? + "\n" } else { text(&trace, &output) };
     out::print(format_args!("{text}"))
 }
