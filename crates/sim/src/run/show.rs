@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use model::{Event, Millis};
+use model::{Event, Millis, PodFacts};
 
 use super::replica::ReplicaId;
 use super::{Doing, Run};
@@ -83,10 +83,26 @@ impl Run {
         }
     }
 
+    /// What rules are held against: labels make no gang where the profile does not read them.
+    fn counted(&self, event: &Arc<Event>) -> Arc<Event> {
+        let Event::PodApplied(facts) = &**event else { return event.clone() };
+        let mut profiles = self.settings.profiles.iter();
+        let profile = profiles.find(|profile| profile.scheduler == facts.spec.scheduler);
+        match &facts.gang {
+            Some(claim) if profile.is_some_and(|one| !plugins::reads_gang_keys(one)) => {
+                let gang = claim.native().map(Arc::new);
+                let facts = PodFacts { gang, ..(**facts).clone() };
+                Arc::new(Event::PodApplied(Box::new(facts)))
+            }
+            Some(_) | None => event.clone(),
+        }
+    }
+
     pub(super) fn deliver(&mut self, at: usize, event: &Arc<Event>) {
         let now = self.world.now();
+        let counted = self.counted(event);
         let replica = &mut self.replicas[at];
-        replica.ledger.apply(event);
+        replica.ledger.apply(&counted);
         if self.inspector.is_some() {
             replica.tiers.note(event);
         }
