@@ -83,6 +83,12 @@ pub(crate) const ALL: &[Scenario] = &[
     ours("gang-drivers", gangs::drivers, GANGS),
     ours("gang-example", gangs::example, GANGS),
     ours("gang-foreign", groups::foreign, GANGS),
+    Scenario {
+        name: "gang-one-by-one",
+        run: groups::one_by_one,
+        apiserver_flags: GANGS,
+        suits_reference: true,
+    },
     ours("gang-composite", groups::composite, COMPOSITES),
     ours("apis-off-deployment", plain::deployment, APIS_OFF),
     ours("apis-off-job", plain::job, APIS_OFF),

@@ -10,7 +10,7 @@ use tokio::time::sleep;
 use crate::objects::{Election, many, node, pod};
 use crate::suite::Run;
 use crate::wait::until;
-use crate::world::{Start, World, node_of};
+use crate::world::{Start, World, condition_of, name_of, node_of};
 
 /// The PodGroups of other schedulers: what a pod calls its group by, the API, its CRD.
 const FOREIGN: [(&str, &str, &str, &str); 2] = [
@@ -174,6 +174,70 @@ pub(crate) fn composite(world: &mut World) -> Run<'_> {
         }
         Ok(())
     })
+}
+
+/// Pods of a PodGroup with policy `basic`, and a pod that comes to a gang which runs, evict a less
+/// important pod; and a PodGroup of the first kind says in its status that it has started.
+/// kube-scheduler does the same.
+pub(crate) fn one_by_one(world: &mut World) -> Run<'_> {
+    Box::pin(async move {
+        let mut start = Start::plain(Election::Quick);
+        if world.is_reference {
+            start.flags.push("--feature-gates=GenericWorkload=true".into());
+        }
+        world.run_scheduler(start).await?;
+        let class = json!({"metadata": {"name": HIGH}, "value": 1000});
+        let classes = "/apis/scheduling.k8s.io/v1/priorityclasses";
+        world.plane.create(classes, [class].into_iter()).await?;
+        let groups =
+            format!("/apis/scheduling.k8s.io/v1beta1/namespaces/{}/podgroups", world.namespace);
+        let member = |group: &str, number: usize, cpu: &str| {
+            let mut pod = pod(&format!("{group}-{number}"), cpu, "64Mi");
+            pod["spec"]["schedulingGroup"] = json!({"podGroupName": group});
+            pod["spec"]["priorityClassName"] = HIGH.into();
+            pod
+        };
+        let table = [("basic", json!({"basic": {}})), ("gang", json!({"gang": {"minCount": 2}}))];
+        for (name, policy) in table {
+            world.create_nodes(1, &node(name, "3", "16Gi", 110)).await?;
+            world.wait_ready().await?;
+            let group = json!({
+                "metadata": {"name": name},
+                "spec": {"schedulingPolicy": policy, "priorityClassName": HIGH},
+            });
+            world.plane.create(&groups, [group].into_iter()).await?;
+            let low = format!("{name}-low");
+            world.create_pods([pod(&low, "1", "64Mi")].into_iter()).await?;
+            is_on_node(world, &low).await?;
+            let runs = if name == "gang" { 2 } else { 0 };
+            world.create_pods((0..runs).map(|number| member(name, number, "1"))).await?;
+            for number in 0..runs {
+                is_on_node(world, &format!("{name}-{number}")).await?;
+            }
+            // The whole node, or what is left of it and the place of the other pod.
+            let cpu = if name == "gang" { "1" } else { "3" };
+            world.create_pods([member(name, runs, cpu)].into_iter()).await?;
+            is_on_node(world, &format!("{name}-{runs}")).await?;
+            let left = world.pods().await?;
+            ensure!(left.iter().all(|pod| name_of(pod) != low), "{low} is still there");
+            let object = format!("{groups}/{name}");
+            says(world, &object, "PodGroupInitiallyScheduled", ("True", "Scheduled")).await?;
+        }
+        world.plane.kubectl(&["delete", "priorityclass", HIGH]).await?;
+        Ok(())
+    })
+}
+
+/// More important than pods without a class.
+const HIGH: &str = "one-by-one";
+
+/// Waits until a pod is on a node.
+async fn is_on_node(world: &World, name: &str) -> Result<()> {
+    until(&format!("{name} to be on a node"), Duration::from_secs(30), || async {
+        let pod = world.pod(name).await?;
+        Ok(node_of(&pod).map(|_| ()).ok_or(condition_of(&pod, "PodScheduled").to_string()))
+    })
+    .await
 }
 
 /// Waits until a condition in the status of an object has this status and this reason.
