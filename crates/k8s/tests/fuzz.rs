@@ -105,7 +105,7 @@ fn check_written<T: Debug + PartialEq + serde::Serialize + serde::de::Deserializ
 
 #[test]
 fn every_kind_is_read_alike_from_values_and_texts_and_can_be_written_down() {
-    fuzz::json(3_000, &objects(), |text| {
+    fuzz::json(1_500, &objects(), |text| {
         for (kind, value, read) in readings(text) {
             let read = read.map_err(|error| error.to_string());
             if let Some(value) = value {
@@ -125,7 +125,7 @@ fn every_kind_is_read_alike_from_values_and_texts_and_can_be_written_down() {
 
 #[test]
 fn a_slim_object_says_what_the_object_says() {
-    fuzz::json(2_000, &objects(), |text| {
+    fuzz::json(1_000, &objects(), |text| {
         let Ok(mut value) = serde_json::from_slice::<Value>(text) else { return };
         // It is left out: what became of the object is not kept.
         if let Some(Value::Object(metadata)) = value.get_mut("metadata") {
@@ -212,7 +212,7 @@ fn what_is_accepted_never_stops_the_scheduler() {
 #[test]
 fn a_configuration_is_refused_with_reasons_or_comes_back() {
     let known = plugins::known();
-    fuzz::text(3_000, &CONFIGS, |text| {
+    fuzz::text(1_500, &CONFIGS, |text| {
         let Ok(text) = std::str::from_utf8(text) else { return };
         match config::load(text, known) {
             Ok(settings) => {
@@ -235,7 +235,7 @@ fn a_configuration_is_refused_with_reasons_or_comes_back() {
 #[test]
 fn a_configuration_that_is_accepted_makes_profiles() {
     let document: Value = config::write(&config::defaults(plugins::known()), plugins::known());
-    fuzz::json(2_000, &[document], |text| {
+    fuzz::json(1_000, &[document], |text| {
         let Ok(value) = serde_json::from_slice::<Value>(text) else { return };
         let Ok(settings) = config::from_json(&value, plugins::known()) else { return };
         assert!(!settings.profiles.is_empty());

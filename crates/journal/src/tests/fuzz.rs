@@ -82,7 +82,7 @@ fn a_segment_is_replayed_or_refused_with_a_reason() {
     for document in &documents {
         replay(&text(document)).expect("it is sound");
     }
-    fuzz::json(600, &documents, |bytes| {
+    fuzz::json(500, &documents, |bytes| {
         let text = match serde_json::from_slice(bytes) {
             Ok(document) => text(&document),
             Err(_) => String::from_utf8_lossy(bytes).into_owned(),
