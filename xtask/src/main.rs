@@ -11,6 +11,7 @@ mod licences;
 mod manifest;
 mod metadata;
 mod modules;
+mod operators;
 mod problem;
 mod readme;
 mod scan;

@@ -5,7 +5,9 @@ use std::path::Path;
 use anyhow::Result;
 
 use crate::metadata::Metadata;
-use crate::{calls, edges, fields, licences, manifest, modules, readme, shape, text, tree};
+use crate::{
+    calls, edges, fields, licences, manifest, modules, operators, readme, shape, text, tree,
+};
 
 /// Prints the problems of the repository, and gives back whether there are none.
 pub(crate) fn run() -> Result<bool> {
@@ -18,6 +20,7 @@ pub(crate) fn run() -> Result<bool> {
         licences::check(&files, &metadata),
         manifest::check(&files),
         modules::check(&files, &metadata),
+        operators::check(&files),
         readme::check(&files),
         shape::check(&files),
         text::check(&files),
