@@ -15,9 +15,7 @@ use crate::queue::{Helped, Place, Start};
 use crate::wake::is_spread;
 
 impl Scheduler {
-    /// Takes in one event.
-    pub fn apply(&mut self, event: &Event, now: Time) {
-        self.catalog.forget_unheld_resources();
+    pub(crate) fn take_in(&mut self, event: &Event, now: Time) {
         match event {
             Event::NodeApplied(facts) => self.apply_node(facts, now),
             Event::NodeDeleted(name) => self.delete_node(name, now),

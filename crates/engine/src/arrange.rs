@@ -487,6 +487,7 @@ fn stand_in(maker: &Pod, occupant: Occupant) -> Pod {
         started: None,
         generation: 0,
         created: maker.created,
+        eligible: maker.eligible,
         is_remade: true,
         claim: None,
         gang: None,

@@ -10,7 +10,7 @@ mod take;
 use std::sync::Arc;
 
 use model::{
-    Attempt, BudgetFacts, Diagnosis, GangClaim, GroupingFacts, Labels, LocalQueueFacts,
+    Attempt, BudgetFacts, Diagnosis, Eligible, GangClaim, GroupingFacts, Labels, LocalQueueFacts,
     NamespaceFacts, NodeFacts, Outlook, Owner, PodGroupFacts, PodGroupKind, PodKey, PodSpec,
     Reason, SucceededFacts, Time,
 };
@@ -27,6 +27,8 @@ pub struct Checkpoint {
     pub attempt: Attempt,
     /// How many units ever came.
     pub arrivals: u64,
+    /// What the clock on the wall is ahead of the engine's time, in milliseconds.
+    pub clock: i64,
     /// Names of resources, by the numbers that reasons have for them.
     pub resources: Vec<String>,
     /// Namespaces with their labels.
@@ -135,6 +137,9 @@ pub struct PodEntry {
     /// When it was made, in seconds since 1970.
     #[serde(default)]
     pub created: i64,
+    /// Since when it can be placed.
+    #[serde(default, skip_serializing_if = "Eligible::is_created")]
+    pub eligible: Eligible,
     /// Whether a controller makes another one when it is gone.
     #[serde(default)]
     pub is_remade: bool,
@@ -215,6 +220,7 @@ impl Checkpoint {
         let Checkpoint {
             attempt,
             arrivals,
+            clock,
             resources,
             namespaces,
             budgets,
@@ -232,6 +238,7 @@ impl Checkpoint {
         } = part;
         self.attempt = self.attempt.max(attempt);
         self.arrivals = self.arrivals.max(arrivals);
+        self.clock = clock;
         self.resources.extend(resources);
         self.namespaces.extend(namespaces);
         self.budgets.extend(budgets);
@@ -259,6 +266,7 @@ impl Checkpoint {
         let Checkpoint {
             attempt,
             arrivals,
+            clock,
             resources,
             namespaces,
             budgets,
@@ -287,6 +295,7 @@ impl Checkpoint {
             let part = Self {
                 attempt,
                 arrivals,
+                clock,
                 resources: take(&mut resources, &mut room),
                 namespaces: take(&mut namespaces, &mut room),
                 budgets: take(&mut budgets, &mut room),

@@ -329,6 +329,7 @@ impl Scheduler {
         let sharing = profile.order.sharing().map(|sharing| Share {
             tenant: self.catalog.class(pod.class).namespace,
             age: pod.created,
+            eligible: pod.eligible_since(),
             starving_after: sharing.starving_after,
         });
         let standing = Standing {

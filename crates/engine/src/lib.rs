@@ -32,7 +32,8 @@ use std::cell::RefCell;
 
 use framework::Profile;
 use model::{
-    Attempt, Catalog, ClassId, Decision, GangId, Millis, NodeId, PodId, PodState, Time, Usage,
+    Attempt, Catalog, ClassId, Decision, Event, GangId, Millis, Moment, NodeId, PodId, PodState,
+    Time, Usage,
 };
 use serde::{Deserialize, Serialize};
 
@@ -102,6 +103,15 @@ impl Scheduler {
             gangs: Gangs::default(),
             workloads: RefCell::default(),
         }
+    }
+
+    /// Takes in one event, at this time, and at this time of the clock on the wall, by which the
+    /// API server says when pods were made.
+    pub fn apply(&mut self, event: &Event, now: impl Into<Moment>) {
+        let moment = now.into();
+        self.queue.clock = moment.into();
+        self.catalog.forget_unheld_resources();
+        self.take_in(event, moment.at);
     }
 
     /// Decides about at most `budget` units whose turn it is, most important first. The ids in the

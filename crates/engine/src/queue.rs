@@ -27,7 +27,7 @@ use model::{
 use serde::{Deserialize, Serialize};
 
 pub(crate) use parked::Helped;
-pub(crate) use unit::{Past, Share, Standing, Unit};
+pub(crate) use unit::{Clock, Past, Share, Standing, Unit};
 
 use crate::lanes::{Lanes, Urgency};
 
@@ -108,6 +108,7 @@ type ByClass = BTreeMap<ClassId, BTreeSet<UnitId>>;
 /// All waiting units.
 pub(crate) struct Queue {
     backoff: Backoff,
+    pub(crate) clock: Clock,
     units: Vec<Option<Unit>>,
     free: Vec<UnitId>,
     by_pod: Map<PodId, UnitId>,
@@ -133,6 +134,7 @@ impl Queue {
     pub(crate) fn new(backoff: Backoff) -> Self {
         Self {
             backoff,
+            clock: Clock::default(),
             units: Vec::new(),
             free: Vec::new(),
             by_pod: Map::default(),
@@ -305,13 +307,16 @@ impl Queue {
                 self.activate(id, now);
             }
         }
+        let clock = self.clock;
         while let Some(&Reverse((at, id))) = self.ripening.peek() {
             if at > now {
                 break;
             }
             self.ripening.pop();
             let is_ripe = |unit: &Unit| {
-                unit.place == Place::Active && unit.urgency == Urgency::Waits && unit.starves(now)
+                unit.place == Place::Active
+                    && unit.urgency == Urgency::Waits
+                    && unit.starves(now, clock)
             };
             if self.units[id.index()].as_ref().is_some_and(is_ripe) {
                 self.leave(id);
@@ -361,7 +366,8 @@ impl Queue {
         match unit.place {
             Place::Active => {
                 self.active.insert(unit.spot(), id);
-                self.ripening.extend(unit.starves_at().map(|at| Reverse((at, id))));
+                let starves_at = unit.starves_at(unit.since, self.clock);
+                self.ripening.extend(starves_at.map(|at| Reverse((at, id))));
                 self.counts.active += 1;
             }
             Place::Backoff => {
@@ -409,12 +415,13 @@ impl Queue {
     }
 
     fn activate(&mut self, id: UnitId, now: Time) {
+        let clock = self.clock;
         let unit = self.unit_mut(id);
         unit.since = now;
         unit.arrived.get_or_insert(now);
         unit.place = Place::Active;
-        unit.urgency = unit.urgency_at(now);
-        let (spot, starves_at) = (unit.spot(), unit.starves_at());
+        unit.urgency = unit.urgency_at(now, clock);
+        let (spot, starves_at) = (unit.spot(), unit.starves_at(now, clock));
         self.active.insert(spot, id);
         self.ripening.extend(starves_at.map(|at| Reverse((at, id))));
         self.counts.active += 1;

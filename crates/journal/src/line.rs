@@ -27,13 +27,22 @@ pub(crate) enum Line {
     /// An event was applied.
     Applied {
         at: Time,
+        /// What the clock on the wall says, in milliseconds since 1970, if it is not what it said
+        /// at the start and the time since.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        wall: Option<u64>,
         /// The number of the spec of the pod that the event is about.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         spec: Option<u32>,
         event: Event,
     },
     /// The same was applied to a node or pod as the last time.
-    Again { at: Time, of: Again },
+    Again {
+        at: Time,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        wall: Option<u64>,
+        of: Again,
+    },
     /// The engine decided about the unit whose turn it was.
     Stepped { at: Time, decisions: Vec<Decided> },
     /// The last line.

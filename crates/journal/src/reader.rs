@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use engine::Checkpoint;
-use model::{Event, PodSpec, Present, Time};
+use model::{Event, Moment, PodSpec, Present, Time};
 use serde::Deserialize;
 
 use crate::frame::{Frame, has_frame, unpack};
@@ -58,8 +58,18 @@ pub struct Record {
     pub number: u64,
     /// The engine's time.
     pub at: Time,
+    /// What the clock on the wall said, in milliseconds since 1970.
+    pub wall_ms: u64,
     /// What it is.
     pub what: What,
+}
+
+impl Record {
+    /// When it was.
+    #[must_use]
+    pub fn moment(&self) -> Moment {
+        Moment { at: self.at, wall_ms: self.wall_ms }
+    }
 }
 
 /// What a record is.
@@ -153,19 +163,21 @@ impl Segment {
                 self.tail = Some(Tail::Cut(self.lines.rest()));
                 return Ok(None);
             };
-            let (at, what) = match self.lines.parse(&line)? {
+            let (at, wall, what) = match self.lines.parse(&line)? {
                 Line::Spec(number, spec) => {
                     self.specs.insert(number, *spec);
                     continue;
                 }
-                Line::Applied { at, spec, event } => (at, What::Applied(self.whole(spec, event)?)),
-                Line::Again { at, of } => {
+                Line::Applied { at, wall, spec, event } => {
+                    (at, wall, What::Applied(self.whole(spec, event)?))
+                }
+                Line::Again { at, wall, of } => {
                     let Some(event) = self.last.get(&of) else {
                         return Err(self.lines.fault("refers to an event that is not there"));
                     };
-                    (at, What::Applied(event.clone()))
+                    (at, wall, What::Applied(event.clone()))
                 }
-                Line::Stepped { at, decisions } => (at, What::Stepped(decisions)),
+                Line::Stepped { at, decisions } => (at, None, What::Stepped(decisions)),
                 Line::End(end) => {
                     self.tail = Some(Tail::Ended(end));
                     return Ok(None);
@@ -175,7 +187,9 @@ impl Segment {
                 }
             };
             self.records += 1;
-            return Ok(Some(Record { number: self.records, at, what }));
+            // Journals of before do not say: then the clock did not jump.
+            let wall_ms = wall.unwrap_or(self.header.started_unix_ms.saturating_add(at.0));
+            return Ok(Some(Record { number: self.records, at, wall_ms, what }));
         }
         Ok(None)
     }

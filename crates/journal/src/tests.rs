@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use engine::Checkpoint;
-use model::{Attempt, Event, Present, Time};
+use model::{Attempt, Event, Moment, Present, Time};
 
 use crate::{Closer, Decided, Journal, Options, Record, Segment, Tail, What, list};
 
@@ -87,15 +87,18 @@ fn decisions() -> Vec<Decided> {
 /// All records of the events and the decisions, as they must come back.
 fn records() -> Vec<Record> {
     let what = events().into_iter().map(What::Applied).chain([What::Stepped(decisions())]);
-    let number = |(at, what)| Record { number: at as u64 + 1, at: Time(at as u64), what };
+    let number = |(at, what)| {
+        let at = at as u64;
+        Record { number: at + 1, at: Time(at), wall_ms: 5 + at, what }
+    };
     what.enumerate().map(number).collect()
 }
 
 fn write(journal: &mut Journal) {
     journal.begin(Time(0), Checkpoint::default());
-    for Record { at, what, .. } in records() {
+    for Record { at, wall_ms, what, .. } in records() {
         match what {
-            What::Applied(event) => journal.applied(at, event),
+            What::Applied(event) => journal.applied(Moment { at, wall_ms }, event),
             What::Stepped(decisions) => journal.stepped(at, decisions),
         }
     }
@@ -135,4 +138,20 @@ fn codes_of_reasons_come_back_and_may_be_missing() {
     let before: Decided = serde_json::from_str(before).unwrap();
     assert_eq!(before, wait(&[]));
     assert!(before.is_same_as(&wait(&["NoNodes"])));
+}
+
+#[test]
+fn the_clock_on_the_wall_comes_back_where_it_jumped() {
+    let folder = Folder::new("wall");
+    let (mut journal, closer) = folder.open();
+    journal.begin(Time(0), Checkpoint::default());
+    let event = Event::NodeApplied(Box::new(testkit::node("a")));
+    // As it was at the start, with the time since; then an hour ahead, also where nothing is new.
+    let walls = [5, 3_600_006, 3_600_007, 8];
+    for (at, wall_ms) in walls.into_iter().enumerate() {
+        journal.applied(Moment { at: Time(at as u64), wall_ms }, event.clone());
+    }
+    close(closer);
+    let (records, _) = read(&only_segment(&folder));
+    assert_eq!(records.iter().map(|record| record.wall_ms).collect::<Vec<_>>(), walls);
 }

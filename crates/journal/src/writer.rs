@@ -17,7 +17,7 @@ use std::sync::mpsc::{Receiver, SyncSender, TrySendError, channel, sync_channel}
 use std::time::{Duration, Instant};
 
 use engine::Checkpoint;
-use model::{Event, Time};
+use model::{Event, Moment, Time};
 
 use crate::line::{Cause, Decided};
 use disk::Disk;
@@ -99,7 +99,7 @@ struct Shared {
 #[derive(Debug)]
 enum Entry {
     Begin(Time, Cause, Box<Checkpoint>),
-    Applied(Time, Event),
+    Applied(Moment, Event),
     Stepped(Time, Vec<Decided>),
     Close,
 }
@@ -154,8 +154,8 @@ impl Journal {
     }
 
     /// An event was applied. What came before counts as lost until a checkpoint is given.
-    pub fn applied(&mut self, at: Time, event: Event) {
-        self.hand_over(Entry::Applied(at, event));
+    pub fn applied(&mut self, at: impl Into<Moment>, event: Event) {
+        self.hand_over(Entry::Applied(at.into(), event));
     }
 
     /// The engine decided.

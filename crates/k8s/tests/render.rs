@@ -187,6 +187,7 @@ fn a_binding_is_these_bytes() {
         started: None,
         generation: 0,
         created: 0,
+        eligible: model::Eligible::Created,
         is_remade: false,
         gang: None,
     });

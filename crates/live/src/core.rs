@@ -17,13 +17,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use engine::Scheduler;
 use journal::{Decided, Journal};
 use k8s::render;
 use model::{
-    Decision, Diagnosis, Event, GangId, GroupingKind, NodeId, PodId, Present, Rescue, Time, Waiting,
+    Decision, Diagnosis, Event, GangId, GroupingKind, Moment, NodeId, PodId, Present, Rescue, Time,
+    Waiting,
 };
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::oneshot;
@@ -58,6 +59,8 @@ pub(crate) struct Core {
     pub(crate) journal: Option<Journal>,
     /// What all times of the engine count from.
     pub(crate) start: Instant,
+    /// What the clock on the wall said then, in milliseconds since 1970.
+    pub(crate) started_unix_ms: u64,
     pub(crate) state: State,
 }
 
@@ -130,6 +133,16 @@ impl Core {
 
     fn now(&self) -> Time {
         Time(u64::try_from(self.start.elapsed().as_millis()).expect("an age fits 64 bits"))
+    }
+
+    /// The engine's time, and what the clock on the wall says.
+    fn moment(&self) -> Moment {
+        let at = self.now();
+        let expected = self.started_unix_ms.saturating_add(at.0);
+        // The journal need not say again and again what follows from its header.
+        let is_expected = |wall: &u64| wall.abs_diff(expected) < 1000;
+        let wall_ms = Some(unix_ms()).filter(|wall| !is_expected(wall)).unwrap_or(expected);
+        Moment { at, wall_ms }
     }
 
     fn may_decide(&self) -> bool {
@@ -213,7 +226,7 @@ impl Core {
             | Event::LocalQueueApplied(_)
             | Event::LocalQueueDeleted(_) => {}
         }
-        let now = self.now();
+        let now = self.moment();
         self.scheduler.apply(&seen.event, now);
         if let Some(handled) = handled {
             self.metrics.handled(handled, began.elapsed().as_secs_f64());
@@ -221,7 +234,7 @@ impl Core {
         self.record_applied(now, seen.event);
     }
 
-    fn record_applied(&mut self, now: Time, event: Event) {
+    fn record_applied(&mut self, now: Moment, event: Event) {
         if let Some(journal) = &mut self.journal {
             journal.applied(now, event);
             self.begin_segment();
@@ -281,7 +294,7 @@ impl Core {
         self.state.in_flight -= 1;
         let Outcome { pod, attempt, result } = outcome;
         let Err(refusal) = result else { return };
-        let now = self.now();
+        let now = self.moment();
         self.state.notes.unplaced(&pod.uid);
         let uid = pod.uid.to_string();
         let event = Event::BindRefused { uid, attempt };
@@ -457,4 +470,10 @@ impl Core {
             let _ = done.send(());
         }
     }
+}
+
+/// What the clock on the wall says, in milliseconds since 1970.
+pub(crate) fn unix_ms() -> u64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(now.as_millis()).unwrap_or(u64::MAX)
 }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, anyhow, bail};
 use engine::{Backoff, Scheduler};
@@ -15,7 +15,7 @@ use tokio::sync::{Notify, Semaphore, mpsc, oneshot};
 use tracing::{info, warn};
 
 use crate::client::{configuration, connect};
-use crate::core::{Core, State};
+use crate::core::{Core, State, unix_ms};
 use crate::discovery::Discovery;
 use crate::dispatch::{self, Dispatch};
 use crate::feed::{Feed, Input, feed};
@@ -102,7 +102,8 @@ async fn start(options: Options) -> Result<()> {
         (None, Leadership::always())
     };
     let health = Arc::new(Health::new(watchdog(&leadership, settings)));
-    let (journal, closer) = open_journal(&options)?.unzip();
+    let (start, started_unix_ms) = (Instant::now(), unix_ms());
+    let (journal, closer) = open_journal(&options, started_unix_ms)?.unzip();
     let (feed, inbox) = feed();
     let (orders, taken) = mpsc::unbounded_channel();
     let scheduler = scheduler(&options)?;
@@ -117,7 +118,8 @@ async fn start(options: Options) -> Result<()> {
         metrics: metrics.clone(),
         health: health.clone(),
         journal,
-        start: Instant::now(),
+        start,
+        started_unix_ms,
         state: State::awaiting(groupings),
     };
     let binder = connect(&config, Some(leadership.clone()), &outage)?;
@@ -178,17 +180,16 @@ fn engine_options(options: &Options) -> engine::Options {
     engine::Options { backoff, permit_timeout, ..Default::default() }
 }
 
-fn open_journal(options: &Options) -> Result<Option<(Journal, Closer)>> {
+fn open_journal(options: &Options, started_unix_ms: u64) -> Result<Option<(Journal, Closer)>> {
     let Some(JournalOptions { folder, bytes_max, segment_bytes }) = options.journal.clone() else {
         return Ok(None);
     };
-    let started = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let opened = Journal::open(journal::Options {
         folder,
         bytes_max,
         segment_bytes,
         version: env!("CARGO_PKG_VERSION").into(),
-        started_unix_ms: u64::try_from(started.as_millis()).unwrap_or(u64::MAX),
+        started_unix_ms,
         engine: engine_options(options),
         config: k8s::config::write(&options.settings, plugins::known()),
     });

@@ -240,12 +240,35 @@ pub struct PodFacts {
     /// When it was made, in seconds since 1970.
     #[serde(default)]
     pub created: i64,
+    /// Since when it can be placed.
+    #[serde(default, skip_serializing_if = "Eligible::is_created")]
+    pub eligible: Eligible,
     /// Whether a controller makes another one when it is gone.
     #[serde(default)]
     pub is_remade: bool,
     /// What it says of its gang.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gang: Option<Arc<GangClaim>>,
+}
+
+/// Since when a pod on no node can be placed, by what its object says.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Eligible {
+    /// Since it was made.
+    #[default]
+    Created,
+    /// It has gates, or had some, and its object does not say yet when the last one was removed.
+    Ungated,
+    /// Since then, in seconds since 1970.
+    Since(u32),
+}
+
+impl Eligible {
+    /// Whether it never had gates.
+    #[must_use]
+    pub fn is_created(&self) -> bool {
+        *self == Self::Created
+    }
 }
 
 /// Names of a pod.

@@ -40,8 +40,8 @@ pub use decision::{
     Shortfall, Waiting,
 };
 pub use event::{
-    BudgetFacts, Change, Event, LocalQueueFacts, NamespaceFacts, NodeAspects, NodeFacts, PodFacts,
-    PodKey, Present,
+    BudgetFacts, Change, Eligible, Event, LocalQueueFacts, NamespaceFacts, NodeAspects, NodeFacts,
+    PodFacts, PodKey, Present,
 };
 pub use gang::{
     GANG_AFTER_MAX, GANG_CHAIN_MAX, GANG_LEVELS_MAX, GANG_MAX, GangClaim, GroupPart, PodGroupFacts,
@@ -67,6 +67,6 @@ pub use spec::{
 };
 pub use symbol::{Symbol, Symbols};
 pub use taint::{Effect, Operator, Taint, Toleration};
-pub use time::{Millis, Time};
+pub use time::{Millis, Moment, Time};
 pub use txn::{Savepoint, Txn};
 pub use usage::{Load, Touch, Usage};

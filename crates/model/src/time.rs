@@ -31,3 +31,20 @@ impl Add<Millis> for Time {
         Time(self.0.saturating_add(span.0))
     }
 }
+
+/// A point in time, and what the clock on the wall says then. The engine's own time never jumps;
+/// what the API server wrote down is by the other one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Moment {
+    /// The engine's time.
+    pub at: Time,
+    /// Milliseconds since 1970.
+    pub wall_ms: u64,
+}
+
+impl From<Time> for Moment {
+    /// In a world that began in 1970, as simulated ones do.
+    fn from(at: Time) -> Self {
+        Self { at, wall_ms: at.0 }
+    }
+}

@@ -256,7 +256,8 @@ impl Run<'_> {
     }
 
     fn record(&mut self, name: &str, started: u64, scheduler: &mut Scheduler, record: Record) {
-        let Record { number, at, what } = record;
+        let moment = record.moment();
+        let Record { number, at, what, .. } = record;
         let unix_ms = started.saturating_add(at.0);
         let (first, _) = self.result.span_unix_ms.unwrap_or((unix_ms, unix_ms));
         self.result.span_unix_ms = Some((first, unix_ms));
@@ -266,9 +267,9 @@ impl Run<'_> {
         }
         match what {
             What::Applied(event) => {
-                scheduler.apply(&event, at);
+                scheduler.apply(&event, moment);
                 if let Some(other) = &mut self.other {
-                    other.apply(event, at);
+                    other.apply(event, moment);
                 }
             }
             What::Stepped(then) => {

@@ -12,7 +12,7 @@
 //!           priority=5 polite gate=NAME nominated=NODE namespace= scheduler= uid=
 //!           started=SECONDS owner=KIND/NAME finished terminating preempted
 //!           gang=NAME[/MIN] group=KIND/NAME[/PART] workers=COUNT@CPU after=GANG broken=WHY
-//!           created=SECONDS remade tier=WORD class=NAME
+//!           created=SECONDS eligible=SECONDS|unsaid remade tier=WORD class=NAME
 //! podgroup KIND/NAME[/PART] min=3 timeout=SECONDS priority=5 topology=LABEL parent=NAME started
 //!           whole minres=cpu:8
 //!           where KIND is native, composite, workload, coscheduling, volcano or kai
@@ -23,9 +23,9 @@
 //! ```
 
 use model::{
-    Amounts, BudgetFacts, Charge, Features, GroupingFacts, GroupingKey, GroupingKind, HostPort,
-    LabelSelector, NamespaceFacts, Need, NodeFacts, Owner, PodFacts, PodKey, PodSpec, PodTerm,
-    Protocol, Quantity, Requests, Said, Tier,
+    Amounts, BudgetFacts, Charge, Eligible, Features, GroupingFacts, GroupingKey, GroupingKind,
+    HostPort, LabelSelector, NamespaceFacts, Need, NodeFacts, Owner, PodFacts, PodKey, PodSpec,
+    PodTerm, Protocol, Quantity, Requests, Said, Tier,
 };
 
 use crate::{gangs, terms};
@@ -112,6 +112,7 @@ pub fn pod(words: &str) -> PodFacts {
         started: None,
         generation: 0,
         created: 0,
+        eligible: Eligible::Created,
         is_remade: false,
         gang: None,
     };
@@ -149,6 +150,11 @@ fn set_pod(pod: &mut PodFacts, key: &str, value: &str) {
     match key {
         "on" => pod.node = Some(value.into()),
         "created" => pod.created = number(value),
+        "eligible" => {
+            let seconds = || value.parse().expect("a time is a number of seconds");
+            let is_unsaid = value == "unsaid";
+            pod.eligible = if is_unsaid { Eligible::Ungated } else { Eligible::Since(seconds()) };
+        }
         "gang" | "group" | "workers" | "after" | "broken" => gangs::claim(pod, key, value),
         "nominated" => pod.nominated = Some(value.into()),
         "target" => spec.target = Some(value.into()),

@@ -13,7 +13,7 @@ use super::{Checkpoint, GangEntry, GangName, NodePlace, PodEntry, UnitEntry, Uni
 use crate::arrange::Seat;
 use crate::gangs::Kept;
 use crate::lanes::Urgency;
-use crate::queue::{Place, Standing, Unit};
+use crate::queue::{Clock, Place, Standing, Unit};
 use crate::{Options, Scheduler};
 
 /// A checkpoint that no scheduler can have written.
@@ -43,6 +43,7 @@ impl Scheduler {
         let Checkpoint {
             attempt,
             arrivals,
+            clock,
             resources,
             namespaces,
             budgets,
@@ -60,6 +61,7 @@ impl Scheduler {
         } = checkpoint;
         scheduler.attempt = attempt;
         scheduler.queue.restore_arrivals(arrivals);
+        scheduler.queue.clock = Clock(clock);
         // Held until pods and nodes name them.
         let resources: Vec<_> =
             resources.iter().map(|name| scheduler.catalog.resource(name)).collect();
@@ -147,6 +149,7 @@ impl Scheduler {
             started,
             generation,
             created,
+            eligible,
             is_remade,
             gang,
             node,
@@ -181,6 +184,7 @@ impl Scheduler {
             started,
             generation,
             created,
+            eligible,
             is_remade,
             gang,
         });

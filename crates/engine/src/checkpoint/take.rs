@@ -20,6 +20,7 @@ impl Scheduler {
         let mut checkpoint = Checkpoint {
             attempt: self.attempt,
             arrivals: self.queue.arrivals(),
+            clock: self.queue.clock.0,
             namespaces: catalog.namespace_facts().collect(),
             budgets: catalog.budgets().cloned().collect(),
             groupings: catalog.grouping_facts().collect(),
@@ -140,6 +141,7 @@ fn pod_entry(pod: &Pod, spec: usize, catalog: &Catalog) -> PodEntry {
         started,
         generation,
         created,
+        eligible,
         is_remade,
         claim,
         gang: _,
@@ -166,6 +168,7 @@ fn pod_entry(pod: &Pod, spec: usize, catalog: &Catalog) -> PodEntry {
         started: *started,
         generation: *generation,
         created: *created,
+        eligible: *eligible,
         is_remade: *is_remade,
         gang: claim.clone(),
         node: state.node().map(|node| catalog.node_name(node).into()),

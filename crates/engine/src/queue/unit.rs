@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use model::{ClassId, Diagnosis, GangId, Millis, Outlook, PodId, Reason, Symbol, Tenant, Time};
+use model::{
+    ClassId, Diagnosis, GangId, Millis, Moment, Outlook, PodId, Reason, Symbol, Tenant, Time,
+};
 
 use super::Place;
 use crate::lanes::{Lane, Spot, Turn, Urgency};
@@ -55,6 +57,9 @@ impl Standing {
         self.boost = self.boost.min(other.boost);
         if let (Some(share), Some(other)) = (&mut self.sharing, other.sharing) {
             share.age = share.age.min(other.age);
+            // A gang was not whole before its last pod could be placed.
+            let both = share.eligible.zip(other.eligible);
+            share.eligible = both.map(|(one, other)| one.max(other));
         }
     }
 }
@@ -65,6 +70,9 @@ pub(crate) struct Share {
     pub(crate) tenant: Symbol,
     /// When its oldest pod was made.
     pub(crate) age: i64,
+    /// Since when it could be tried, in seconds since 1970, if its pods say so: whoever led before
+    /// counts as well. None if they could not until now.
+    pub(crate) eligible: Option<i64>,
     pub(crate) starving_after: Millis,
 }
 
@@ -83,25 +91,50 @@ impl Unit {
         (lane, tenant, Turn { age, since, arrival: self.arrival })
     }
 
-    /// When it begins to starve, if it can.
-    pub(super) fn starves_at(&self) -> Option<Time> {
+    /// When it begins to starve, if it can and does not at `now`, since when it waits for its turn.
+    pub(super) fn starves_at(&self, now: Time, clock: Clock) -> Option<Time> {
         let share = self.standing.sharing.filter(|_| self.urgency == Urgency::Waits)?;
-        Some(self.arrived? + share.starving_after)
+        let waited = self.waited(now, clock)?;
+        Some(now + Millis(share.starving_after.0.saturating_sub(waited.0)))
     }
 
-    pub(super) fn starves(&self, now: Time) -> bool {
-        let share = self.standing.sharing;
-        let at = share.zip(self.arrived).map(|(share, arrived)| arrived + share.starving_after);
-        at.is_some_and(|at| at <= now)
+    pub(super) fn starves(&self, now: Time, clock: Clock) -> bool {
+        let waited = self.standing.sharing.zip(self.waited(now, clock));
+        waited.is_some_and(|(share, waited)| waited >= share.starving_after)
     }
 
-    pub(super) fn urgency_at(&self, now: Time) -> Urgency {
+    /// For how long it could be tried, here or where others led before.
+    fn waited(&self, now: Time, clock: Clock) -> Option<Millis> {
+        let here = Millis(now.0.saturating_sub(self.arrived?.0));
+        let eligible = self.standing.sharing.and_then(|share| share.eligible);
+        Some(eligible.map_or(here, |seconds| here.max(clock.since(seconds, now))))
+    }
+
+    pub(super) fn urgency_at(&self, now: Time, clock: Clock) -> Urgency {
         if self.standing.is_mending {
             Urgency::Mends
-        } else if self.starves(now) {
+        } else if self.starves(now, clock) {
             Urgency::Starves
         } else {
             Urgency::Waits
         }
+    }
+}
+
+/// What the clock on the wall is ahead of the engine's time, in milliseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Clock(pub(crate) i64);
+
+impl From<Moment> for Clock {
+    fn from(Moment { at, wall_ms }: Moment) -> Self {
+        Self(wall_ms.cast_signed().saturating_sub(at.0.cast_signed()))
+    }
+}
+
+impl Clock {
+    /// How long ago that was, given in seconds since 1970; nothing if it is yet to come.
+    fn since(self, seconds: i64, now: Time) -> Millis {
+        let wall = now.0.cast_signed().saturating_add(self.0);
+        Millis(u64::try_from(wall.saturating_sub(seconds.saturating_mul(1000))).unwrap_or(0))
     }
 }

@@ -5,7 +5,7 @@ use framework::{
     Args, ClassifierArgs, CoschedulingArgs, NamespaceOffset, Namespaces, ProfileSettings, Tenant,
 };
 use kubenexus_engine::{Checkpoint, Options};
-use model::{Event, Present, Tier};
+use model::{Event, Moment, Present, Tier, Time};
 use testkit::{Script, check_with, default_profile, own_profile, with_args};
 
 fn check(script: &str) {
@@ -426,4 +426,70 @@ fn profiles_without_turns_have_the_share_of_all_their_pods() {
     assert_eq!(last_of('f', &order), 10, "{order:?}");
     let order = beside("default-scheduler", &["pod x cpu=20 namespace=x scheduler=y on=n"]);
     assert!((19..=21).contains(&last_of('f', &order)), "{order:?}");
+}
+
+/// A scheduler that has led for `led` seconds when the pods of the lines come, 1,000 seconds after
+/// 1970, and then decides.
+fn order_after(led: u64, lines: &[&str]) -> Vec<String> {
+    let mut run = Script::new(&[own_profile()], Options::default());
+    run.now = Time(led * 1000);
+    run.command("node n cpu=64");
+    for line in lines {
+        let facts = testkit::pod(line);
+        let moment = Moment { at: run.now, wall_ms: 1_000_000 };
+        run.scheduler.apply(&Event::PodApplied(Box::new(facts)), moment);
+    }
+    order(&mut run, "step")
+}
+
+#[test]
+fn starvation_counts_from_creation_whoever_led_then() {
+    for led in [0, 5, 5000] {
+        // The namespace with less of the cluster would go first.
+        let taken = "taken cpu=8 namespace=a on=n";
+        let order = |created: &str| {
+            let old = format!("old cpu=1 namespace=a {created}");
+            order_after(led, &[taken, &old, "young cpu=1 namespace=b created=990"])
+        };
+        assert_eq!(order("created=940"), ["old", "young"], "{led}");
+        assert_eq!(order("created=941"), ["young", "old"], "{led}");
+        // By a clock that is ahead of ours.
+        assert_eq!(order("created=2000"), ["young", "old"], "{led}");
+        // Pods that had gates, from when these were gone.
+        assert_eq!(order("created=10 eligible=940"), ["old", "young"], "{led}");
+        assert_eq!(order("created=10 eligible=941"), ["young", "old"], "{led}");
+        assert_eq!(order("created=10 eligible=unsaid"), ["young", "old"], "{led}");
+    }
+}
+
+#[test]
+fn a_gang_starves_from_the_youngest_of_its_pods_on() {
+    let taken = "taken cpu=8 namespace=a on=n";
+    let order = |created: &str| {
+        let one = "g1 cpu=1 namespace=a gang=g/2 created=10".to_owned();
+        let other = format!("g2 cpu=1 namespace=a gang=g/2 created={created}");
+        order_after(5, &[taken, &one, &other, "young cpu=1 namespace=b created=990"])
+    };
+    assert_eq!(order("941"), ["young", "g1", "g2"]);
+    assert_eq!(order("940"), ["g1", "g2", "young"]);
+}
+
+#[test]
+fn a_pod_that_was_made_before_begins_to_starve_in_time() {
+    let mut run = Script::new(&[own_profile()], Options::default());
+    let apply = |run: &mut Script, line: &str| {
+        let moment = Moment { at: run.now, wall_ms: 1_000_000 + run.now.0 };
+        run.scheduler.apply(&Event::PodApplied(Box::new(testkit::pod(line))), moment);
+    };
+    run.command("node n cpu=64");
+    apply(&mut run, "taken cpu=8 namespace=a on=n");
+    apply(&mut run, "old cpu=1 namespace=a created=970");
+    run.now = Time(29_000);
+    apply(&mut run, "young cpu=1 namespace=b created=1029");
+    let checkpoint = run.scheduler.checkpoint();
+    assert_eq!(order(&mut run, "step 1"), ["young"]);
+    let mut later =
+        run.resumed(checkpoint, &[own_profile()], Options::default()).expect("a checkpoint");
+    later.now = Time(30_000);
+    assert_eq!(order(&mut later, "step 1"), ["old"]);
 }

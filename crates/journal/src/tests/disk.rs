@@ -125,5 +125,8 @@ fn what_the_writer_cannot_keep_up_with_is_a_gap() {
     assert_eq!((records.len() as u64, tail), (sent - 1, Some(Tail::Ended(End::Gap))));
     assert_eq!(Segment::open(&files[1].path).unwrap().unwrap().header.cause, Cause::Gap);
     let kept = What::Applied(Event::NodeDeleted("kept".into()));
-    assert_eq!(read(&files[1].path).0, [Record { number: 1, at: Time(sent), what: kept }]);
+    assert_eq!(
+        read(&files[1].path).0,
+        [Record { number: 1, at: Time(sent), wall_ms: sent, what: kept }]
+    );
 }

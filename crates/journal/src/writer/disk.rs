@@ -10,7 +10,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
 use engine::Checkpoint;
-use model::Time;
+use model::{Moment, Time};
 
 use super::lines::Said;
 use super::{Entry, OpenError, Options, Shared};
@@ -116,7 +116,11 @@ impl Disk {
                 self.begin(at, cause, *checkpoint);
                 return;
             }
-            Entry::Applied(at, event) => open.said.write(at, event, &mut open.block),
+            Entry::Applied(Moment { at, wall_ms }, event) => {
+                let expected = self.options.started_unix_ms.saturating_add(at.0);
+                let wall = Some(wall_ms).filter(|wall| *wall != expected);
+                open.said.write((at, wall), event, &mut open.block);
+            }
             Entry::Stepped(at, decisions) => {
                 Line::Stepped { at, decisions }.write(&mut open.block);
             }
@@ -305,7 +309,7 @@ mod tests {
         let shared = Arc::new(Shared::default());
         let mut disk = Disk::new(options, shared.clone()).unwrap();
         let begin = |cause| Entry::Begin(Time(1), cause, Box::default());
-        let gone = |name: &str| Entry::Applied(Time(2), Event::NodeDeleted(name.into()));
+        let gone = |name: &str| Entry::Applied(Time(2).into(), Event::NodeDeleted(name.into()));
         let wants = || shared.wants_checkpoint.swap(false, Ordering::Relaxed);
         fs::remove_dir(&folder).unwrap();
         disk.take(begin(Cause::Start));

@@ -19,7 +19,12 @@ pub(super) struct Said {
 
 impl Said {
     /// Writes an event into a block.
-    pub(super) fn write(&mut self, at: Time, event: Event, block: &mut Vec<u8>) {
+    pub(super) fn write(
+        &mut self,
+        (at, wall): (Time, Option<u64>),
+        event: Event,
+        block: &mut Vec<u8>,
+    ) {
         let mut spec = None;
         let mut event = event;
         match &mut event {
@@ -27,14 +32,14 @@ impl Said {
                 let (name, hash) = (hash_of(&facts.name), hash_of(facts));
                 if self.nodes.insert(name, hash) == Some(hash) {
                     let of = Again::Node(std::mem::take(&mut facts.name).into());
-                    return Line::Again { at, of }.write(block);
+                    return Line::Again { at, wall, of }.write(block);
                 }
             }
             Event::PodApplied(facts) => {
                 let (uid, hash) = (hash_of(&facts.key.uid), hash_of(facts));
                 if self.pods.insert(uid, hash) == Some(hash) {
                     let of = Again::Pod(std::mem::take(&mut facts.key.uid));
-                    return Line::Again { at, of }.write(block);
+                    return Line::Again { at, wall, of }.write(block);
                 }
                 spec = Some(self.number(std::mem::take(&mut facts.spec), block));
             }
@@ -68,7 +73,7 @@ impl Said {
             | Event::BindRefused { .. }
             | Event::EvictionFailed(_) => {}
         }
-        Line::Applied { at, spec, event }.write(block);
+        Line::Applied { at, wall, spec, event }.write(block);
     }
 
     /// The number of a spec, which is written if it was not yet.

@@ -1,7 +1,8 @@
 //! Pod objects to facts.
 
 use model::{
-    Event, Features, HostPort, Need, Operator, PodFacts, PodKey, PodSpec, Protocol, Toleration,
+    Eligible, Event, Features, HostPort, Need, Operator, PodFacts, PodKey, PodSpec, Protocol,
+    Toleration,
 };
 
 use super::company::{Company, company, labels};
@@ -12,6 +13,7 @@ use super::requests::requests;
 use super::terms::{preference, term};
 use super::view::{Condition, Container, PodSpecView, PodView, Port, TolerationView, Volume};
 use super::{IngestError, gang, read};
+use crate::render::HELD;
 
 /// The event that a pod is there.
 ///
@@ -39,12 +41,38 @@ pub(super) fn facts(view: PodView) -> PodFacts {
         started: view.status.start_time.map(|time| time.0),
         generation: view.metadata.generation,
         created: view.metadata.creation_timestamp.map_or(0, |time| time.0),
+        eligible: eligible(&view),
         is_remade: view.metadata.owner_references.iter().any(|owner| owner.controller),
         gang: gang::claim(&view),
         labels: labels(&view.metadata.labels),
         owner: owner(&view.metadata.owner_references),
         spec: spec(view),
     }
+}
+
+/// The `PodScheduled` condition, if it stands at `False`.
+pub(super) fn not_scheduled(view: &PodView) -> Option<&Condition> {
+    let mut conditions = view.status.conditions.iter();
+    let found = conditions.find(|condition| condition.r#type == "PodScheduled");
+    found.filter(|condition| condition.status == "False")
+}
+
+/// Since when a pod can be placed. The condition of one that has gates says so, until somebody
+/// writes that no node takes it: that is when its time is written down.
+fn eligible(view: &PodView) -> Eligible {
+    if !view.spec.node_name.is_empty() {
+        return Eligible::Created;
+    }
+    let condition = not_scheduled(view);
+    let has_gates = !view.spec.scheduling_gates.is_empty();
+    if has_gates || condition.is_some_and(|condition| condition.reason == HELD) {
+        return Eligible::Ungated;
+    }
+    // A spec that never changed never had gates.
+    let was_gated = view.metadata.generation != 1;
+    let since = condition.filter(|_| was_gated).and_then(|it| it.last_transition_time);
+    let since = since.and_then(|time| u32::try_from(time.0).ok());
+    since.map_or(Eligible::Created, Eligible::Since)
 }
 
 /// Whether a pod is being deleted because a scheduler evicted it for another one.

@@ -44,7 +44,7 @@ pub struct SeenNode {
 /// When it is no JSON, or does not have the shape of a Pod.
 pub fn read_pod(text: &[u8]) -> Result<SeenPod, IngestError> {
     let mut view: PodView = read_text("Pod", text)?;
-    let standing = Standing::new(&mut view);
+    let standing = Standing::new(&view);
     let version = std::mem::take(&mut view.metadata.resource_version);
     let facts = pod::facts(view);
     let standing = standing.filter(|_| !facts.is_finished);
@@ -106,19 +106,15 @@ pub(super) fn read_text<T: DeserializeOwned>(
 
 impl Standing {
     /// Nothing if the pod is on a node.
-    fn new(view: &mut PodView) -> Option<Self> {
+    fn new(view: &PodView) -> Option<Self> {
         if !view.spec.node_name.is_empty() {
             return None;
         }
-        let mut conditions = view.status.conditions.iter_mut();
-        let found = conditions.find(|condition| condition.r#type == "PodScheduled");
-        let found = found.filter(|condition| condition.status == "False");
+        let found = pod::not_scheduled(view);
         Some(Self {
             version: view.metadata.resource_version.as_str().into(),
             generation: view.metadata.generation,
-            condition: found.map(|condition| {
-                (std::mem::take(&mut condition.reason), std::mem::take(&mut condition.message))
-            }),
+            condition: found.map(|condition| (condition.reason.clone(), condition.message.clone())),
         })
     }
 }

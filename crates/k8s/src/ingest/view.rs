@@ -245,7 +245,13 @@ views! {
         resources: Option<Resources>,
         allocated_resources: Option<List>,
     }
-    Condition { r#type: String, status: String, reason: String, message: String, }
+    Condition {
+        r#type: String,
+        status: String,
+        reason: String,
+        message: String,
+        last_transition_time: Option<Timestamp>,
+    }
     ContainerStatus {
         name: String,
         allocated_resources: Option<List>,

@@ -1,8 +1,8 @@
 //! Pods as clusters serve them.
 
 use model::{
-    Effect, Features, FieldOperator, HostPort, LabelOperator, LabelSelector, Need, Operator,
-    Protocol, RequirementSpec, SpreadSpec, Toleration,
+    Effect, Eligible, Features, FieldOperator, HostPort, LabelOperator, LabelSelector, Need,
+    Operator, Protocol, RequirementSpec, SpreadSpec, Toleration,
 };
 use serde_json::{Value, json};
 
@@ -350,4 +350,29 @@ fn the_policy_and_the_proposed_node_are_read() {
     let facts = pod_facts(&pod);
     // Of a pod on a node nothing is proposed any more.
     assert_eq!((facts.is_preempting, facts.nominated), (true, None));
+}
+
+#[test]
+fn since_when_a_pod_can_be_placed_is_read_from_its_condition() {
+    let pod = |generation: i64, gates: Value, reason: &str, since: Value| {
+        let condition = json!({"type": "PodScheduled", "status": "False", "reason": reason,
+            "lastTransitionTime": since});
+        let conditions = if reason.is_empty() { json!([]) } else { json!([condition]) };
+        pod_facts(&json!({
+            "metadata": {"name": "p", "uid": "u", "generation": generation},
+            "spec": {"schedulingGates": gates}, "status": {"conditions": conditions},
+        }))
+        .eligible
+    };
+    let (none, since) = (json!([]), json!("2026-11-16T10:30:00Z"));
+    let then = Eligible::Since(1_794_825_000);
+    assert_eq!(pod(1, none.clone(), "", Value::Null), Eligible::Created);
+    assert_eq!(pod(1, none.clone(), "Unschedulable", since.clone()), Eligible::Created);
+    let gates = json!([{"name": "quota"}]);
+    assert_eq!(pod(1, gates, "SchedulingGated", Value::Null), Eligible::Ungated);
+    assert_eq!(pod(2, none.clone(), "SchedulingGated", Value::Null), Eligible::Ungated);
+    assert_eq!(pod(2, none.clone(), "SchedulingGated", since.clone()), Eligible::Ungated);
+    assert_eq!(pod(2, none.clone(), "Unschedulable", since.clone()), then);
+    assert_eq!(pod(0, none.clone(), "Unschedulable", since), then, "a server without generations");
+    assert_eq!(pod(2, none, "Unschedulable", Value::Null), Eligible::Created);
 }

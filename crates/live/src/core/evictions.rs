@@ -24,7 +24,7 @@ impl Core {
     pub(super) fn evicted(&mut self, uid: &str, is_done: bool) {
         self.state.evicting.remove(uid);
         if !is_done {
-            let (now, event) = (self.now(), Event::EvictionFailed(uid.into()));
+            let (now, event) = (self.moment(), Event::EvictionFailed(uid.into()));
             self.scheduler.apply(&event, now);
             self.record_applied(now, event);
         }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use k8s::ingest::Standing;
-use k8s::render::StatusChange;
+use k8s::render::{HELD, StatusChange};
 use model::{Map, PodFacts, hash_of};
 
 use crate::feed::Seen;
@@ -29,6 +29,8 @@ struct Note {
     read_at: Option<Instant>,
     /// What the status says, as a hash; nothing if there is no such condition.
     told: Option<u64>,
+    /// Whether it says that the pod is not to be placed yet.
+    is_held: bool,
     /// The node that is proposed for it, by the hash of its name.
     nominated: Option<u64>,
     generation: i64,
@@ -56,6 +58,7 @@ impl Notes {
             note.version.clone_from(version);
             note.generation = *generation;
             note.told = condition.as_ref().map(|(reason, message)| words(reason, message));
+            note.is_held = condition.as_ref().is_some_and(|(reason, _)| reason == HELD);
         }
     }
 
@@ -103,9 +106,11 @@ impl Notes {
             (note.nominated != nominated.map(hash_of)).then(|| nominated.map(Into::into));
         let status = (note.told != Some(words) || nomination.is_some()).then(|| StatusChange {
             generation: note.generation,
-            is_transition: note.told.is_none(),
+            // Since when a pod without gates waits is written down for whoever leads next.
+            is_transition: note.told.is_none() || note.is_held && reason != HELD,
             nomination,
         });
+        note.is_held = reason == HELD;
         note.told = Some(words);
         note.nominated = nominated.map(hash_of);
         let is_repeated =
@@ -165,6 +170,7 @@ mod tests {
             started: None,
             generation: 0,
             created: 0,
+            eligible: model::Eligible::Created,
             is_remade: false,
             gang: None,
         };
@@ -197,6 +203,16 @@ mod tests {
         let condition = Some(("Unschedulable".into(), "why".into()));
         let mut notes = notes(Standing { condition, ..Standing::default() });
         assert_eq!(notes.tell("u", "Unschedulable", "why", None), (None, true));
+    }
+
+    #[test]
+    fn since_when_a_pod_waits_that_had_gates_is_written_once() {
+        let condition = Some((HELD.into(), "has gates".into()));
+        let mut notes = notes(Standing { condition, ..Standing::default() });
+        let is_transition = |told: Option<StatusChange>| told.unwrap().is_transition;
+        assert!(!is_transition(notes.tell("u", HELD, "has other gates", None).0));
+        assert!(is_transition(notes.tell("u", "Unschedulable", "why", None).0));
+        assert!(!is_transition(notes.tell("u", "Unschedulable", "another", None).0));
     }
 
     #[test]

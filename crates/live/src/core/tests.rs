@@ -40,6 +40,7 @@ fn bench_of(settings: &Settings) -> Bench {
         health: Arc::new(Health::new(|| true)),
         journal: None,
         start: Instant::now(),
+        started_unix_ms: 0,
         state: State::awaiting(&[]),
     };
     core.take(Input::Lead);

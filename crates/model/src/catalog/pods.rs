@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::decision::Attempt;
-use crate::event::{PodFacts, PodKey};
+use crate::event::{Eligible, PodFacts, PodKey};
 use crate::gang::GangClaim;
 use crate::ids::{ClassId, GangId, NodeId, PodId, TagsId};
 use crate::map::{Table, hash_of};
@@ -74,6 +74,8 @@ pub struct Pod {
     pub generation: i64,
     /// When it was made, in seconds since 1970.
     pub created: i64,
+    /// Since when it can be placed.
+    pub eligible: Eligible,
     /// Whether a controller makes another one when it is gone.
     pub is_remade: bool,
     /// What it says of its gang.
@@ -98,6 +100,16 @@ pub struct Occupant {
 }
 
 impl Pod {
+    /// Since when it can be placed, in seconds since 1970, if that is known.
+    #[must_use]
+    pub fn eligible_since(&self) -> Option<i64> {
+        match self.eligible {
+            Eligible::Created => Some(self.created).filter(|created| *created > 0),
+            Eligible::Ungated => None,
+            Eligible::Since(seconds) => Some(i64::from(seconds)),
+        }
+    }
+
     /// Whether it makes others of its gang when it runs.
     #[must_use]
     pub fn makes_others(&self) -> bool {
@@ -182,6 +194,7 @@ impl Pods {
             started: facts.started,
             generation: facts.generation,
             created: facts.created,
+            eligible: facts.eligible,
             is_remade: facts.is_remade,
             claim: None,
             gang: None,
@@ -215,6 +228,7 @@ impl Pods {
         pod.started = facts.started;
         pod.generation = facts.generation;
         pod.created = facts.created;
+        pod.eligible = facts.eligible;
         pod.is_remade = facts.is_remade;
         let before = (pod.class, pod.tags);
         (pod.class, pod.tags) = (class, tags);

@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use engine::{Backoff, Checkpoint, Options, Scheduler};
 use journal::{Decided, Header};
 use k8s::config::Settings;
-use model::{Attempt, Catalog, Event, PodFacts, PodState, Present, Time};
+use model::{Attempt, Catalog, Event, Moment, PodFacts, PodState, Present, Time};
 
 use super::{ReplayError, parts, step};
 
@@ -126,7 +126,7 @@ impl<'a> Other<'a> {
     }
 
     /// Takes in an event as it would have been.
-    pub(super) fn apply(&mut self, mut event: Event, at: Time) {
+    pub(super) fn apply(&mut self, mut event: Event, moment: Moment) {
         let Some(scheduler) = &mut self.scheduler else { return };
         let catalog = scheduler.catalog();
         match &mut event {
@@ -186,7 +186,7 @@ impl<'a> Other<'a> {
             | Event::LocalQueueApplied(_)
             | Event::LocalQueueDeleted(_) => {}
         }
-        scheduler.apply(&event, at);
+        scheduler.apply(&event, moment);
     }
 
     /// Decides when the journal's scheduler did, which came to `then`.
@@ -225,7 +225,9 @@ impl<'a> Other<'a> {
                 }
                 Decided::Preempt { victims, .. } | Decided::Disband { evicted: victims, .. } => {
                     for victim in victims.iter().filter(|one| !self.evicted_then.contains(*one)) {
-                        scheduler.apply(&Event::PodDeleted(victim.to_string()), at);
+                        let wall_ms = self.started.saturating_add(at.0);
+                        let moment = Moment { at, wall_ms };
+                        scheduler.apply(&Event::PodDeleted(victim.to_string()), moment);
                         self.evicted.insert(victim.clone());
                     }
                 }

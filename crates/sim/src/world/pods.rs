@@ -1,6 +1,8 @@
 //! The life of a pod: it starts, may change its size, ends, or is sent away.
 
-use model::{Amounts, Event, Millis, Operator, PodFacts, PodSpec, Requests, Time, Toleration};
+use model::{
+    Amounts, Eligible, Event, Millis, Operator, PodFacts, PodSpec, Requests, Time, Toleration,
+};
 
 use super::happenings::Happening;
 use super::records::{NodeAt, Phase, PodAt, PodRecord};
@@ -37,6 +39,8 @@ impl World {
             started: record.started,
             generation: 0,
             created: seconds(record.created),
+            // Nobody writes down when the gates of simulated pods were removed.
+            eligible: if job.gates.is_some() { Eligible::Ungated } else { Eligible::Created },
             is_remade: !self.is_bare(record.job),
             gang: self.claims[record.job.0].clone(),
         }
