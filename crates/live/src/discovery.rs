@@ -67,8 +67,9 @@ impl Discovery {
                 }
                 Err(message) => {
                     // While the server is not reached nothing else is known of it either.
-                    tries += u32::from(!self.outage.is_on());
-                    if repeats.is_news(&message) {
+                    let is_reached = !self.outage.is_on();
+                    tries += u32::from(is_reached);
+                    if is_reached && repeats.is_news(&message) {
                         warn!(message, tries, "which APIs are served is not known");
                     }
                     if known.is_none() && tries < TRIES_MAX {
