@@ -30,10 +30,10 @@ pub use queue::{Backoff, Place, QueueCounts};
 
 use std::cell::RefCell;
 
-use framework::Profile;
+use framework::{CoschedulingArgs, Profile};
 use model::{
-    Attempt, Catalog, ClassId, Decision, Event, GangId, Millis, Moment, NodeId, PodId, PodState,
-    Time, Usage,
+    Attempt, Catalog, ClassId, Decision, Event, GangId, Millis, Moment, NodeId, OnPartialFailure,
+    PodId, PodState, Time, Usage,
 };
 use serde::{Deserialize, Serialize};
 
@@ -53,6 +53,12 @@ pub struct Options {
     /// For how long a gang may have some of its pods on nodes without the others, unless it says
     /// so itself.
     pub permit_timeout: Millis,
+    /// How often a pod of a gang whose binding is refused is tried elsewhere at once.
+    pub bind_retries: u32,
+    /// What becomes of a gang that is not whole in time.
+    pub on_partial_failure: OnPartialFailure,
+    /// How long room is kept for pods that another one is to make.
+    pub room_kept: Millis,
     /// How many totals of nodes are kept over all classes, at twelve bytes each. Classes beyond it
     /// are worked out anew whenever their turn comes.
     pub totals_max: usize,
@@ -63,9 +69,24 @@ impl Default for Options {
         Self {
             backoff: Backoff::default(),
             seed: 0,
-            permit_timeout: Millis::seconds(10),
             totals_max: 4 << 20,
+            permit_timeout: Millis(0),
+            bind_retries: 0,
+            on_partial_failure: OnPartialFailure::default(),
+            room_kept: Millis(0),
         }
+        .with_gangs(&CoschedulingArgs::default())
+    }
+}
+
+impl Options {
+    /// The same with what arguments say of gangs.
+    #[must_use]
+    pub fn with_gangs(self, args: &CoschedulingArgs) -> Self {
+        let CoschedulingArgs {
+            permit_timeout, bind_retries, on_partial_failure, room_kept, ..
+        } = *args;
+        Self { permit_timeout, bind_retries, on_partial_failure, room_kept, ..self }
     }
 }
 
@@ -78,7 +99,7 @@ pub struct Scheduler {
     boards: Boards,
     attempt: Attempt,
     seed: u64,
-    permit_timeout: Millis,
+    options: Options,
     gangs: Gangs,
     /// Read wherever a unit gets its place, and filled there.
     workloads: RefCell<Profiles>,
@@ -99,7 +120,7 @@ impl Scheduler {
             boards: Boards::new(options.totals_max),
             attempt: Attempt::default(),
             seed: options.seed,
-            permit_timeout: options.permit_timeout,
+            options,
             gangs: Gangs::default(),
             workloads: RefCell::default(),
         }

@@ -1,6 +1,8 @@
 //! Arguments of plugins, as plain data. Whoever reads a configuration checks the values.
 
-use model::{LabelSelector, Labels, Millis, NodeTerm, Preference, SpreadSpec, Tier};
+use model::{
+    LabelSelector, Labels, Millis, NodeTerm, OnPartialFailure, Preference, SpreadSpec, Tier,
+};
 
 /// The arguments of one plugin.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,6 +31,13 @@ pub struct CoschedulingArgs {
     /// For how long a gang may have some of its pods on nodes without the others, unless it says
     /// so itself; the same for all profiles.
     pub permit_timeout: Millis,
+    /// How often a pod of a gang whose binding is refused is tried elsewhere at once; the same for
+    /// all profiles, as what follows.
+    pub bind_retries: u32,
+    /// What becomes of a gang that is not whole by then.
+    pub on_partial_failure: OnPartialFailure,
+    /// How long room is kept for pods that another one is to make.
+    pub room_kept: Millis,
     /// Accepted without effect: gangs wait after a failure as other pods do.
     pub group_backoff: Millis,
     /// A unit that has waited for this long goes before the others of its priority.
@@ -43,6 +52,9 @@ impl Default for CoschedulingArgs {
     fn default() -> Self {
         Self {
             permit_timeout: Millis::seconds(10),
+            bind_retries: 3,
+            on_partial_failure: OnPartialFailure::EvictBound,
+            room_kept: Millis::seconds(300),
             group_backoff: Millis(0),
             starving_after: Millis::seconds(60),
             tier_boosts: TierBoosts::default(),

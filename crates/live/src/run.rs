@@ -176,8 +176,8 @@ fn engine_options(options: &Options) -> engine::Options {
         max: settings.max_backoff,
         flush: options.flush,
     };
-    let permit_timeout = settings.permit_timeout();
-    engine::Options { backoff, permit_timeout, ..Default::default() }
+    let engine = engine::Options { backoff, ..Default::default() };
+    engine.with_gangs(&settings.gang_args())
 }
 
 fn open_journal(options: &Options, started_unix_ms: u64) -> Result<Option<(Journal, Closer)>> {

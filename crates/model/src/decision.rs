@@ -153,6 +153,31 @@ fn renumbered(
     counts.collect()
 }
 
+/// What becomes of pods of a gang that are on nodes when its time is over and it is not whole.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum OnPartialFailure {
+    /// Those that a controller makes again are evicted; the others stay.
+    #[default]
+    EvictBound,
+    /// All stay, and the rest is tried on.
+    Requeue,
+}
+
+impl OnPartialFailure {
+    /// What configurations say.
+    pub const WORDS: [(&'static str, Self); 2] =
+        [("evictBound", Self::EvictBound), ("requeue", Self::Requeue)];
+
+    /// What configurations say of it.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::EvictBound => "evictBound",
+            Self::Requeue => "requeue",
+        }
+    }
+}
+
 /// Why a gang cannot be placed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]

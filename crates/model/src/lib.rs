@@ -36,8 +36,8 @@ pub use catalog::{
     Node, NodeChange, Occupant, Offer, Pod, PodState, Rule, Sizes, Spread, Tags, Tenant, Wish,
 };
 pub use decision::{
-    Attempt, Decision, Diagnosis, Disband, GangReport, GangState, Outlook, Preemption, Rescue,
-    Shortfall, Waiting,
+    Attempt, Decision, Diagnosis, Disband, GangReport, GangState, OnPartialFailure, Outlook,
+    Preemption, Rescue, Shortfall, Waiting,
 };
 pub use event::{
     BudgetFacts, Change, Eligible, Event, LocalQueueFacts, NamespaceFacts, NodeAspects, NodeFacts,

@@ -1,16 +1,13 @@
 //! What becomes of gangs whose pods are on nodes: they start, lose pods, or are taken back.
 
 use model::{
-    Decision, Disband, GangId, GangReport, GangState, GangTerms, Millis, NodeId, PodGroupKind,
-    PodId, PodState, Time,
+    Decision, Disband, GangId, GangReport, GangState, GangTerms, Millis, NodeId, OnPartialFailure,
+    PodGroupKind, PodId, PodState, Time,
 };
 
 use super::Kept;
 use crate::Scheduler;
 use crate::queue::Place;
-
-/// How often a pod whose binding is refused is tried elsewhere at once.
-const BIND_RETRIES: usize = 3;
 
 impl Scheduler {
     /// Takes in how many pods of a gang are on nodes.
@@ -88,7 +85,7 @@ impl Scheduler {
     /// How long a gang may have some of its pods on nodes without the others.
     fn patience(&self, gang: GangId) -> Millis {
         let timeout = self.catalog.gang(gang).terms.as_ref().ok().and_then(|terms| terms.timeout);
-        timeout.map_or(self.permit_timeout, |seconds| Millis::seconds(u64::from(seconds)))
+        timeout.map_or(self.options.permit_timeout, |seconds| Millis::seconds(u64::from(seconds)))
     }
 
     /// Whether a waiting pod was made after another one of the gang began to run: so it takes the
@@ -155,11 +152,12 @@ impl Scheduler {
     fn disband(&mut self, gang: GangId, now: Time) -> Option<Decision> {
         let patience = self.patience(gang);
         self.gangs.partial.insert(gang, now + patience);
+        let evicts = self.options.on_partial_failure == OnPartialFailure::EvictBound;
         let (mut evicted, mut bare) = (Vec::new(), Vec::new());
         self.collect(gang, &mut |id| {
             let pod = self.catalog.pod(id);
             if matches!(pod.state, PodState::Bound(_)) && !pod.is_evicted {
-                if pod.is_remade { evicted.push(id) } else { bare.push(id) }
+                if pod.is_remade && evicts { evicted.push(id) } else { bare.push(id) }
             }
         });
         evicted.iter().for_each(|pod| self.catalog.set_evicted(*pod, true));
@@ -176,7 +174,7 @@ impl Scheduler {
     pub(crate) fn refused_in_gang(&mut self, pod: PodId, node: NodeId, now: Time) {
         let nodes = self.gangs.refused.entry(pod).or_default();
         nodes.push(node);
-        let is_over = nodes.len() > BIND_RETRIES;
+        let is_over = nodes.len() > self.options.bind_retries as usize;
         if is_over {
             self.gangs.refused.remove(&pod);
         }

@@ -3,16 +3,13 @@
 use std::collections::BTreeSet;
 
 use model::{
-    Change, ClassId, GangId, GangReport, GangState, Millis, NodeId, Occupant, PodId, PodSpec,
-    PodState, Time, Txn,
+    Change, ClassId, GangId, GangReport, GangState, NodeId, Occupant, PodId, PodSpec, PodState,
+    Time, Txn,
 };
 
 use super::Kept;
 use crate::Scheduler;
 use crate::arrange::{Arranger, Seat};
-
-/// How long room is kept for pods that another one is to make.
-pub(super) const SEATS_KEPT: Millis = Millis::seconds(300);
 
 impl Scheduler {
     /// Pods of a gang that do not exist yet, and classes that are held for them.
@@ -67,7 +64,7 @@ impl Scheduler {
         let seats = arranger.keep_what_fits(gang);
         let state = GangState::Room(seats.len());
         self.gangs.reports.push(GangReport { gang, state });
-        self.gangs.kept.insert(gang, Kept { until: now + SEATS_KEPT, seats, classes });
+        self.gangs.kept.insert(gang, Kept { until: now + self.options.room_kept, seats, classes });
     }
 
     /// Gives up the room that is kept for a pod which is there now, or all room of a gang that is

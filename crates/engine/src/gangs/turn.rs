@@ -9,7 +9,6 @@ use model::{
 };
 
 use super::Kept;
-use super::seats::SEATS_KEPT;
 use crate::Scheduler;
 use crate::arrange::{Arranger, Seat, Short, WORK_MAX};
 
@@ -184,7 +183,9 @@ impl Scheduler {
         } else {
             let state = GangState::Room(seats.len());
             self.gangs.reports.push(GangReport { gang: own, state });
-            self.gangs.kept.insert(own, Kept { until: now + SEATS_KEPT, seats, classes });
+            self.gangs
+                .kept
+                .insert(own, Kept { until: now + self.options.room_kept, seats, classes });
         }
         self.seat(unit, own, places, now, decisions);
         // Room that was kept may be free now, where it was not taken.

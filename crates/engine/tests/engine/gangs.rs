@@ -1,6 +1,8 @@
 //! Gangs: planned whole, bound whole, and what becomes of those that are not whole.
 
-use testkit::check;
+use kubenexus_engine::Options;
+use model::OnPartialFailure;
+use testkit::{check, default_profile};
 
 #[test]
 fn a_gang_that_does_not_fit_whole_binds_nothing_and_all_once_there_is_room() {
@@ -262,6 +264,18 @@ fn a_refused_binding_is_tried_elsewhere_at_once() {
         > gang g started
         ",
     );
+}
+
+#[test]
+fn a_gang_that_cannot_be_completed_stays_where_the_configuration_says_so() {
+    let options = Options { on_partial_failure: OnPartialFailure::Requeue, ..Options::default() };
+    let mut run = testkit::Script::new(&[default_profile()], options);
+    let lines = ["node a cpu=1", "pod g1 cpu=1 gang=g/2 on=a remade", "pod g2 cpu=1 gang=g/2"];
+    lines.iter().for_each(|line| _ = run.command(line));
+    run.command("step");
+    run.command("after 10s");
+    let told = run.command("step");
+    assert!(told.contains(&"gang g disbands: evicts [], leaves [g1]".to_owned()), "{told:?}");
 }
 
 /// Pods that a controller makes again are taken back; others are left where they are.

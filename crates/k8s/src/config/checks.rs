@@ -79,31 +79,37 @@ pub(super) fn check_common_order(
     }
 }
 
-/// Checks that gangs of all profiles wait for the same time, since the queue is one.
-pub(super) fn check_common_permit(
+/// Checks that gangs of all profiles are treated alike, since the queue is one.
+pub(super) fn check_common_gangs(
     profiles: &[(PluginSets, ProfileSettings)],
     problems: &mut Problems,
 ) {
     let mut gangs = profiles.iter().filter(|(_, profile)| runs_gangs(profile));
     let Some((_, first)) = gangs.next() else { return };
     for (sets, profile) in gangs {
-        let (expected, found) = (permit_timeout(first), permit_timeout(profile));
-        if expected == found {
-            continue;
+        let common = common(&gang_args(first)).into_iter().zip(common(&gang_args(profile)));
+        for ((name, expected), (_, found)) in common.filter(|(one, other)| one != other) {
+            let profile_path = sets.place.path.trim_end_matches(".plugins");
+            let path = format!("{profile_path}.pluginConfig[Coscheduling].args.{name}");
+            let message = format!(
+                "must be the same as in profile {:?}: expected {expected}, found {found}",
+                first.scheduler,
+            );
+            problems.report(&Place { path, line: sets.place.line }, message);
         }
-        let profile_path = sets.place.path.trim_end_matches(".plugins");
-        let path = format!("{profile_path}.pluginConfig[Coscheduling].args.{PERMIT}");
-        let message = format!(
-            "must be the same as in profile {:?}: expected {}, found {}",
-            first.scheduler,
-            expected.0 / 1000,
-            found.0 / 1000,
-        );
-        problems.report(&Place { path, line: sets.place.line }, message);
     }
 }
 
-const PERMIT: &str = "permitWaitingTimeSeconds";
+/// What has to be the same in all profiles, as it is written.
+fn common(args: &CoschedulingArgs) -> [(&'static str, String); 4] {
+    let seconds = |span: Millis| (span.0 / 1000).to_string();
+    [
+        ("permitWaitingTimeSeconds", seconds(args.permit_timeout)),
+        ("bindRetries", args.bind_retries.to_string()),
+        ("onPartialFailure", args.on_partial_failure.word().into()),
+        ("keepRoomSeconds", seconds(args.room_kept)),
+    ]
+}
 
 /// Whether a profile says anything of gangs.
 pub(super) fn runs_gangs(profile: &ProfileSettings) -> bool {
@@ -111,11 +117,11 @@ pub(super) fn runs_gangs(profile: &ProfileSettings) -> bool {
     choices.any(|choice| choice.name == OWN_ORDER)
 }
 
-/// For how long gangs of a profile may be in part on nodes.
-pub(super) fn permit_timeout(profile: &ProfileSettings) -> Millis {
+/// What a profile says of gangs.
+pub(super) fn gang_args(profile: &ProfileSettings) -> CoschedulingArgs {
     match profile.args_of(OWN_ORDER) {
-        Some(Args::Coscheduling(args)) => args.permit_timeout,
-        _ => CoschedulingArgs::default().permit_timeout,
+        Some(Args::Coscheduling(args)) => args.clone(),
+        _ => CoschedulingArgs::default(),
     }
 }
 

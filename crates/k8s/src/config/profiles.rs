@@ -45,7 +45,7 @@ pub(super) fn read(
         profiles.push(profile(&fields, scheduler, known, problems));
     }
     checks::check_common_order(&profiles, problems);
-    checks::check_common_permit(&profiles, problems);
+    checks::check_common_gangs(&profiles, problems);
     profiles.into_iter().map(|(_, profile)| profile).collect()
 }
 

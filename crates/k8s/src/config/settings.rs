@@ -3,7 +3,7 @@
 use framework::{Args, CoschedulingArgs, ProfileSettings};
 use model::Millis;
 
-use super::checks::{permit_timeout, runs_gangs};
+use super::checks::{gang_args, runs_gangs};
 
 /// A configuration, checked and complete.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -65,12 +65,11 @@ pub struct ClientConnection {
 }
 
 impl Settings {
-    /// For how long a gang may have some of its pods on nodes without the others, unless it says
-    /// so itself.
+    /// The arguments of `Coscheduling` that count for gangs of all profiles.
     #[must_use]
-    pub fn permit_timeout(&self) -> Millis {
+    pub fn gang_args(&self) -> CoschedulingArgs {
         let profile = self.profiles.iter().find(|profile| runs_gangs(profile));
-        profile.map_or(CoschedulingArgs::default().permit_timeout, permit_timeout)
+        profile.map_or_else(CoschedulingArgs::default, gang_args)
     }
 
     /// Whether a tenant has namespaces by ClusterQueues of Kueue.

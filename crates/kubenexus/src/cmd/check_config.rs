@@ -190,7 +190,7 @@ mod tests {
         let sharing = profile.order.sharing().expect("namespaces take turns");
         assert_eq!(sharing.starving_after, model::Millis::seconds(120));
         assert!(profile.classifier.is_some());
-        assert_eq!(settings.permit_timeout(), model::Millis::seconds(30));
+        assert_eq!(settings.gang_args().permit_timeout, model::Millis::seconds(30));
         let numa = "      score:\n        enabled:\n          - name: NUMATopology\n            \
                     weight: 10\n    pluginConfig:\n";
         let error = checked(&GANGS.replace("    pluginConfig:\n", numa)).expect_err("not built");

@@ -96,8 +96,8 @@ impl<'a> Other<'a> {
             max: self.settings.max_backoff,
             flush: header.options.backoff.flush,
         };
-        let permit_timeout = self.settings.permit_timeout();
-        let options = Options { backoff, permit_timeout, ..header.options };
+        let options = Options { backoff, ..header.options };
+        let options = options.with_gangs(&self.settings.gang_args());
         let resumed = Scheduler::resume(catalog, profiles, options, checkpoint);
         let failed = |source| ReplayError::Checkpoint { segment: segment.into(), source };
         self.scheduler = Some(resumed.map_err(failed)?);

@@ -121,7 +121,7 @@ fn scheduler(settings: &Settings, seed: u64) -> Scheduler {
         max: settings.max_backoff,
         ..Backoff::default()
     };
-    let permit_timeout = settings.permit_timeout();
-    let options = engine::Options { backoff, seed, permit_timeout, ..Default::default() };
+    let options = engine::Options { backoff, seed, ..Default::default() };
+    let options = options.with_gangs(&settings.gang_args());
     Scheduler::new(catalog, profiles, options)
 }

@@ -1,7 +1,7 @@
 //! Arguments of `Coscheduling`: those of the plugin of that name in scheduler-plugins, and ours.
 
 use framework::{Args, CoschedulingArgs, NamespaceOffset, TierBoosts};
-use model::Millis;
+use model::{Millis, OnPartialFailure};
 
 use super::namespaces::{NAMES, SELECTOR, namespaces};
 use crate::config::sections::{check_args_type, note_without_effect};
@@ -9,17 +9,33 @@ use crate::document::{Fields, Problems, Spot};
 
 /// Nobody waits for longer than a year.
 const SECONDS_MAX: i64 = 365 * 24 * 3600;
+/// A pod that so many nodes refused is not helped by another one.
+const RETRIES_MAX: i64 = 100;
 /// What tiers and namespaces can be apart; only the order of the sums matters.
 const BOOST_MAX: i64 = 1_000_000;
 
 /// `CoschedulingArgs`, if they differ from the defaults.
 pub(in crate::config) fn coscheduling(spot: Spot<'_>, problems: &mut Problems) -> Option<Args> {
     const PERMIT: &str = "permitWaitingTimeSeconds";
+    const RETRIES: &str = "bindRetries";
+    const PARTIAL: &str = "onPartialFailure";
+    const ROOM: &str = "keepRoomSeconds";
     const BACKOFF: &str = "podGroupBackoffSeconds";
     const STARVATION: &str = "starvation";
     const BOOSTS: &str = "tierOrderBoost";
     const OFFSETS: &str = "namespacePriority";
-    const FIELDS: [&str; 7] = ["apiVersion", "kind", PERMIT, BACKOFF, STARVATION, BOOSTS, OFFSETS];
+    const FIELDS: [&str; 10] = [
+        "apiVersion",
+        "kind",
+        PERMIT,
+        RETRIES,
+        PARTIAL,
+        ROOM,
+        BACKOFF,
+        STARVATION,
+        BOOSTS,
+        OFFSETS,
+    ];
     let fields = spot.fields(&FIELDS, problems)?;
     check_args_type(&fields, "Coscheduling", problems);
     let idle = [(BACKOFF, "gangs wait after a failure as other pods do")];
@@ -29,9 +45,16 @@ pub(in crate::config) fn coscheduling(spot: Spot<'_>, problems: &mut Problems) -
     let starvation = starvation.and_then(|spot| spot.fields(&["orderAfterSeconds"], problems));
     let starving_after = starvation
         .and_then(|fields| seconds(&fields, "orderAfterSeconds", 1, SECONDS_MAX, problems));
+    let retries = fields.integer(RETRIES, 0..=RETRIES_MAX, problems);
+    let retries = retries.map(|count| u32::try_from(count).expect("read within the range"));
+    let partial = fields.get(PARTIAL);
+    let partial = partial.and_then(|spot| spot.word(&OnPartialFailure::WORDS, problems));
     let args = CoschedulingArgs {
         permit_timeout: seconds(&fields, PERMIT, 1, 3600, problems)
             .unwrap_or(defaults.permit_timeout),
+        bind_retries: retries.unwrap_or(defaults.bind_retries),
+        on_partial_failure: partial.unwrap_or(defaults.on_partial_failure),
+        room_kept: seconds(&fields, ROOM, 1, 3600, problems).unwrap_or(defaults.room_kept),
         group_backoff: seconds(&fields, BACKOFF, 0, SECONDS_MAX, problems)
             .unwrap_or(defaults.group_backoff),
         starving_after: starving_after.unwrap_or(defaults.starving_after),

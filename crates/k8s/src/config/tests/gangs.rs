@@ -4,7 +4,7 @@ use framework::{
     Args, ClassifierArgs, CoschedulingArgs, NamespaceOffset, Namespaces, Point, ProfileSettings,
     Tenant, TierBoosts,
 };
-use model::{LabelOperator, LabelSelector, Millis, RequirementSpec, Tier};
+use model::{LabelOperator, LabelSelector, Millis, OnPartialFailure, RequirementSpec, Tier};
 
 use super::{at, good, read};
 use crate::config::{defaults, from_json, write};
@@ -102,6 +102,9 @@ profiles:
       apiVersion: kubescheduler.config.k8s.io/v1
       kind: CoschedulingArgs
       permitWaitingTimeSeconds: 20
+      bindRetries: 5
+      onPartialFailure: requeue
+      keepRoomSeconds: 60
       podGroupBackoffSeconds: 5
       starvation: {orderAfterSeconds: 90}
       tierOrderBoost: {gold: 5}
@@ -138,13 +141,16 @@ fn arguments_are_read_and_written() {
     };
     let args = CoschedulingArgs {
         permit_timeout: Millis::seconds(20),
+        bind_retries: 5,
+        on_partial_failure: OnPartialFailure::Requeue,
+        room_kept: Millis::seconds(60),
         group_backoff: Millis::seconds(5),
         starving_after: Millis::seconds(90),
         tier_boosts: TierBoosts { gold: 5, silver: 10, bronze: 0 },
         offsets: vec![offset(&["a", "b"], None, 7), offset(&[], Some(by_team), -3)],
     };
     assert_eq!(profile.args_of("Coscheduling"), Some(&Args::Coscheduling(args)));
-    assert_eq!(settings.permit_timeout(), Millis::seconds(20));
+    assert_eq!(settings.gang_args().permit_timeout, Millis::seconds(20));
     let texts = |texts: &[&str]| texts.iter().map(|&text| text.to_owned()).collect::<Vec<_>>();
     let tenant = |name: &str, names: &[&str], selector, queues: &[&str], tier| Tenant {
         name: name.into(),
@@ -176,16 +182,27 @@ fn arguments_are_read_and_written() {
 
 #[test]
 fn the_time_for_parts_of_gangs_is_ten_seconds_and_one_for_all() {
-    assert_eq!(good("").permit_timeout(), Millis::seconds(10));
-    assert_eq!(defaults(&super::known()).permit_timeout(), Millis::seconds(10));
+    assert_eq!(good("").gang_args().permit_timeout, Millis::seconds(10));
+    assert_eq!(defaults(&super::known()).gang_args().permit_timeout, Millis::seconds(10));
     // A profile without gangs has nothing to say.
     let both = format!("{ARGS}- schedulerName: default-scheduler\n");
-    assert_eq!(good(&both).permit_timeout(), Millis::seconds(20));
+    assert_eq!(good(&both).gang_args().permit_timeout, Millis::seconds(20));
     let other =
         "- schedulerName: mine\n  plugins:\n    permit: {enabled: [{name: Coscheduling}]}\n";
-    let expected = "line 31: profiles[1].pluginConfig[Coscheduling].args.permitWaitingTimeSeconds: \
-                    must be the same as in profile \"kubenexus-scheduler\": expected 20, found 10";
-    assert_eq!(read(&format!("{ARGS}{other}")).expect_err("two times").to_string(), expected);
+    let found = read(&format!("{ARGS}{other}")).expect_err("two times").to_string();
+    let differ = [
+        ("permitWaitingTimeSeconds", "20", "10"),
+        ("bindRetries", "5", "3"),
+        ("onPartialFailure", "requeue", "evictBound"),
+        ("keepRoomSeconds", "60", "300"),
+    ];
+    for (name, first, second) in differ {
+        let expected = format!(
+            "line 34: profiles[1].pluginConfig[Coscheduling].args.{name}: must be the same as in \
+             profile \"kubenexus-scheduler\": expected {first}, found {second}"
+        );
+        assert!(found.contains(&expected), "{expected}\nin\n{found}");
+    }
 }
 
 fn check_written(settings: &crate::config::Settings) {

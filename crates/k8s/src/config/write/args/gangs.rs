@@ -19,6 +19,9 @@ pub(super) fn coscheduling(args: &CoschedulingArgs) -> Value {
         "apiVersion": API_VERSION,
         "kind": "CoschedulingArgs",
         "permitWaitingTimeSeconds": seconds(args.permit_timeout),
+        "bindRetries": args.bind_retries,
+        "onPartialFailure": args.on_partial_failure.word(),
+        "keepRoomSeconds": seconds(args.room_kept),
         "podGroupBackoffSeconds": seconds(args.group_backoff),
         "starvation": {"orderAfterSeconds": seconds(args.starving_after)},
         "tierOrderBoost": {

@@ -3,7 +3,7 @@
 use framework::{
     ClassifierArgs, CoschedulingArgs, Namespaces, PluginChoice, Point, ProfileSettings, Tenant,
 };
-use model::LabelSelector;
+use model::{LabelSelector, OnPartialFailure};
 
 use super::{row, span};
 
@@ -38,6 +38,12 @@ pub(super) fn coscheduling(args: &CoschedulingArgs) -> Vec<String> {
     let permit = span(args.permit_timeout);
     let mut lines = vec![
         format!("a gang may be on nodes in part for {permit}"),
+        match args.on_partial_failure {
+            OnPartialFailure::EvictBound => "then its pods that are made again are evicted".into(),
+            OnPartialFailure::Requeue => "then its pods stay, and the rest is tried on".into(),
+        },
+        format!("a refused binding is tried elsewhere {} times at once", args.bind_retries),
+        format!("room is kept for pods to come for {}", span(args.room_kept)),
         format!("pods starve after {}", span(args.starving_after)),
         format!(
             "tiers go sooner by gold {}, silver {}, bronze {}",
