@@ -128,6 +128,9 @@ pub struct PodEntry {
     /// Whether we want it to go, and the API has not said yet that it goes.
     #[serde(default)]
     pub is_evicted: bool,
+    /// How often others were to be evicted for it.
+    #[serde(default)]
+    pub plans: u32,
     /// When it started, in seconds since 1970, if it did.
     #[serde(default)]
     pub started: Option<i64>,

@@ -115,6 +115,7 @@ impl Scheduler {
             return None;
         }
         victims.iter().for_each(|victim| self.catalog.set_evicted(*victim, true));
+        self.catalog.set_plans(pod, self.catalog.plans(pod).saturating_add(1));
         let is_lesser = |other: &PodId| self.catalog.pod(*other).priority < priority;
         let outranked = self.catalog.nominated_to(node).iter().copied().filter(is_lesser);
         let mut outranked: Vec<PodId> = outranked.collect();
@@ -250,7 +251,7 @@ fn fail(
     tally.refresh(trial.board, trial.view());
     let catalog = trial.txn.catalog();
     let mut instead = Instead::new();
-    for (node, _) in catalog.nominations() {
+    for node in trial.contested() {
         if !trial.rivals(node).is_empty() {
             let (_, reasons) = trial.why_not(screen, node).unwrap_or_default();
             instead.push((node, reasons));

@@ -21,7 +21,8 @@ impl Trial<'_, '_> {
     }
 
     /// Who turns the pod away from a node, and why. The pods for which the node is proposed are
-    /// counted there if this one must yield to them; it must fit with them and without.
+    /// counted there if this one must yield to them, and those that insist where they want to be;
+    /// it must fit with them and without.
     pub(crate) fn why_not(
         &mut self,
         screen: &Screen,
@@ -30,7 +31,7 @@ impl Trial<'_, '_> {
         let rivals = self.rivals(node);
         if !rivals.is_empty() {
             let start = self.txn.savepoint();
-            rivals.into_iter().for_each(|rival| self.txn.place(rival, node));
+            rivals.into_iter().for_each(|(rival, at)| self.txn.place(rival, at));
             let answer = self.ask(screen, node);
             self.take_back(start);
             if answer.is_some() {
@@ -49,20 +50,46 @@ impl Trial<'_, '_> {
         });
     }
 
-    /// Pods for which a node is proposed and to which the pod must yield.
-    pub(crate) fn rivals(&self, node: NodeId) -> Vec<Occupant> {
+    /// Pods to which the pod must yield on a node, each with the node that is proposed for it: this
+    /// one, or any for pods that insist and are more important.
+    pub(crate) fn rivals(&self, node: NodeId) -> Vec<(Occupant, NodeId)> {
         let catalog = self.txn.catalog();
         let rivals = catalog.nominated_to(node).iter().filter(|rival| **rival != self.id);
         let rivals = rivals.map(|rival| catalog.pod(*rival));
-        rivals.filter(|rival| rival.priority >= self.pod.priority).map(Pod::occupant).collect()
+        let rivals = rivals.filter(|rival| rival.priority >= self.pod.priority);
+        let rivals = rivals.map(|rival| (rival.occupant(), node));
+        rivals.chain(self.insisting().filter(|(_, at)| *at != node)).collect()
+    }
+
+    /// Nodes on which there may be pods to which the pod must yield.
+    pub(crate) fn contested(&self) -> Vec<NodeId> {
+        let catalog = self.txn.catalog();
+        match self.has_insisting() {
+            true => catalog.nodes().into(),
+            false => catalog.nominations().map(|(node, _)| node).collect(),
+        }
+    }
+
+    /// Whether pods insist to which the pod must yield wherever it goes.
+    pub(crate) fn has_insisting(&self) -> bool {
+        self.insisting().next().is_some()
+    }
+
+    /// More important pods for which others were evicted in vain. A pod that only stayed away from
+    /// the node that is proposed for them could go where their rules about others, or its own,
+    /// keep them from that node, and be evicted in its turn: for ever, as it makes way for its
+    /// like. kube-scheduler does that.
+    fn insisting(&self) -> impl Iterator<Item = (Occupant, NodeId)> {
+        let catalog = self.txn.catalog();
+        let insisting = catalog.insisting().map(|(rival, at)| (catalog.pod(rival), at));
+        let insisting = insisting.filter(|(rival, _)| rival.priority > self.pod.priority);
+        insisting.map(|(rival, at)| (rival.occupant(), at))
     }
 
     /// Nodes that take the pod as they are, but not with the pods it must yield to.
     pub(crate) fn held(&mut self) -> Vec<NodeId> {
-        let proposed: Vec<NodeId> =
-            self.txn.catalog().nominations().map(|(node, _)| node).collect();
         let mut held = Vec::new();
-        for node in proposed {
+        for node in self.contested() {
             if self.board.is_fitting(node) && !self.rivals(node).is_empty() {
                 let is_held = self.why_not(&Screen::Open, node).is_some();
                 held.extend(is_held.then_some(node));

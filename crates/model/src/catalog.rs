@@ -311,6 +311,23 @@ impl Catalog {
         self.symbols.release_all(before);
     }
 
+    /// Notes how often others were to be evicted for a pod.
+    pub fn set_plans(&mut self, pod: PodId, plans: u32) {
+        self.pods.set_plans(pod, plans);
+    }
+
+    /// How often others were to be evicted for a pod.
+    #[must_use]
+    pub fn plans(&self, pod: PodId) -> u32 {
+        self.pods.plans(pod)
+    }
+
+    /// Waiting pods for which others were evicted in vain, with the nodes that are proposed for
+    /// them. Whoever is less important stays where he would not keep them from there.
+    pub fn insisting(&self) -> impl Iterator<Item = (PodId, NodeId)> {
+        self.pods.insisting().filter_map(|pod| Some((pod, self.nominated_node(pod)?)))
+    }
+
     /// Notes that we want a pod to go, or that it is not to go after all.
     pub fn set_evicted(&mut self, pod: PodId, is_evicted: bool) {
         self.pods.set_evicted(pod, is_evicted);

@@ -15,6 +15,7 @@ mod shrink;
 use std::fmt;
 
 pub use case::{Case, Fault, Only};
+use model::Millis;
 pub use shrink::shrink;
 
 use crate::checkers::Violation;
@@ -28,6 +29,8 @@ pub struct Passed {
     pub bindings: u64,
     /// Decisions that a pod has to wait.
     pub waits: u64,
+    /// How much virtual time passed.
+    pub span: Millis,
     /// What happened.
     pub happened: Happened,
     /// The same for two runs that decided the same in the same order.
@@ -108,6 +111,7 @@ pub(crate) fn finish(mut run: Run) -> Result<Passed, Failure> {
     Ok(Passed {
         bindings: tally.bindings,
         waits: tally.waits,
+        span: Millis(run.progress().now.0),
         happened: *run.world().happened(),
         hash: tally.fingerprint.value(),
     })
@@ -183,7 +187,7 @@ mod tests {
     }
 
     /// Parts of worlds in which something was wrong once, each with what it was.
-    const FOUND: [(&str, &str); 3] = [
+    const FOUND: [(&str, &str); 5] = [
         (
             "pods that must be near others have their turn after them, on every node there is",
             "44616 4,18,19 8,9,13 none second 6 9",
@@ -196,6 +200,14 @@ mod tests {
             "the time of an incomplete gang begins anew after a moment without a pod on a node",
             "55393 0,1,2,3 1,2,3,5,7,12,13,15 0:0,0:2,0:3,1:2 \
              slow,lag,refused,unanswered,lists 11 25",
+        ),
+        (
+            "pods that want others to be far are not kept from their nodes for ever",
+            "19301 0,2,3 1,2,3,7,9,11,13 2:1 slow,refused,second 27 135",
+        ),
+        (
+            "nor are those from which others want to be far",
+            "56771 0,2,3,4,5,6,8,9,10,12 0,2,6,7,8,9,11,13,14,15,16 none lag,cut,second 37 14",
         ),
     ];
 

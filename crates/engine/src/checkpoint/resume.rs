@@ -146,6 +146,7 @@ impl Scheduler {
             is_terminating,
             is_preempted,
             is_evicted,
+            plans,
             started,
             generation,
             created,
@@ -190,11 +191,10 @@ impl Scheduler {
         });
         self.catalog.restore_nomination(pod, nominated.as_deref());
         self.catalog.set_evicted(pod, is_evicted);
+        self.catalog.set_plans(pod, plans);
         // Its owner may make it alike with pods that nobody asked about before.
         self.count_crowds();
-        if let Some(name) = node {
-            self.settle(pod, &name, attempt);
-        }
+        node.iter().for_each(|name| self.settle(pod, name, attempt));
         Ok(Some(pod))
     }
 

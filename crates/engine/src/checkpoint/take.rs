@@ -45,7 +45,7 @@ impl Scheduler {
                 checkpoint.specs.len() - 1
             });
             pods.insert(id, checkpoint.pods.len());
-            checkpoint.pods.push(pod_entry(pod, spec, catalog));
+            checkpoint.pods.push(pod_entry(pod, (spec, catalog.plans(id)), catalog));
         }
         checkpoint.gangs = catalog.gangs().map(|gang| self.gang_entry(gang, &pods)).collect();
         let mut diagnoses = BTreeMap::new();
@@ -125,7 +125,7 @@ fn gang_name(catalog: &Catalog, gang: GangId) -> GangName {
     (row.namespace.clone(), row.name.clone(), row.is_composite())
 }
 
-fn pod_entry(pod: &Pod, spec: usize, catalog: &Catalog) -> PodEntry {
+fn pod_entry(pod: &Pod, (spec, plans): (usize, u32), catalog: &Catalog) -> PodEntry {
     let Pod {
         key,
         class: _,
@@ -165,6 +165,7 @@ fn pod_entry(pod: &Pod, spec: usize, catalog: &Catalog) -> PodEntry {
         is_terminating: *is_terminating,
         is_preempted: *is_preempted,
         is_evicted: *is_evicted,
+        plans,
         started: *started,
         generation: *generation,
         created: *created,

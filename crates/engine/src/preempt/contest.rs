@@ -52,7 +52,7 @@ impl Contest {
     /// Brings the outcomes up to date for a pod.
     pub(crate) fn refresh(&mut self, trial: &mut Trial<'_, '_>) {
         let catalog = trial.txn.catalog();
-        let is_around = trial.board.is_around(trial.view());
+        let is_around = trial.board.is_around(trial.view()) || trial.has_insisting();
         let revisions = (catalog.node_revision(), catalog.budget_revision());
         let is_current = (self.node_revision, self.budget_revision) == revisions && !is_around;
         let touched = self.mark.filter(|_| is_current);

@@ -11,6 +11,7 @@ mod gangs;
 mod gangs_found;
 mod gangs_limits;
 mod gangs_minimum;
+mod gangs_order;
 mod kept_results;
 mod namespaces;
 mod nodes;

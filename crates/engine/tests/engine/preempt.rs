@@ -279,3 +279,38 @@ fn a_proposed_node_that_is_gone_is_not_waited_for() {
         ",
     );
 }
+
+/// Pods that make way for a more important one do not go where they keep it from its node for
+/// another reason: the second time others were evicted for it in vain, they stay away.
+#[test]
+fn whoever_had_others_evicted_in_vain_keeps_its_domain() {
+    check(
+        "
+        node a cpu=1 zone=x
+        node b cpu=1 zone=x
+        pod l1 cpu=1 label=app:db on=a remade
+        pod high cpu=1 priority=9 far=zone,app:db
+        step
+        > high on a: evicts l1
+        > high waits: 0/2 nodes are available: 1 Insufficient cpu, 1 node(s) didn't match \
+         pod anti-affinity rules.
+        pod l2 cpu=1 label=app:db remade
+        step
+        > l2 -> b
+        > high waits: 0/2 nodes are available: 2 Insufficient cpu.
+        confirm l2
+        gone pod l1
+        step
+        > high on b: evicts l2
+        > high waits: 0/2 nodes are available: 1 Insufficient cpu, 1 node(s) didn't match \
+         pod anti-affinity rules.
+        pod l3 cpu=1 label=app:db remade
+        step
+        > l3 waits: 0/2 nodes are available: 1 Insufficient cpu, 1 node(s) didn't satisfy existing \
+         pods anti-affinity rules.
+        gone pod l2
+        step
+        > high -> b
+        ",
+    );
+}

@@ -136,6 +136,8 @@ pub(super) struct Pods {
     on_node: Vec<Vec<PodId>>,
     /// Waiting pods by the name of the node that is proposed for them.
     nominations: BTreeMap<Symbol, Vec<PodId>>,
+    /// How often others were to be evicted for whom, where that was so.
+    plans: BTreeMap<PodId, u32>,
 }
 
 impl Pods {
@@ -292,6 +294,24 @@ impl Pods {
         (pod.claim, pod.gang) = (claim, gang);
     }
 
+    pub(super) fn set_plans(&mut self, id: PodId, plans: u32) {
+        match plans {
+            0 => _ = self.plans.remove(&id),
+            _ => _ = self.plans.insert(id, plans),
+        }
+    }
+
+    pub(super) fn plans(&self, id: PodId) -> u32 {
+        self.plans.get(&id).copied().unwrap_or(0)
+    }
+
+    /// Waiting pods for which others were evicted in vain.
+    pub(super) fn insisting(&self) -> impl Iterator<Item = PodId> {
+        let is_vain = |(_, plans): &(&PodId, &u32)| **plans > 1;
+        let insisting = self.plans.iter().filter(is_vain).map(|(id, _)| *id);
+        insisting.filter(|id| self.get(*id).state == PodState::Waiting)
+    }
+
     pub(super) fn set_evicted(&mut self, id: PodId, is_evicted: bool) {
         self.row(id).is_evicted = is_evicted;
     }
@@ -339,6 +359,7 @@ impl Pods {
         let entry = self.by_uid.find_entry(hash, |other| *other == id);
         entry.expect("a pod that is there is listed").remove();
         self.unlist_nomination(id);
+        self.plans.remove(&id);
         let pod = self.rows[id.index()].take().expect("a pod that is named is there");
         assert!(pod.state.node().is_none(), "a pod leaves its node before it is forgotten");
         self.free.push(id);

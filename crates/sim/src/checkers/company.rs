@@ -52,10 +52,13 @@ impl<'a> Scene<'a> {
 }
 
 /// Everything a node has against a pod, or what the first rule says that objects. Those for which
-/// the node is proposed count as well if the pod must yield to them.
+/// the node is proposed count as well if the pod must yield to them, and those that insist on
+/// another one.
 pub(crate) fn objections(scene: &Scene<'_>, pod: &PodFacts, node: &NodeFacts) -> Vec<Objection> {
     let Scene { ledger, gone, .. } = *scene;
-    let rivals: Vec<_> = ledger.rivals(&node.name, pod).map(|rival| (node, rival)).collect();
+    let insisting = ledger.insisting(pod).filter(|(at, _)| at.name != node.name);
+    let rivals = ledger.rivals(&node.name, pod).map(|rival| (node, rival));
+    let rivals: Vec<_> = rivals.chain(insisting).collect();
     if !rivals.is_empty() {
         let guests = scene.guests.iter().copied().chain(rivals).collect();
         let with = Scene { ledger, gone, guests };

@@ -81,7 +81,10 @@ impl Inspector {
                 all.get_or_insert_with(|| ledger.nodes().map(Looked::at).collect::<Vec<_>>())
             };
             let takes = |node: &&Looked<'_>| {
-                let is_alone = || ledger.rivals(&node.facts.name, facts).next().is_none();
+                let is_alone = || {
+                    let mut rivals = ledger.rivals(&node.facts.name, facts);
+                    rivals.next().is_none() && ledger.insisting(facts).next().is_none()
+                };
                 rules::objections(&facts.spec, node.facts, &node.taken).is_empty()
                     && ((!has_company && is_alone())
                         || company::objections(&Scene::of(ledger), facts, node.facts).is_empty())

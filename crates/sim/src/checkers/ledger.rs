@@ -5,13 +5,12 @@
 //! it must not ask the engine anything.
 
 mod gangs;
+mod proposals;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use model::{
-    Attempt, BudgetFacts, Diagnosis, Event, Labels, Map, NodeFacts, PodFacts, Present, Rescue,
-};
+use model::{Attempt, BudgetFacts, Event, Labels, Map, NodeFacts, PodFacts, Present};
 
 use super::Violation;
 use super::evictions::Eviction;
@@ -160,8 +159,9 @@ pub(crate) struct Ledger {
     namespaces: BTreeMap<Box<str>, Labels>,
     roster: Roster,
     seats: Vec<SeatFacts>,
-    /// How often pods were to be evicted for whom since anything was delivered.
+    /// How often pods were to be evicted for whom since anything was delivered, and ever.
     plans: BTreeMap<Box<str>, usize>,
+    all_plans: BTreeMap<Box<str>, usize>,
     numbers: u64,
     versions: u64,
 }
@@ -246,26 +246,13 @@ impl Ledger {
         // Only somebody more important can make it think again before anything is heard.
         let priority = self.pods.get(&plan.pod).map_or(0, |known| known.facts().priority);
         let superiors = self.waiting().filter(|(_, other)| other.priority > priority).count();
+        *self.all_plans.entry(plan.pod.clone()).or_default() += 1;
         let plans = self.plans.entry(plan.pod.clone()).or_default();
         *plans += 1;
         if *plans > 1 + superiors {
             return Err(Violation::Restless { pod: plan.pod.to_string(), plans: *plans });
         }
         Ok(())
-    }
-
-    /// A pod is told why it waits, which may end what was proposed for it, or propose another node.
-    pub(crate) fn told(&mut self, uid: &str, why: &Diagnosis) {
-        match &why.rescue {
-            Rescue::Preempts { node, .. } => self.propose(uid, Some(node.clone())),
-            Rescue::NotAsked | Rescue::NoVictims(_) | Rescue::NoCandidates { .. } => {
-                self.propose(uid, None);
-            }
-            Rescue::Silent
-            | Rescue::ClaimsUnknown
-            | Rescue::NotPreempting
-            | Rescue::VictimsLeaving => {}
-        }
     }
 
     fn propose(&mut self, uid: &str, node: Option<Box<str>>) {
@@ -359,6 +346,7 @@ impl Ledger {
 
     fn forget(&mut self, uid: &str) {
         let Some(known) = self.pods.remove(uid) else { return };
+        self.all_plans.remove(uid);
         self.unpropose(&known);
         self.unwelcoming.remove(&known.number);
         self.leave(known.number, &known.spot);
@@ -447,14 +435,6 @@ impl Ledger {
     pub(crate) fn unwelcoming(&self) -> impl Iterator<Item = (&NodeFacts, &PodFacts)> {
         let all = self.unwelcoming.values();
         all.filter_map(|(node, object)| Some((self.node(node)?.0, facts_of(object))))
-    }
-
-    /// Pods for which a node is proposed, and to which another pod must yield there.
-    pub(crate) fn rivals(&self, node: &str, pod: &PodFacts) -> impl Iterator<Item = &PodFacts> {
-        let proposals = self.proposals.get(node).into_iter().flat_map(BTreeMap::values);
-        let proposals = proposals.map(|object| facts_of(object));
-        let (uid, priority) = (pod.key.uid.clone(), pod.priority);
-        proposals.filter(move |rival| rival.priority >= priority && rival.key.uid != uid)
     }
 
     /// The budgets that a pod counts against.

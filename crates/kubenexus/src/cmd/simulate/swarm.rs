@@ -149,6 +149,8 @@ fn summarise(passed: &[Passed]) -> anyhow::Result<()> {
     passed.iter().for_each(|one| all.add(&one.happened));
     let bindings: u64 = passed.iter().map(|one| one.bindings).sum();
     let waits: u64 = passed.iter().map(|one| one.waits).sum();
+    let hours = passed.iter().map(|one| one.span.0).sum::<u64>() / 3_600_000;
+    out::print(format_args!("{hours:>10} hours of virtual time\n"))?;
     let decisions = bindings + waits;
     out::print(format_args!("{decisions:>10} decisions: {bindings} bindings, {waits} waits\n"))?;
     let mut rows = all.rows().into_iter();

@@ -1,0 +1,88 @@
+//! Where a gang stands among others: by the lowest priority of its pods unless its PodGroup says
+//! one, by its oldest pod, and by the lowest boost that one of its pods has.
+
+use kubenexus_engine::Options;
+use testkit::{Script, own_profile};
+
+/// Whose turn it is in which order, on a node for all, as far as the first pod of each unit tells.
+fn check(lines: &str, expected: &[&str]) {
+    let mut run = Script::new(&[own_profile()], Options::default());
+    run.command("node n cpu=64 pods=500");
+    for line in lines.lines().map(str::trim).filter(|line| !line.is_empty()) {
+        run.command(line);
+    }
+    let said = run.command("step");
+    let placed = said.iter().filter(|line| line.contains(" -> "));
+    let order: Vec<&str> = placed.filter_map(|line| line.split(' ').next()).collect();
+    assert_eq!(order, expected, "{lines}");
+}
+
+#[test]
+fn a_gang_has_the_lowest_priority_of_its_pods() {
+    check(
+        "
+        pod g1 cpu=1 gang=g/2 priority=9
+        pod g2 cpu=1 gang=g/2 priority=1
+        pod p5 cpu=1 priority=5
+        pod p0 cpu=1 priority=0
+        ",
+        &["p5", "g1", "g2", "p0"],
+    );
+}
+
+#[test]
+fn a_priority_of_its_pod_group_goes_before_those_of_its_pods() {
+    check(
+        "
+        podgroup native/g min=2 priority=7
+        pod g1 cpu=1 group=native/g priority=1
+        pod g2 cpu=1 group=native/g priority=9
+        pod p8 cpu=1 priority=8
+        pod p5 cpu=1 priority=5
+        ",
+        &["p8", "g1", "g2", "p5"],
+    );
+}
+
+#[test]
+fn a_gang_is_as_old_as_its_oldest_pod() {
+    check(
+        "
+        pod p9 cpu=1 created=9
+        pod p20 cpu=1 created=20
+        pod g1 cpu=1 gang=g/2 created=30
+        pod g2 cpu=1 gang=g/2 created=10
+        ",
+        &["p9", "g1", "g2", "p20"],
+    );
+}
+
+#[test]
+fn a_gang_has_the_lowest_tier_of_its_pods() {
+    check(
+        "
+        namespace g tenant.kubenexus.io/tier:gold
+        pod g1 cpu=1 gang=g/2 namespace=g created=1
+        pod g2 cpu=1 gang=g/2 namespace=g created=1 tier=bronze
+        pod h1 cpu=1 gang=h/2 namespace=g created=8
+        pod h2 cpu=1 gang=h/2 namespace=g created=9
+        pod p cpu=1 namespace=g created=5 tier=silver
+        ",
+        &["h1", "h2", "p", "g1", "g2"],
+    );
+}
+
+#[test]
+fn a_gang_counts_as_one_turn_of_its_namespace() {
+    check(
+        "
+        pod g1 cpu=1 gang=g/3 namespace=a created=1
+        pod g2 cpu=1 gang=g/3 namespace=a created=1
+        pod g3 cpu=1 gang=g/3 namespace=a created=1
+        pod a1 cpu=1 namespace=a created=2
+        pod b1 cpu=1 namespace=b created=8
+        pod b2 cpu=1 namespace=b created=9
+        ",
+        &["g1", "g2", "g3", "b1", "b2", "a1"],
+    );
+}
