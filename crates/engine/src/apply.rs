@@ -11,6 +11,7 @@ use model::{
 };
 
 use crate::Scheduler;
+use crate::gangs::News;
 use crate::queue::{Helped, Place, Start};
 use crate::wake::is_spread;
 
@@ -45,7 +46,7 @@ impl Scheduler {
             }
             Event::SucceededApplied(facts) => {
                 self.catalog.set_succeeded(facts);
-                self.wake_after(now);
+                self.wake_after(&facts.namespace, &facts.gang, now);
             }
             Event::SucceededDeleted(uid) => self.catalog.delete_succeeded(uid),
             Event::LocalQueueApplied(facts) => self.set_local_queue(facts),
@@ -202,7 +203,7 @@ impl Scheduler {
             self.count_crowds();
             self.bind(pod, name, now);
             if let Some(gang) = self.catalog.pod(pod).gang {
-                self.gangs.found.insert(self.catalog.root_of(gang));
+                self.note_found(self.catalog.root_of(gang));
             }
             self.regroup_of(pod, None, now);
         } else if self.schedules(&facts.spec.scheduler) && !facts.is_terminating {
@@ -215,7 +216,7 @@ impl Scheduler {
     /// Takes in a pod that waits.
     fn enqueue(&mut self, pod: PodId, now: Time) {
         match self.catalog.pod(pod).gang {
-            Some(gang) => self.regroup_with(gang, Some(pod), now),
+            Some(gang) => self.regroup(gang, News::Arrived(pod), now),
             None => {
                 let (standing, is_gated) = self.standing(pod);
                 self.queue.add(vec![pod], None, standing, now, &Start::of(is_gated));
@@ -225,23 +226,24 @@ impl Scheduler {
 
     /// Brings the units of a pod's gang in line, and of the gang it was in before.
     fn regroup_of(&mut self, pod: PodId, before: Option<GangId>, now: Time) {
-        let after = self.catalog.pod(pod).gang;
-        for gang in before.into_iter().filter(|_| before != after).chain(after) {
-            self.regroup_left(gang, now);
+        let Pod { gang: after, state, .. } = self.catalog.pod(pod);
+        let (after, is_waiting) = (*after, *state == PodState::Waiting);
+        if let Some(before) = before.filter(|_| before != after) {
+            if is_waiting {
+                self.queue.take_out(pod);
+            }
+            self.regroup(before, News::Left, now);
         }
-    }
-
-    /// The same for a gang that may have lost a pod.
-    fn regroup_left(&mut self, gang: GangId, now: Time) {
-        self.regroup(gang, now);
-        if !self.catalog.has_gang(gang) {
-            self.wake_after(now);
+        if let Some(after) = after {
+            self.regroup(after, News::Pod(pod), now);
+        } else if is_waiting && self.queue.unit_of(pod).is_none() {
+            self.enqueue(pod, now);
         }
     }
 
     fn regroup_all(&mut self, gangs: Vec<GangId>, now: Time) {
         for gang in gangs {
-            self.regroup(gang, now);
+            self.regroup(gang, News::All, now);
         }
     }
 
@@ -282,7 +284,7 @@ impl Scheduler {
             (PodState::Waiting, None) => self.update_waiting(pod, facts, now),
             (PodState::Waiting, Some(name)) => {
                 let proposed = self.catalog.nominated_node(pod);
-                self.leave_queue(pod);
+                self.queue.take_out(pod);
                 self.update(pod, facts);
                 self.bind(pod, name, now);
                 self.unpropose(proposed, now);
@@ -293,10 +295,10 @@ impl Scheduler {
                 if self.catalog.node_name(node) == name {
                     self.recharge(pod, facts, node, now);
                     self.catalog.set_pod_state(pod, PodState::Bound(node));
-                    self.leave_queue(pod);
+                    self.queue.take_out(pod);
                 } else {
                     self.unplace(pod, node, now);
-                    self.leave_queue(pod);
+                    self.queue.take_out(pod);
                     self.update(pod, facts);
                     self.bind(pod, name, now);
                 }
@@ -444,7 +446,7 @@ impl Scheduler {
             self.release_seats(gang, now);
         }
         self.gangs.refused.remove(&pod);
-        self.leave_queue(pod);
+        self.queue.take_out(pod);
         let proposed = self.catalog.nominated_node(pod);
         let proposed = proposed.filter(|_| self.catalog.pod(pod).state == PodState::Waiting);
         if let Some(node) = self.catalog.pod(pod).state.node() {
@@ -453,12 +455,8 @@ impl Scheduler {
         self.catalog.remove_pod(pod);
         self.unpropose(proposed, now);
         if let Some(gang) = gang {
-            self.regroup_left(gang, now);
+            self.regroup(gang, News::Left, now);
         }
-    }
-
-    fn leave_queue(&mut self, pod: PodId) {
-        self.queue.take_out(pod);
     }
 
     /// Puts a pod where the API says it is.

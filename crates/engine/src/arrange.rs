@@ -15,7 +15,7 @@ mod sizes;
 use std::collections::{BTreeMap, BTreeSet};
 
 use framework::Profile;
-use model::{ClassId, Gang, GangId, NodeId, Occupant, Pod, PodId, PodState, Txn, hash_of};
+use model::{ClassId, Gang, GangId, NodeId, Occupant, Pod, PodId, PodState, Seat, Txn, hash_of};
 
 use crate::board::Boards;
 use crate::cycle::{Within, seek};
@@ -31,21 +31,13 @@ const NODES_PER_LOOK: usize = 32;
 /// How many pods places are taken back for.
 const DEEP_MAX: usize = 64;
 
-/// Room that is kept for pods which do not exist yet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Seat {
-    /// What will be there.
-    pub(crate) occupant: Occupant,
-    pub(crate) node: NodeId,
-}
-
 /// Looks for places.
 pub(crate) struct Arranger<'a> {
     pub(crate) profiles: &'a [Profile],
     pub(crate) boards: &'a mut Boards,
     pub(crate) seed: u64,
     pub(crate) txn: Txn<'a>,
-    /// Nodes that refused a pod, and room that is kept.
+    /// Nodes that refused a pod.
     pub(crate) gangs: &'a Gangs,
     /// Pods that do not exist yet and need room, by the pod that will make them.
     pub(crate) expected: Vec<(PodId, Occupant)>,

@@ -73,6 +73,9 @@ pub struct GangEntry {
     /// Whether some of its pods were on nodes when they were first heard of.
     #[serde(default)]
     pub is_found: bool,
+    /// Whether pods of it were sent to nodes, before it is known that they are up.
+    #[serde(default)]
+    pub is_sent: bool,
     /// Whether it is known that it has too few.
     pub is_degraded: bool,
     /// When it is taken back if it is not whole by then.

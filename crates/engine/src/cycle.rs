@@ -23,7 +23,10 @@ pub(crate) struct Failure {
 impl Scheduler {
     /// Tries to place a unit; says what came of it.
     pub(crate) fn attempt(&mut self, unit: UnitId, now: Time, decisions: &mut Vec<Decision>) {
-        let pods: Vec<PodId> = self.queue.pods(unit).into();
+        let mut pods: Vec<PodId> = self.queue.pods(unit).into();
+        pods.sort_by(|one, other| {
+            self.catalog.pod(*one).key.name.cmp(&self.catalog.pod(*other).key.name)
+        });
         if let Some(reason) = self.refusal(unit, &pods) {
             return self.refuse(unit, &pods, reason, now, decisions);
         }

@@ -4,58 +4,59 @@
 //! enough, every other pod is a unit of its own.
 
 mod after;
+mod divide;
 pub(crate) mod minimum;
 mod progress;
 mod seats;
 mod turn;
 
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 
-use model::{ClassId, GangId, GangReport, Millis, NodeId, PodId, Reason, Time};
+use model::{GangId, GangReport, NodeId, PodId, PodState, Reason, Time};
 
-use crate::arrange::Seat;
-use crate::queue::{Place, Share, Standing, Start};
+use crate::queue::{Share, Standing};
 use crate::{Scheduler, profile_of};
+pub(crate) use after::CYCLE_SHOWN;
+use minimum::FreeSums;
 
-/// How long a gang may be incomplete before its pods are told.
-const GATHERS: Millis = Millis::seconds(1);
-
-/// What is known of gangs beyond the facts.
+/// What is known of gangs beyond what stands in their rows.
 #[derive(Default)]
 pub(crate) struct Gangs {
-    /// Gangs that have some pods on nodes and never had enough, and when that has to end.
-    pub(crate) partial: BTreeMap<GangId, Time>,
-    /// Gangs some of whose pods were on nodes when they were first heard of, so that it is not
-    /// known whether they ever had enough.
-    pub(crate) found: BTreeSet<GangId>,
-    /// Gangs that had enough pods on nodes once, and have not now.
-    pub(crate) degraded: BTreeSet<GangId>,
-    /// Gangs of which pods were sent to nodes, before it is known that they are up.
-    sent: BTreeSet<GangId>,
+    /// Gangs that are to be looked at, by the time: their own is over, or that of room that is kept
+    /// for them.
+    due: BTreeSet<(Time, GangId)>,
     /// Nodes that refused pods of gangs.
     pub(crate) refused: BTreeMap<PodId, Vec<NodeId>>,
-    /// Room that is kept for pods which do not exist yet.
-    pub(crate) kept: BTreeMap<GangId, Kept>,
     /// Gangs for which room is to be kept, and is not.
     unkept: BTreeSet<GangId>,
+    /// Gangs that are evicted whole, with other pods on nodes than whoever would evict them knows.
+    shifted: BTreeSet<GangId>,
     /// What is to be told.
     reports: Vec<GangReport>,
+    /// What is free on all nodes together.
+    pub(crate) free: RefCell<FreeSums>,
 }
 
-/// Room that is kept.
-#[derive(Default)]
-pub(crate) struct Kept {
-    pub(crate) until: Time,
-    pub(crate) seats: Vec<Seat>,
-    /// Classes that are held for it.
-    pub(crate) classes: Vec<ClassId>,
+/// What may be different about a gang.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum News {
+    /// Anything.
+    All,
+    /// A pod of it waits that was not there before.
+    Arrived(PodId),
+    /// Something about one of its pods.
+    Pod(PodId),
+    /// A pod is not in it any more.
+    Left,
 }
 
-impl Kept {
-    /// Adds a seat whose class is held.
-    pub(crate) fn add(&mut self, seat: Seat) {
-        self.seats.push(seat);
-        self.classes.push(seat.occupant.class);
+impl News {
+    fn pod(self) -> Option<PodId> {
+        match self {
+            Self::Arrived(pod) | Self::Pod(pod) => Some(pod),
+            Self::All | Self::Left => None,
+        }
     }
 }
 
@@ -69,154 +70,85 @@ impl Gangs {
 impl Scheduler {
     /// Takes in which gangs ended by an event, and which have other parts.
     pub(crate) fn settle_gangs(&mut self, now: Time) {
-        for gang in self.catalog.take_ended_gangs() {
-            self.release_seats(gang, now);
-            self.gangs.partial.remove(&gang);
-            self.gangs.found.remove(&gang);
-            self.gangs.degraded.remove(&gang);
-            self.gangs.sent.remove(&gang);
-            self.queue.forget_gang(gang);
+        for (id, gang) in self.catalog.take_ended_gangs() {
+            gang.progress.due.into_iter().for_each(|at| _ = self.gangs.due.remove(&(at, id)));
+            self.queue.forget_gang(id);
+            if let Some(kept) = gang.progress.kept {
+                self.release(&kept, now);
+            }
+            self.wake_after(&gang.namespace, &gang.name, now);
         }
         for gang in self.catalog.take_moved_gangs() {
-            self.regroup(gang, now);
+            self.regroup(gang, News::All, now);
         }
     }
 
     /// Brings the units of a gang in line with the pods it has.
-    pub(crate) fn regroup(&mut self, gang: GangId, now: Time) {
-        self.regroup_with(gang, None, now);
-    }
-
-    /// The same, where all that may be new is a pod that waits.
-    pub(crate) fn regroup_with(&mut self, gang: GangId, arrived: Option<PodId>, now: Time) {
+    pub(crate) fn regroup(&mut self, gang: GangId, news: News, now: Time) {
         if !self.catalog.has_gang(gang) {
             return;
         }
         let root = self.catalog.root_of(gang);
-        if arrived.is_some_and(|pod| self.joins(root, pod)) {
+        self.note_progress(root, news, now);
+        self.note_start(gang, root);
+        self.divide(root, news, now);
+        self.watch(gang);
+        if matches!(news, News::Arrived(_)) {
             return;
         }
-        self.note_progress(root, now);
-        self.note_start(gang, root);
-        self.divide(root, now);
         // Another pod may decide now where the others have to be.
-        if self.is_close(root) {
+        if self.is_close(root) && self.is_decided_anew(root, news) {
             for pod in self.waiting_in(root) {
-                self.queue
-                    .unit_of(pod)
-                    .into_iter()
-                    .for_each(|unit| self.queue.wake_unit(unit, now));
+                let unit = self.queue.unit_of(pod);
+                unit.into_iter().for_each(|unit| self.queue.wake_unit(unit, now));
             }
         }
         // Whoever would evict one of it on a node would evict all of it now.
-        let row = self.catalog.gang(gang);
-        if row.terms.as_ref().is_ok_and(|terms| terms.is_evicted_whole) {
-            for pod in &row.members {
+        let terms = self.catalog.gang(gang).terms.as_ref();
+        let is_waiting = |pod: PodId| self.catalog.pod(pod).state == PodState::Waiting;
+        if terms.is_ok_and(|terms| terms.is_evicted_whole) && !news.pod().is_some_and(is_waiting) {
+            self.gangs.shifted.insert(gang);
+        }
+    }
+
+    /// Tells whoever would evict gangs as a whole that their pods are on other nodes.
+    pub(crate) fn touch_shifted(&mut self) {
+        for gang in std::mem::take(&mut self.gangs.shifted) {
+            if !self.catalog.has_gang(gang) {
+                continue;
+            }
+            for pod in &self.catalog.gang(gang).members {
                 let node = self.catalog.pod(*pod).state.node();
                 node.into_iter().for_each(|node| self.usage.touch_guests(node));
             }
         }
     }
 
-    /// Adds a pod to a gang that is told soon that it is not complete, and still is not.
-    fn joins(&mut self, gang: GangId, pod: PodId) -> bool {
-        let Some(unit) = self.queue.unit_of_gang(gang) else { return false };
-        let mut refusal = None;
-        let is_gathering = matches!(self.queue.place(unit), Place::Gathering(_));
-        // What comes to pods that were found on nodes may tell that they were enough once.
-        let is_told_by_it = self.gangs.found.contains(&gang);
-        if !is_gathering || is_told_by_it || self.is_ready(gang, &mut refusal) {
-            return false;
-        }
-        self.queue.push(unit, pod, refusal);
-        true
-    }
-
-    fn divide(&mut self, gang: GangId, now: Time) {
+    /// Notes by which of its pods it is decided where the others have to be; tells whether that is
+    /// another one than before.
+    fn is_decided_anew(&mut self, gang: GangId, news: News) -> bool {
         let row = self.catalog.gang(gang);
-        if self.is_fault(gang) || !self.is_satisfied(gang) {
-            return self.gather(gang, now);
-        }
         if row.is_composite() {
-            let parts = row.parts.clone();
-            return parts.into_iter().for_each(|part| self.divide(part, now));
+            return true;
         }
-        self.gangs.degraded.remove(&gang);
-        for pod in self.waiting_in(gang) {
-            let unit = self.queue.unit_of(pod);
-            if let Some(unit) = unit.filter(|unit| self.queue.gang(*unit).is_none()) {
-                self.wake_from_all(unit, now);
-                continue;
-            }
-            let past = unit.map(|unit| self.queue.past(unit));
-            self.queue.take_out(pod);
-            let (standing, is_gated) = self.standing(pod);
-            let unit = self.queue.add(vec![pod], None, standing, now, &Start::of(is_gated));
-            if let Some((_, last_failure, arrived)) = past {
-                self.queue.inherit(unit, (0, last_failure, arrived));
-            }
-        }
-    }
-
-    /// Makes one unit of the waiting pods of a gang.
-    fn gather(&mut self, gang: GangId, now: Time) {
-        let pods = self.waiting_in(gang);
-        let Some(first) = pods.first() else { return };
-        let mut refusal = None;
-        self.is_ready(gang, &mut refusal);
-        let mut joined = None;
-        let mut is_gated = true;
-        for pod in &pods {
-            let (own, is_own_gated) = self.standing(*pod);
-            joined.get_or_insert(own).join(own);
-            is_gated &= is_own_gated;
-            if is_own_gated {
-                let name = &self.catalog.pod(*pod).key.name;
-                refusal.get_or_insert_with(|| Reason::MemberGated(name.clone()));
-            }
-        }
-        let mut standing = joined.expect("a gang with a pod that waits");
-        let row = self.catalog.gang(gang);
-        if let Some(priority) = row.terms.as_ref().ok().and_then(|terms| terms.priority) {
-            let class = self.catalog.pod(*first).class;
-            standing.rank = profile_of(&self.profiles, &self.catalog, class).order.rank(priority);
-        }
-        standing.is_mending = row.is_started;
-        let known = self.queue.unit_of_gang(gang);
-        if let Some(unit) = known
-            && self.queue.place(unit) != Place::Tried
-            && self.queue.pods(unit) == pods
-            && self.queue.refusal(unit) == refusal.as_ref()
-            && self.queue.standing(unit) == standing
-            && (self.queue.place(unit) == Place::Gated) == (is_gated && refusal.is_some())
-        {
-            return self.wake_from_all(unit, now);
-        }
-        let start = match &refusal {
-            None => Start::Active,
-            Some(_) if is_gated => Start::Gated,
-            Some(_) => Start::Gathering(now + GATHERS),
+        let is_placed = |pod: &PodId| {
+            let node = self.catalog.pod(*pod).state.node();
+            row.members.contains(pod) && node.is_some_and(|node| self.catalog.has_node(node))
         };
-        let mut past = None;
-        for pod in &pods {
-            let unit = self.queue.unit_of(*pod);
-            if let Some(unit) = unit.filter(|unit| Some(*unit) != known) {
-                past = past.max(Some(self.queue.past(unit)));
-                self.queue.take_out(*pod);
+        let before = row.progress.decides;
+        let first = || row.members.iter().copied().find(is_placed);
+        let after = match (before, news.pod()) {
+            _ if row.placed == 0 => None,
+            (Some(known), Some(pod)) if row.members.contains(&known) && is_placed(&known) => {
+                Some(known.min(Some(pod).filter(is_placed).unwrap_or(known)))
             }
-        }
-        let unit = match known {
-            Some(unit) => {
-                self.queue.refill(unit, pods, standing, now, &start);
-                unit
+            (Some(known), None) if news == News::Left && row.members.contains(&known) => {
+                Some(known).filter(is_placed).or_else(first)
             }
-            None => {
-                let unit = self.queue.add(pods, Some(gang), standing, now, &start);
-                past.into_iter().for_each(|past| self.queue.inherit(unit, past));
-                unit
-            }
+            _ => first(),
         };
-        self.queue.set_refusal(unit, refusal);
+        self.catalog.progress_mut(gang).decides = after;
+        before != after
     }
 
     /// The waiting pods of a gang and of its parts, by name.
@@ -226,6 +158,12 @@ impl Scheduler {
             self.catalog.pod(*one).key.name.cmp(&self.catalog.pod(*other).key.name)
         });
         pods
+    }
+
+    /// Whether pods of a gang, or of a part of it, wait for a node.
+    fn has_waiting(&self, gang: GangId) -> bool {
+        let row = self.catalog.gang(gang);
+        row.waiting() > 0 || row.parts.iter().any(|part| self.has_waiting(*part))
     }
 
     fn collect(&self, gang: GangId, visit: &mut impl FnMut(PodId)) {
@@ -257,12 +195,11 @@ impl Scheduler {
         if row.min() <= 1 || row.placed >= row.min() {
             return true;
         }
-        let Some(kept) = self.gangs.kept.get(&gang) else { return false };
+        let Some(kept) = &row.progress.kept else { return false };
         if !self.has_placed_maker(gang) {
             return false;
         }
-        let waiting = row.members.len() - row.placed as usize;
-        let kept = kept.seats.len().min(self.missing(gang) + waiting);
+        let kept = kept.seats.len().min(self.missing(gang) + row.waiting());
         row.placed as usize + kept >= row.min() as usize
     }
 
@@ -283,9 +220,11 @@ impl Scheduler {
         if terms.workers == 0 {
             return 0;
         }
-        let made = row.members.iter().filter(|pod| !self.catalog.pod(**pod).makes_others()).count();
-        let has_maker = made < row.members.len();
-        if has_maker { (terms.workers as usize).saturating_sub(made) } else { 0 }
+        if row.makers == 0 {
+            return 0;
+        }
+        let made = row.members.len() - row.makers as usize;
+        (terms.workers as usize).saturating_sub(made)
     }
 
     /// Whether a gang has all it needs to be tried; tells why not.
@@ -312,7 +251,7 @@ impl Scheduler {
         };
         let there = u32::try_from(count).unwrap_or(u32::MAX);
         // What takes the place of a pod that is gone does not wait for others.
-        if row.is_started {
+        if row.is_started() {
             return true;
         }
         if there < terms.min {

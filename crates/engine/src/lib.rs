@@ -141,6 +141,9 @@ impl Scheduler {
         self.restand();
         self.review_gangs(now, decisions);
         self.queue.advance(now);
+        if self.queue.counts().active > 0 {
+            self.touch_shifted();
+        }
         for _ in 0..budget {
             let moved = self.catalog.take_moved_shares();
             self.queue.set_shares(moved, |tenant| self.catalog.share(tenant));
@@ -192,9 +195,10 @@ impl Scheduler {
 
     /// Room that is kept for pods which do not exist yet: for which gang, for what, and where.
     pub fn seats(&self) -> impl Iterator<Item = (GangId, ClassId, NodeId)> {
-        let kept = self.gangs.kept.iter();
-        kept.flat_map(|(gang, kept)| {
-            kept.seats.iter().map(|seat| (*gang, seat.occupant.class, seat.node))
+        self.catalog.gangs().flat_map(|gang| {
+            let kept = self.catalog.gang(gang).progress.kept.iter();
+            let seats = kept.flat_map(|kept| &kept.seats);
+            seats.map(move |seat| (gang, seat.occupant.class, seat.node))
         })
     }
 

@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use model::{Bond, Catalog, Pod, PodFacts, PodId, WorkloadProfile};
 
+use crate::queue::Own;
 use crate::{Scheduler, profile_of};
 
 /// What is kept.
@@ -80,10 +81,14 @@ impl Scheduler {
             let is_moved = |pod: &PodId| moved.contains(&self.catalog.pod(*pod).key.namespace);
             let pods = self.queue.pods(unit);
             // All pods of a unit are of one namespace.
-            if pods.first().is_some_and(is_moved) {
-                let boosts = pods.iter().map(|pod| self.boost(self.catalog.pod(*pod)));
-                let boost = boosts.min().unwrap_or_default();
-                self.queue.set_boost(unit, boost);
+            if !pods.first().is_some_and(is_moved) {
+                continue;
+            }
+            let owns: Vec<(PodId, Own)> = pods.iter().map(|pod| (*pod, self.own(*pod))).collect();
+            let boosts = owns.iter().map(|(_, own)| own.standing.boost);
+            self.queue.set_boost(unit, boosts.min().unwrap_or_default());
+            if let Some(crew) = self.queue.crew(unit) {
+                owns.into_iter().for_each(|(pod, own)| crew.set(pod, own));
             }
         }
     }

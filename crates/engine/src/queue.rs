@@ -13,6 +13,7 @@
 //! ```
 
 mod boosts;
+mod crew;
 mod gangs;
 mod parked;
 mod unit;
@@ -26,6 +27,7 @@ use model::{
 };
 use serde::{Deserialize, Serialize};
 
+pub(crate) use crew::{Crew, Own};
 pub(crate) use parked::Helped;
 pub(crate) use unit::{Clock, Past, Share, Standing, Unit};
 
@@ -105,13 +107,20 @@ impl Start {
 /// Parked units by the class that found no node.
 type ByClass = BTreeMap<ClassId, BTreeSet<UnitId>>;
 
+/// Where a pod is listed: the unit, and the place among its pods.
+#[derive(Clone, Copy)]
+struct Listed {
+    unit: UnitId,
+    at: usize,
+}
+
 /// All waiting units.
 pub(crate) struct Queue {
     backoff: Backoff,
     pub(crate) clock: Clock,
     units: Vec<Option<Unit>>,
     free: Vec<UnitId>,
-    by_pod: Map<PodId, UnitId>,
+    by_pod: Map<PodId, Listed>,
     by_gang: Map<GangId, UnitId>,
     arrivals: u64,
     active: Lanes,
@@ -121,6 +130,8 @@ pub(crate) struct Queue {
     backing_off: BinaryHeap<Reverse<(Time, UnitId)>>,
     parked: BTreeSet<(Time, UnitId)>,
     parked_by_reason: BTreeMap<Reason, ByClass>,
+    /// Those that wait for gangs to end: nothing else helps them.
+    parked_after: BTreeMap<Reason, ByClass>,
     /// How many of each class, by rank.
     parked_by_class: BTreeMap<ClassId, BTreeMap<i64, usize>>,
     /// Gangs that found no room, by the classes of their pods.
@@ -145,6 +156,7 @@ impl Queue {
             backing_off: BinaryHeap::new(),
             parked: BTreeSet::new(),
             parked_by_reason: BTreeMap::new(),
+            parked_after: BTreeMap::new(),
             parked_by_class: BTreeMap::new(),
             gangs_by_class: ByClass::new(),
             expecting: BTreeSet::new(),
@@ -166,6 +178,7 @@ impl Queue {
             pods,
             gang,
             refusal: None,
+            crew: None,
             standing,
             urgency: Urgency::Waits,
             arrival: self.arrivals,
@@ -183,8 +196,8 @@ impl Queue {
             self.units.push(None);
             UnitId::at(self.units.len() - 1)
         });
-        for pod in &unit.pods {
-            self.by_pod.insert(*pod, id);
+        for (at, pod) in unit.pods.iter().enumerate() {
+            self.by_pod.insert(*pod, Listed { unit: id, at });
         }
         if let Some(gang) = gang {
             self.by_gang.insert(gang, id);
@@ -208,7 +221,7 @@ impl Queue {
 
     /// The unit of a waiting pod.
     pub(crate) fn unit_of(&self, pod: PodId) -> Option<UnitId> {
-        self.by_pod.get(&pod).copied()
+        self.by_pod.get(&pod).map(|listed| listed.unit)
     }
 
     /// Where a unit is.
@@ -357,9 +370,9 @@ impl Queue {
     /// Puts a unit back as it was.
     pub(crate) fn restore(&mut self, unit: Unit) {
         let id = UnitId::at(self.units.len());
-        unit.pods.iter().for_each(|pod| {
-            self.by_pod.insert(*pod, id);
-        });
+        for (at, pod) in unit.pods.iter().enumerate() {
+            self.by_pod.insert(*pod, Listed { unit: id, at });
+        }
         if let Some(gang) = unit.gang {
             self.by_gang.insert(gang, id);
         }
@@ -441,21 +454,6 @@ impl Queue {
         self.unit_mut(id).place = Place::Backoff;
         self.backing_off.push(Reverse((until, id)));
         self.counts.backoff += 1;
-    }
-
-    /// Wakes a unit if it is parked.
-    pub(crate) fn wake_unit(&mut self, id: UnitId, now: Time) {
-        if matches!(self.unit(id).place, Place::Parked(_)) {
-            self.unpark(id, now);
-        }
-    }
-
-    /// Tries a unit as soon as its turn comes.
-    pub(crate) fn hurry(&mut self, id: UnitId, now: Time) {
-        if matches!(self.unit(id).place, Place::Parked(_) | Place::Backoff) {
-            self.leave(id);
-            self.activate(id, now);
-        }
     }
 
     fn unpark(&mut self, id: UnitId, now: Time) {

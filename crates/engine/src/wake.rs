@@ -1,12 +1,10 @@
 //! Whom a change could help.
 
 use std::cell::LazyCell;
-use std::collections::BTreeMap;
 
 use framework::{cures, is_about_others};
 use model::{Change, NodeId, Occupant, Reason, Time};
 
-use crate::gangs::minimum::free_in_all;
 use crate::queue::Helped;
 use crate::{Scheduler, profile_of};
 
@@ -24,18 +22,14 @@ impl Scheduler {
             let pods = self.catalog.pods_on(node).iter();
             pods.map(|pod| self.catalog.pod(*pod).priority).min()
         });
-        // All that wait for the same resource are helped by the same sum.
-        let mut free: BTreeMap<Box<str>, i64> = BTreeMap::new();
         let may_be_cured = |reason: &Reason| cures(reason, change);
         self.queue.wake(now, may_be_cured, |class, reason, parked| {
             if reaches_around(reason) {
                 return Helped::All;
             }
             if let Reason::ClusterShort { resource, asked, .. } = reason {
-                let free = free.entry(resource.clone());
-                let free =
-                    free.or_insert_with(|| free_in_all(&self.catalog, &self.usage, resource));
-                return (*free >= *asked).into();
+                let free = self.gangs.free.get_mut().of(&self.catalog, &self.usage, resource);
+                return (free >= *asked).into();
             }
             // A pod that leaves a node which is gone makes no room.
             if !is_there {
@@ -103,11 +97,10 @@ impl Scheduler {
         });
     }
 
-    /// Wakes the units that wait for gangs to end.
-    pub(crate) fn wake_after(&mut self, now: Time) {
-        let is_awaited =
-            |reason: &Reason| matches!(reason, Reason::After(_) | Reason::AfterCycle(_));
-        self.queue.wake(now, is_awaited, |_, _, _| Helped::All);
+    /// Wakes the units that wait for a gang which ended, or a pod of which ran to a good end.
+    pub(crate) fn wake_after(&mut self, namespace: &str, gang: &str, now: Time) {
+        self.queue
+            .wake_after(gang, now, |class| self.catalog.class(class).spec.namespace == namespace);
     }
 }
 

@@ -19,7 +19,7 @@ mod tenants;
 pub use classes::{Class, Company, Spread};
 pub(crate) use crowds::Shifted;
 pub use crowds::{Crowd, Held, Memberships, Rule, Tags, Wish};
-pub use gangs::{Chain, Gang, GangTerms};
+pub use gangs::{Chain, Found, Gang, GangTerms, Kept, Progress, Seat, Stage};
 pub use nodes::{ImageSpread, Node, NodeChange, Offer};
 pub use pods::{Occupant, Pod, PodState};
 pub use tenants::{Moved, Tenant};

@@ -32,8 +32,9 @@ mod usage;
 
 pub use amounts::{Amounts, Charge, Requests};
 pub use catalog::{
-    Catalog, Chain, Class, Company, Crowd, Gang, GangTerms, Held, ImageSpread, Memberships, Moved,
-    Node, NodeChange, Occupant, Offer, Pod, PodState, Rule, Sizes, Spread, Tags, Tenant, Wish,
+    Catalog, Chain, Class, Company, Crowd, Found, Gang, GangTerms, Held, ImageSpread, Kept,
+    Memberships, Moved, Node, NodeChange, Occupant, Offer, Pod, PodState, Progress, Rule, Seat,
+    Sizes, Spread, Stage, Tags, Tenant, Wish,
 };
 pub use decision::{
     Attempt, Decision, Diagnosis, Disband, GangReport, GangState, OnPartialFailure, Outlook,

@@ -6,10 +6,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use model::{ClassId, GangId, NodeId, Occupant, Outlook, PodId, ResourceId};
+use model::{ClassId, GangId, NodeId, Occupant, Outlook, PodId, ResourceId, Seat};
 
 use super::sizes::{amounts, places};
-use super::{Arranger, Seat, WORK_MAX, stand_in};
+use super::{Arranger, WORK_MAX, stand_in};
 use crate::profile_of;
 use crate::trial::view;
 
@@ -71,8 +71,10 @@ impl Arranger<'_> {
     /// Room that is kept for pods of other gangs.
     pub(super) fn seats_of_others(&self, gang: GangId) -> BTreeMap<NodeId, Vec<Occupant>> {
         let mut seats: BTreeMap<NodeId, Vec<Occupant>> = BTreeMap::new();
-        let kept = self.gangs.kept.iter().filter(|(own, _)| **own != gang);
-        for Seat { occupant, node } in kept.flat_map(|(_, kept)| &kept.seats) {
+        let catalog = self.txn.catalog();
+        let others = catalog.gangs().filter(|own| *own != gang);
+        let kept = others.filter_map(|own| catalog.gang(own).progress.kept.as_ref());
+        for Seat { occupant, node } in kept.flat_map(|kept| &kept.seats) {
             seats.entry(*node).or_default().push(*occupant);
         }
         seats

@@ -5,15 +5,13 @@ use std::sync::Arc;
 
 use framework::Profile;
 use model::{
-    Attempt, Catalog, ClassId, Diagnosis, GangId, GroupingFacts, NamespaceFacts, Occupant,
-    PodFacts, PodId, PodSpec, PodState, ResourceId, Time, Txn,
+    Attempt, Catalog, ClassId, Diagnosis, GangId, GroupingFacts, Kept, NamespaceFacts, Occupant,
+    PodFacts, PodId, PodSpec, PodState, ResourceId, Seat, Stage, Time, Txn,
 };
 
 use super::{Checkpoint, GangEntry, GangName, NodePlace, PodEntry, UnitEntry, UnitPlace};
-use crate::arrange::Seat;
-use crate::gangs::Kept;
 use crate::lanes::Urgency;
-use crate::queue::{Clock, Place, Standing, Unit};
+use crate::queue::{Clock, Crew, Place, Standing, Unit};
 use crate::{Options, Scheduler};
 
 /// A checkpoint that no scheduler can have written.
@@ -99,6 +97,8 @@ impl Scheduler {
         }
         classes.into_iter().for_each(|class| scheduler.catalog.release_class(class));
         resources.into_iter().for_each(|id| scheduler.catalog.release_resource(id));
+        let gangs: Vec<GangId> = scheduler.catalog.gangs().collect();
+        gangs.into_iter().for_each(|gang| scheduler.watch(gang));
         Ok(scheduler)
     }
 
@@ -250,6 +250,7 @@ impl Scheduler {
             pods: own,
             gang,
             refusal,
+            crew: None,
             outlook,
             classes: classes.into_iter().collect(),
             is_expecting: gang.is_some_and(|gang| self.missing(gang) > 0),
@@ -263,7 +264,12 @@ impl Scheduler {
             place,
             parked,
         };
-        self.queue.restore(unit);
+        let is_waiting = unit.place != Place::Tried && unit.gang.is_some();
+        let owns = unit.pods.iter().filter(|_| is_waiting).map(|pod| (*pod, self.own(*pod)));
+        let mut crew = Crew::default();
+        owns.for_each(|(pod, own)| crew.set(pod, own));
+        let crew = is_waiting.then(|| Box::new(crew));
+        self.queue.restore(Unit { crew, ..unit });
         Ok(())
     }
 }
@@ -317,7 +323,7 @@ impl Scheduler {
             standing.join(self.standing(*pod).0);
         }
         standing.rank = rank;
-        standing.is_mending = gang.is_some_and(|gang| self.catalog.gang(gang).is_started);
+        standing.is_mending = gang.is_some_and(|gang| self.catalog.gang(gang).is_started());
         let urgency = match (standing.is_mending, is_starving) {
             (true, _) => Urgency::Mends,
             (false, true) => Urgency::Starves,
@@ -340,6 +346,7 @@ impl Scheduler {
             name,
             is_started,
             is_found,
+            is_sent,
             is_degraded,
             deadline,
             refused,
@@ -347,14 +354,17 @@ impl Scheduler {
             seats,
         } = entry;
         let Some(gang) = self.find_gang(&name) else { return Ok(()) };
-        if is_started {
-            self.catalog.set_gang_started(gang);
+        if is_found {
+            self.note_found(gang);
         }
-        if is_degraded {
-            self.gangs.degraded.insert(gang);
-        }
-        self.gangs.partial.extend(deadline.map(|deadline| (gang, deadline)));
-        self.gangs.found.extend(is_found.then_some(gang));
+        let progress = self.catalog.progress_mut(gang);
+        progress.is_sent = is_sent;
+        progress.stage = match (is_started || progress.stage.is_started(), deadline) {
+            (true, _) if is_degraded => Stage::Degraded,
+            (true, _) => Stage::Started,
+            (false, Some(until)) => Stage::Partial { until, is_told: is_degraded },
+            (false, None) => Stage::Waiting,
+        };
         for (pod, nodes) in refused {
             let Some(pod) = pods.get(pod) else { return fault("a gang has a pod not listed") };
             let nodes = nodes.iter().map(|name| self.catalog.node_place(name)).collect();
@@ -368,14 +378,15 @@ impl Scheduler {
             let (class, node) = (self.catalog.class_of(&spec), self.catalog.node_place(&node));
             let tags = self.catalog.pod(*maker).tags;
             let occupant = Occupant { class, tags, is_leaving: false, is_seat: true };
-            kept.add(Seat { occupant, node });
+            kept.seats.push(Seat { occupant, node });
+            kept.classes.push(class);
         }
         self.count_crowds();
         self.usage.grow(self.catalog.node_places());
         let mut txn = Txn::begin(&self.catalog, &mut self.usage);
         kept.seats.iter().for_each(|seat| txn.place(seat.occupant, seat.node));
         txn.commit();
-        self.gangs.kept.insert(gang, kept);
+        self.catalog.progress_mut(gang).kept = Some(kept);
         Ok(())
     }
 }

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use model::{
-    Catalog, ClassId, Diagnosis, GangId, Map, NodeId, Pod, PodId, PodState, ResourceId, Symbol,
+    Catalog, ClassId, Diagnosis, GangId, Map, NodeId, Pod, PodId, PodState, Progress, ResourceId,
+    Stage, Symbol,
 };
 
 use super::{Checkpoint, GangEntry, GangName, NodePlace, PodEntry, UnitEntry, UnitPlace};
@@ -74,27 +75,33 @@ impl Scheduler {
     }
 
     fn gang_entry(&self, id: GangId, pods: &Map<PodId, usize>) -> GangEntry {
-        let (catalog, gangs) = (&self.catalog, &self.gangs);
+        let catalog = &self.catalog;
         let name = |node: NodeId| catalog.node_name(node).into();
         let row = catalog.gang(id);
         let refused = row.members.iter().filter_map(|pod| {
-            let nodes = gangs.refused.get(pod)?;
+            let nodes = self.gangs.refused.get(pod)?;
             Some((pods[pod], nodes.iter().map(|node| name(*node)).collect()))
         });
-        let kept = gangs.kept.get(&id);
+        let Progress { stage, found, is_sent, kept, decides: _, due: _ } = &row.progress;
+        let is_degraded = match stage {
+            Stage::Partial { is_told, .. } => *is_told,
+            Stage::Waiting | Stage::Started => false,
+            Stage::Degraded => true,
+        };
         let maker = row.members.iter().find(|pod| catalog.pod(**pod).makes_others());
-        let seats = kept.into_iter().flat_map(|kept| &kept.seats).filter_map(|seat| {
+        let seats = kept.iter().flat_map(|kept| &kept.seats).filter_map(|seat| {
             let spec = catalog.class(seat.occupant.class).spec.clone();
             Some((pods[maker?], spec, name(seat.node)))
         });
         GangEntry {
             name: gang_name(catalog, id),
-            is_started: row.is_started,
-            is_found: gangs.found.contains(&id),
-            is_degraded: gangs.degraded.contains(&id),
-            deadline: gangs.partial.get(&id).copied(),
+            is_started: stage.is_started(),
+            is_found: found.is_some(),
+            is_sent: *is_sent,
+            is_degraded,
+            deadline: stage.deadline(),
             refused: refused.collect(),
-            kept_until: kept.map(|kept| kept.until),
+            kept_until: kept.as_ref().map(|kept| kept.until),
             seats: seats.collect(),
         }
     }

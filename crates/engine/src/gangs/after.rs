@@ -8,6 +8,8 @@ use crate::Scheduler;
 
 /// How many gangs of a cycle are named at its beginning, and how many at its end.
 const SHOWN: (usize, usize) = (6, 3);
+/// A cycle with so many entries may have others that are left out.
+pub(crate) const CYCLE_SHOWN: usize = SHOWN.0 + 1 + SHOWN.1;
 
 /// A gang on the way, with what it waits for.
 struct Stop<'a> {

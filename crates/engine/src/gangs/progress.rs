@@ -1,52 +1,57 @@
 //! What becomes of gangs whose pods are on nodes: they start, lose pods, or are taken back.
 
 use model::{
-    Decision, Disband, GangId, GangReport, GangState, GangTerms, Millis, NodeId, OnPartialFailure,
-    PodGroupKind, PodId, PodState, Time,
+    Decision, Disband, Found, GangId, GangReport, GangState, GangTerms, Kept, Millis, NodeId,
+    OnPartialFailure, Pod, PodGroupKind, PodId, PodState, Progress, Stage, Time,
 };
 
-use super::Kept;
+use super::News;
 use crate::Scheduler;
 use crate::queue::Place;
 
 impl Scheduler {
     /// Takes in how many pods of a gang are on nodes.
-    pub(super) fn note_progress(&mut self, gang: GangId, now: Time) {
+    pub(super) fn note_progress(&mut self, gang: GangId, news: News, now: Time) {
         let row = self.catalog.gang(gang);
         if row.terms.is_err() || (!row.is_composite() && row.min() <= 1) {
             return;
         }
-        let is_found = self.gangs.found.contains(&gang);
-        let is_started = row.is_started || is_found && self.is_replaced(gang);
-        if row.bound > 0 && self.missing(gang) > 0 && !self.gangs.kept.contains_key(&gang) {
+        if row.bound > 0 && self.missing(gang) > 0 && row.progress.kept.is_none() {
             self.gangs.unkept.insert(gang);
         }
+        let is_replaced = self.is_replaced(gang, news);
+        let stage = self.catalog.gang(gang).progress.stage;
         if self.is_up(gang) {
-            self.gangs.partial.remove(&gang);
-            self.gangs.degraded.remove(&gang);
-            if !self.catalog.gang(gang).is_started {
-                self.start(gang);
+            match stage {
+                Stage::Waiting | Stage::Partial { .. } => self.start(gang),
+                Stage::Degraded => self.set_stage(gang, Stage::Started),
+                Stage::Started => {}
             }
             return;
         }
-        if is_started {
-            self.gangs.partial.remove(&gang);
-            self.catalog.set_gang_started(gang);
+        if stage.is_started() || is_replaced {
             // Pods that ran to their end are not missed: nobody takes their place.
-            let is_mended = !self.waiting_in(gang).is_empty();
-            if is_mended && !self.is_satisfied(gang) && self.gangs.degraded.insert(gang) {
+            let is_mended = self.has_waiting(gang) && !self.is_satisfied(gang);
+            if is_mended && stage != Stage::Degraded {
+                self.set_stage(gang, Stage::Degraded);
                 self.gangs.reports.push(GangReport { gang, state: GangState::Degraded });
+            } else if !stage.is_started() {
+                self.set_stage(gang, Stage::Started);
             }
             return;
         }
         // Time counts from the first that is on a node, also if the others are on their way in
         // between.
-        if self.has_bound(gang) {
-            let patience = self.patience(gang);
-            self.gangs.partial.entry(gang).or_insert(now + patience);
-        } else {
-            self.gangs.partial.remove(&gang);
+        if !self.has_bound(gang) {
+            self.set_stage(gang, Stage::Waiting);
+        } else if stage == Stage::Waiting {
+            let until = now + self.patience(gang);
+            self.set_stage(gang, Stage::Partial { until, is_told: false });
         }
+    }
+
+    fn set_stage(&mut self, gang: GangId, stage: Stage) {
+        self.catalog.progress_mut(gang).stage = stage;
     }
 
     /// Notes that a PodGroup has started whose status has to say so, though nobody waits for that:
@@ -55,8 +60,8 @@ impl Scheduler {
         let row = self.catalog.gang(gang);
         let object = row.terms.as_ref().ok().and_then(|terms| terms.object.as_ref());
         let is_native = object.is_some_and(|key| key.kind == PodGroupKind::Native);
-        let is_free = gang == root || self.catalog.gang(root).is_started;
-        if is_native && is_free && !row.is_started && self.is_up(gang) {
+        let is_free = gang == root || self.catalog.gang(root).is_started();
+        if is_native && is_free && !row.is_started() && self.is_up(gang) {
             self.start(gang);
         }
     }
@@ -68,15 +73,16 @@ impl Scheduler {
 
     /// Notes that a gang, with all its parts that are up, has started.
     fn start(&mut self, gang: GangId) {
-        self.catalog.set_gang_started(gang);
+        self.set_stage(gang, Stage::Started);
         // What others started, or we before a restart, is no news unless its object says otherwise.
         let has_object = |terms: &GangTerms| terms.object.is_some();
         let is_unsaid = self.catalog.gang(gang).terms.as_ref().is_ok_and(has_object);
-        if self.gangs.sent.remove(&gang) || is_unsaid {
+        let is_sent = std::mem::take(&mut self.catalog.progress_mut(gang).is_sent);
+        if is_sent || is_unsaid {
             self.gangs.reports.push(GangReport { gang, state: GangState::Started });
         }
         for part in self.catalog.gang(gang).parts.clone() {
-            if self.is_up(part) && !self.catalog.gang(part).is_started {
+            if self.is_up(part) && !self.catalog.gang(part).is_started() {
                 self.start(part);
             }
         }
@@ -88,44 +94,51 @@ impl Scheduler {
         timeout.map_or(self.options.permit_timeout, |seconds| Millis::seconds(u64::from(seconds)))
     }
 
-    /// Whether a waiting pod was made after another one of the gang began to run: so it takes the
-    /// place of one that is gone, or came on top. Whoever saw all of it knows better.
-    fn is_replaced(&self, gang: GangId) -> bool {
-        let (mut started, mut newest) = (None, None);
-        self.collect(gang, &mut |pod| {
-            let pod = self.catalog.pod(pod);
-            match (pod.state, pod.started) {
-                (PodState::Waiting, _) => newest = newest.max(Some(pod.created)),
-                (_, Some(at)) => started = Some(started.map_or(at, |first: i64| first.min(at))),
-                (_, None) => {}
-            }
-        });
-        started.is_some_and(|started| newest > Some(started))
+    /// Notes that pods of a gang were on nodes when they were first heard of.
+    pub(crate) fn note_found(&mut self, gang: GangId) {
+        if self.catalog.gang(gang).progress.found.is_some() {
+            return;
+        }
+        let mut found = Found::default();
+        self.collect(gang, &mut |pod| add_found(&mut found, self.catalog.pod(pod)));
+        self.catalog.progress_mut(gang).found = Some(found);
+    }
+
+    /// Whether a waiting pod takes the place of one that is gone. Whoever saw all of the gang knows
+    /// better.
+    fn is_replaced(&mut self, gang: GangId, news: News) -> bool {
+        let Some(mut found) = self.catalog.gang(gang).progress.found else { return false };
+        news.pod().into_iter().for_each(|pod| add_found(&mut found, self.catalog.pod(pod)));
+        self.catalog.progress_mut(gang).found = Some(found);
+        found.is_replaced()
+    }
+
+    /// Notes when a gang, and the one that it is tried with, are to be looked at.
+    pub(crate) fn watch(&mut self, gang: GangId) {
+        self.watch_one(gang);
+        let root = self.catalog.root_of(gang);
+        if root != gang {
+            self.watch_one(root);
+        }
+    }
+
+    fn watch_one(&mut self, gang: GangId) {
+        let Progress { stage, kept, due, .. } = &self.catalog.gang(gang).progress;
+        let kept = kept.as_ref().filter(|kept| !kept.seats.is_empty()).map(|kept| kept.until);
+        let open = stage.deadline().filter(|_| !self.is_satisfied(gang));
+        let (before, after) = (*due, kept.into_iter().chain(open).min());
+        if before != after {
+            before.into_iter().for_each(|at| _ = self.gangs.due.remove(&(at, gang)));
+            self.gangs.due.extend(after.map(|at| (at, gang)));
+            self.catalog.progress_mut(gang).due = after;
+        }
     }
 
     /// Takes back gangs that were not completed in time, and tells what is to be told.
     pub(crate) fn review_gangs(&mut self, now: Time, decisions: &mut Vec<Decision>) {
-        let due = |(gang, at): (&GangId, &Time)| {
-            (*at <= now && !self.is_satisfied(*gang)).then_some(*gang)
-        };
-        let due: Vec<GangId> = self.gangs.partial.iter().filter_map(due).collect();
-        for gang in due {
-            let unit = self.queue.unit_of_gang(gang);
-            // It is given its turn before it is given up.
-            let is_next = unit.is_some_and(|unit| self.queue.place(unit) == Place::Active);
-            if !is_next {
-                decisions.extend(self.disband(gang, now));
-            }
-        }
-        let expired = |(gang, kept): (&GangId, &Kept)| {
-            (!kept.seats.is_empty() && kept.until <= now).then_some(*gang)
-        };
-        let expired: Vec<GangId> = self.gangs.kept.iter().filter_map(expired).collect();
-        for gang in expired {
-            self.release_seats(gang, now);
-            // It is not tried again.
-            self.gangs.kept.insert(gang, Kept::default());
-            self.gangs.reports.push(GangReport { gang, state: GangState::Room(0) });
+        let due = self.gangs.due.iter().take_while(|(at, _)| *at <= now).map(|(_, gang)| *gang);
+        for gang in due.collect::<Vec<_>>() {
+            self.review(gang, now, decisions);
         }
         for gang in std::mem::take(&mut self.gangs.unkept) {
             self.keep_room(gang, now);
@@ -137,21 +150,41 @@ impl Scheduler {
         }
     }
 
+    fn review(&mut self, gang: GangId, now: Time, decisions: &mut Vec<Decision>) {
+        let Progress { stage, kept, .. } = &self.catalog.gang(gang).progress;
+        let is_over = stage.deadline().is_some_and(|until| until <= now);
+        let has_expired = |kept: &Kept| !kept.seats.is_empty() && kept.until <= now;
+        let is_expired = kept.as_ref().is_some_and(has_expired);
+        if is_over && !self.is_satisfied(gang) {
+            let unit = self.queue.unit_of_gang(gang);
+            // It is given its turn before it is given up.
+            let is_next = unit.is_some_and(|unit| self.queue.place(unit) == Place::Active);
+            if !is_next {
+                decisions.extend(self.disband(gang, now));
+            }
+        }
+        if is_expired {
+            self.release_seats(gang, now);
+            // It is not tried again.
+            self.catalog.progress_mut(gang).kept = Some(Kept::default());
+            self.gangs.reports.push(GangReport { gang, state: GangState::Room(0) });
+        }
+        self.watch(gang);
+    }
+
     /// When gangs are next to be looked at.
     pub(crate) fn next_review(&self) -> Option<Time> {
         if !self.gangs.reports.is_empty() || !self.gangs.unkept.is_empty() {
             return Some(Time::default());
         }
-        let is_open = |(gang, _): &(&GangId, &Time)| !self.is_satisfied(**gang);
-        let partial = self.gangs.partial.iter().filter(is_open).map(|(_, at)| *at);
-        let kept = self.gangs.kept.values().filter(|kept| !kept.seats.is_empty());
-        partial.chain(kept.map(|kept| kept.until)).min()
+        self.gangs.due.first().map(|(at, _)| *at)
     }
 
     /// Takes back the pods of a gang that cannot be completed.
     fn disband(&mut self, gang: GangId, now: Time) -> Option<Decision> {
-        let patience = self.patience(gang);
-        self.gangs.partial.insert(gang, now + patience);
+        let Stage::Partial { is_told, .. } = self.catalog.gang(gang).progress.stage else {
+            return None;
+        };
         let evicts = self.options.on_partial_failure == OnPartialFailure::EvictBound;
         let (mut evicted, mut bare) = (Vec::new(), Vec::new());
         self.collect(gang, &mut |id| {
@@ -161,13 +194,11 @@ impl Scheduler {
             }
         });
         evicted.iter().for_each(|pod| self.catalog.set_evicted(*pod, true));
-        let is_known = self.gangs.degraded.contains(&gang);
-        if evicted.is_empty() && (bare.is_empty() || is_known) {
-            return None;
-        }
         // What stays on its nodes is said once.
-        self.gangs.degraded.insert(gang);
-        Some(Decision::Disband(Disband { gang, evicted, bare }))
+        let is_news = !evicted.is_empty() || !(bare.is_empty() || is_told);
+        let until = now + self.patience(gang);
+        self.set_stage(gang, Stage::Partial { until, is_told: is_told || is_news });
+        is_news.then_some(Decision::Disband(Disband { gang, evicted, bare }))
     }
 
     /// A binding of a pod of a gang was refused: it is tried on another node at once, a few times.
@@ -183,7 +214,7 @@ impl Scheduler {
             if self.catalog.pod(pod).makes_others() {
                 self.release_seats(gang, now);
             }
-            self.regroup(gang, now);
+            self.regroup(gang, News::Pod(pod), now);
         }
         let Some(unit) = self.queue.unit_of(pod) else { return };
         if is_over {
@@ -191,5 +222,14 @@ impl Scheduler {
         } else {
             self.queue.activate_now(unit, now);
         }
+    }
+}
+
+/// Takes in a pod of a gang that was found on nodes.
+fn add_found(found: &mut Found, pod: &Pod) {
+    match (pod.state, pod.started) {
+        (PodState::Waiting, _) => found.newest = found.newest.max(Some(pod.created)),
+        (_, Some(at)) => found.started = Some(found.started.map_or(at, |first| first.min(at))),
+        (_, None) => {}
     }
 }

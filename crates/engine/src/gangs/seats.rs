@@ -3,13 +3,12 @@
 use std::collections::BTreeSet;
 
 use model::{
-    Change, ClassId, GangId, GangReport, GangState, NodeId, Occupant, PodId, PodSpec, PodState,
-    Time, Txn,
+    Change, ClassId, GangId, GangReport, GangState, Kept, NodeId, Occupant, PodId, PodSpec,
+    PodState, Seat, Time, Txn,
 };
 
-use super::Kept;
 use crate::Scheduler;
-use crate::arrange::{Arranger, Seat};
+use crate::arrange::Arranger;
 
 impl Scheduler {
     /// Pods of a gang that do not exist yet, and classes that are held for them.
@@ -52,8 +51,10 @@ impl Scheduler {
 
     /// Keeps room for pods of a gang that do not exist yet, as far as there is any.
     pub(super) fn keep_room(&mut self, gang: GangId, now: Time) {
-        let is_kept = self.gangs.kept.contains_key(&gang);
-        if !self.catalog.has_gang(gang) || is_kept || !self.has_placed_maker(gang) {
+        let is_unkept = self.catalog.has_gang(gang)
+            && self.catalog.gang(gang).progress.kept.is_none()
+            && self.has_placed_maker(gang);
+        if !is_unkept {
             return;
         }
         let (expected, classes) = self.expected(gang);
@@ -64,28 +65,36 @@ impl Scheduler {
         let seats = arranger.keep_what_fits(gang);
         let state = GangState::Room(seats.len());
         self.gangs.reports.push(GangReport { gang, state });
-        self.gangs.kept.insert(gang, Kept { until: now + self.options.room_kept, seats, classes });
+        let kept = Kept { until: now + self.options.room_kept, seats, classes };
+        self.catalog.progress_mut(gang).kept = Some(kept);
+        self.watch(gang);
     }
 
     /// Gives up the room that is kept for a pod which is there now, or all room of a gang that is
     /// placed anew.
     pub(super) fn give_up_seats(&mut self, gang: GangId, pod: PodId, is_all: bool) -> Vec<Seat> {
-        let Some(kept) = self.gangs.kept.get_mut(&gang) else { return Vec::new() };
+        let class = self.catalog.pod(pod).class;
+        let Some(kept) = &mut self.catalog.progress_mut(gang).kept else { return Vec::new() };
         if is_all || kept.seats.is_empty() {
             return std::mem::take(&mut kept.seats);
         }
-        let class = self.catalog.pod(pod).class;
         let at = kept.seats.iter().position(|seat| seat.occupant.class == class).unwrap_or(0);
         vec![kept.seats.remove(at)]
     }
 
     /// Gives up all room that is kept for pods of a gang.
     pub(crate) fn release_seats(&mut self, gang: GangId, now: Time) {
-        let Some(Kept { seats, classes, .. }) = self.gangs.kept.remove(&gang) else { return };
+        if let Some(kept) = self.catalog.progress_mut(gang).kept.take() {
+            self.release(&kept, now);
+            self.watch(gang);
+        }
+    }
+
+    pub(super) fn release(&mut self, Kept { seats, classes, .. }: &Kept, now: Time) {
         let mut txn = Txn::begin(&self.catalog, &mut self.usage);
         seats.iter().for_each(|seat| txn.evict(seat.occupant, seat.node));
         txn.commit();
-        self.freed(&seats, &classes, now);
+        self.freed(seats, classes, now);
     }
 
     /// Wakes whom it helps that room is not kept any more, and gives up classes that were held for

@@ -4,13 +4,13 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use model::{
-    ClassId, Decision, Diagnosis, GangId, GangReport, GangState, NodeId, Outlook, Pod,
-    PodGroupKind, PodId, Reason, Shortfall, Time, Txn, UnitId, Waiting,
+    ClassId, Decision, Diagnosis, GangId, GangReport, GangState, Kept, NodeId, Outlook, Pod,
+    PodGroupKind, PodId, Reason, Seat, Shortfall, Time, Txn, UnitId, Waiting,
 };
 
-use super::Kept;
+use super::News;
 use crate::Scheduler;
-use crate::arrange::{Arranger, Seat, Short, WORK_MAX};
+use crate::arrange::{Arranger, Short, WORK_MAX};
 
 /// A gang that had its turn.
 struct Tried {
@@ -32,7 +32,7 @@ impl Scheduler {
             return Some(reason);
         }
         let row = pod.gang.map(|gang| self.catalog.gang(gang));
-        let is_begun = row.is_some_and(|row| row.is_started || row.placed > 0);
+        let is_begun = row.is_some_and(|row| row.is_started() || row.placed > 0);
         let gang = self.queue.gang(unit).or(pod.gang).filter(|_| !is_begun);
         gang.and_then(|gang| self.cluster_short(gang))
     }
@@ -140,7 +140,7 @@ impl Scheduler {
         let row = self.catalog.gang(gang);
         let object = row.terms.as_ref().ok().and_then(|terms| terms.object.as_ref());
         let is_native = object.is_some_and(|key| key.kind == PodGroupKind::Native);
-        if is_native && row.placed == 0 && !row.is_started {
+        if is_native && row.placed == 0 && !row.is_started() {
             let state = GangState::Waiting(diagnosis);
             decisions.push(Decision::Report(GangReport { gang, state }));
         }
@@ -148,7 +148,7 @@ impl Scheduler {
 
     /// Room that is kept for a gang stays kept: nothing was placed there.
     fn keep_on(&mut self, gang: GangId, seats: Vec<Seat>) {
-        if let Some(kept) = self.gangs.kept.get_mut(&gang) {
+        if let Some(kept) = &mut self.catalog.progress_mut(gang).kept {
             kept.seats.extend(seats);
         }
     }
@@ -176,16 +176,15 @@ impl Scheduler {
         now: Time,
         decisions: &mut Vec<Decision>,
     ) {
-        let before = self.gangs.kept.remove(&own);
+        let before = self.catalog.progress_mut(own).kept.take();
         let mut given_up = before.map(|before| before.classes).unwrap_or_default();
         if seats.is_empty() {
             given_up.extend(classes);
         } else {
             let state = GangState::Room(seats.len());
             self.gangs.reports.push(GangReport { gang: own, state });
-            self.gangs
-                .kept
-                .insert(own, Kept { until: now + self.options.room_kept, seats, classes });
+            let kept = Kept { until: now + self.options.room_kept, seats, classes };
+            self.catalog.progress_mut(own).kept = Some(kept);
         }
         self.seat(unit, own, places, now, decisions);
         // Room that was kept may be free now, where it was not taken.
@@ -238,9 +237,16 @@ impl Scheduler {
             self.gangs.refused.remove(pod);
         }
         self.assume(unit, places, now, decisions);
-        self.gangs.sent.extend(self.queue.gang(unit));
+        if let Some(whole) = self.queue.gang(unit) {
+            self.catalog.progress_mut(whole).is_sent = true;
+            self.queue.set_crew(unit, None);
+        }
         // Those that were not placed are units of their own from now on. That may be all, if only
         // pods that do not exist yet are needed.
-        self.regroup(gang, now);
+        let news = match places {
+            [(pod, _)] if self.queue.gang(unit).is_none() => News::Pod(*pod),
+            _ => News::All,
+        };
+        self.regroup(gang, news, now);
     }
 }

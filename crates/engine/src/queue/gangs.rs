@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use model::{ClassId, Diagnosis, GangId, Outlook, PodId, Reason, Time, UnitId};
 
-use super::{Past, Place, Queue, Standing, Start};
+use super::{Crew, Listed, Past, Place, Queue, Standing};
 
 impl Queue {
     /// The unit of the waiting pods of a gang.
@@ -25,32 +25,6 @@ impl Queue {
         self.unit(unit).refusal.as_ref()
     }
 
-    /// Gives a unit of a gang other pods, another standing and another start.
-    pub(crate) fn refill(
-        &mut self,
-        id: UnitId,
-        pods: Vec<PodId>,
-        standing: Standing,
-        now: Time,
-        start: &Start,
-    ) {
-        self.leave(id);
-        let before = std::mem::take(&mut self.unit_mut(id).pods);
-        let mut is_new = |pod: &&PodId| self.by_pod.insert(**pod, id) != Some(id);
-        let new = pods.iter().filter(|pod| is_new(pod)).count();
-        // Mostly pods are added, and none is to be looked for.
-        if before.len() + new != pods.len() {
-            for pod in before.iter().filter(|pod| !pods.contains(pod)) {
-                if self.by_pod.get(pod) == Some(&id) {
-                    self.by_pod.remove(pod);
-                }
-            }
-        }
-        let unit = self.unit_mut(id);
-        (unit.pods, unit.standing) = (pods, standing);
-        self.begin(id, now, start);
-    }
-
     /// Takes a pod out of its unit, which is forgotten once it has none.
     pub(crate) fn take_out(&mut self, pod: PodId) {
         let Some(id) = self.unit_of(pod) else { return };
@@ -61,8 +35,40 @@ impl Queue {
         if matches!(self.unit(id).place, Place::Parked(_)) {
             self.leave(id);
         }
-        self.unit_mut(id).pods.retain(|other| *other != pod);
-        self.by_pod.remove(&pod);
+        self.dismiss(pod);
+    }
+
+    /// Takes a pod out of its unit, which may be left with none for a moment.
+    pub(crate) fn dismiss(&mut self, pod: PodId) {
+        let Some(Listed { unit: id, at }) = self.by_pod.remove(&pod) else { return };
+        let unit = self.unit_mut(id);
+        unit.pods.swap_remove(at);
+        unit.crew.iter_mut().for_each(|crew| crew.remove(pod));
+        if let Some(moved) = unit.pods.get(at).copied() {
+            self.by_pod.insert(moved, Listed { unit: id, at });
+        }
+    }
+
+    /// Adds a pod to the unit of its gang.
+    pub(crate) fn enlist(&mut self, id: UnitId, pod: PodId) {
+        let unit = self.unit_mut(id);
+        unit.pods.push(pod);
+        let at = unit.pods.len() - 1;
+        self.by_pod.insert(pod, Listed { unit: id, at });
+    }
+
+    /// What follows from the pods of a unit, if all of them wait.
+    pub(crate) fn crew(&mut self, id: UnitId) -> Option<&mut Crew> {
+        self.unit_mut(id).crew.as_deref_mut()
+    }
+
+    pub(crate) fn set_crew(&mut self, id: UnitId, crew: Option<Crew>) {
+        self.unit_mut(id).crew = crew.map(Box::new);
+    }
+
+    /// Lets a unit that is not active stand elsewhere.
+    pub(crate) fn set_standing(&mut self, id: UnitId, standing: Standing) {
+        self.unit_mut(id).standing = standing;
     }
 
     pub(crate) fn set_refusal(&mut self, id: UnitId, refusal: Option<Reason>) {
@@ -98,14 +104,6 @@ impl Queue {
 
     pub(crate) fn set_outlook(&mut self, id: UnitId, outlook: Outlook) {
         self.unit_mut(id).outlook = outlook;
-    }
-
-    /// Adds a pod to a unit of a gang that cannot be tried.
-    pub(crate) fn push(&mut self, id: UnitId, pod: PodId, refusal: Option<Reason>) {
-        let unit = self.unit_mut(id);
-        unit.pods.push(pod);
-        unit.refusal = refusal;
-        self.by_pod.insert(pod, id);
     }
 
     /// Gives a unit its turn at once, wherever it is.

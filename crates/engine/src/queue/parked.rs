@@ -1,10 +1,11 @@
 //! Units that wait for a change, by what they wait for.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use model::{ClassId, Diagnosis, Reason, Time, UnitId};
 
-use super::{ByClass, Queue};
+use super::{ByClass, Place, Queue};
+use crate::gangs::CYCLE_SHOWN;
 
 /// Which units of a class a change could help.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,6 +54,46 @@ impl Queue {
         woken.into_iter().for_each(|id| self.unpark(id, now));
     }
 
+    /// Wakes the parked units of some classes that wait for a gang to end, or for each other with
+    /// it among them.
+    pub(crate) fn wake_after(
+        &mut self,
+        gang: &str,
+        now: Time,
+        is_theirs: impl Fn(ClassId) -> bool,
+    ) {
+        let mut woken = BTreeSet::new();
+        let mut add = |by_class: &ByClass| {
+            let theirs = by_class.iter().filter(|(class, _)| is_theirs(**class));
+            theirs.for_each(|(_, units)| woken.extend(units));
+        };
+        self.parked_after.get(&Reason::After(gang.into())).into_iter().for_each(&mut add);
+        let cycles = self.parked_after.range(Reason::AfterCycle(Box::default())..);
+        for (reason, by_class) in cycles {
+            let Reason::AfterCycle(gangs) = reason else { break };
+            // Of long ones not all are named.
+            if gangs.len() >= CYCLE_SHOWN || gangs.iter().any(|other| **other == *gang) {
+                add(by_class);
+            }
+        }
+        woken.into_iter().for_each(|id| self.unpark(id, now));
+    }
+
+    /// Wakes a unit if it is parked.
+    pub(crate) fn wake_unit(&mut self, id: UnitId, now: Time) {
+        if matches!(self.unit(id).place, Place::Parked(_)) {
+            self.unpark(id, now);
+        }
+    }
+
+    /// Tries a unit as soon as its turn comes.
+    pub(crate) fn hurry(&mut self, id: UnitId, now: Time) {
+        if matches!(self.unit(id).place, Place::Parked(_) | Place::Backoff) {
+            self.leave(id);
+            self.activate(id, now);
+        }
+    }
+
     pub(super) fn uncount(&mut self, class: ClassId, rank: i64) {
         let ranks = self.parked_by_class.get_mut(&class);
         let ranks = ranks.expect("a parked unit is counted under its class");
@@ -70,17 +111,19 @@ impl Queue {
     pub(super) fn list(&mut self, id: UnitId, rank: i64, class: ClassId, diagnosis: &Diagnosis) {
         *self.parked_by_class.entry(class).or_default().entry(rank).or_default() += 1;
         for reason in diagnosis.curable() {
+            let by_reason = self.by_reason(reason);
             // The map is small; most units that wait wait for the same few reasons.
-            if !self.parked_by_reason.contains_key(reason) {
-                self.parked_by_reason.insert(reason.clone(), ByClass::new());
+            if !by_reason.contains_key(reason) {
+                by_reason.insert(reason.clone(), ByClass::new());
             }
-            let by_class = self.parked_by_reason.get_mut(reason).expect("it was just made");
+            let by_class = by_reason.get_mut(reason).expect("it was just made");
             by_class.entry(class).or_default().insert(id);
         }
     }
 
     pub(super) fn unlist(&mut self, reason: &Reason, class: ClassId, id: UnitId) {
-        let by_class = self.parked_by_reason.get_mut(reason);
+        let by_reason = self.by_reason(reason);
+        let by_class = by_reason.get_mut(reason);
         let by_class = by_class.expect("a parked unit is listed under its reasons");
         let units = by_class.get_mut(&class).expect("a parked unit is listed under its class");
         units.remove(&id);
@@ -88,8 +131,13 @@ impl Queue {
             by_class.remove(&class);
         }
         if by_class.is_empty() {
-            self.parked_by_reason.remove(reason);
+            by_reason.remove(reason);
         }
+    }
+
+    fn by_reason(&mut self, reason: &Reason) -> &mut BTreeMap<Reason, ByClass> {
+        let is_after = matches!(reason, Reason::After(_) | Reason::AfterCycle(_));
+        if is_after { &mut self.parked_after } else { &mut self.parked_by_reason }
     }
 }
 

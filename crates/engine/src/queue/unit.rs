@@ -6,7 +6,7 @@ use model::{
     ClassId, Diagnosis, GangId, Millis, Moment, Outlook, PodId, Reason, Symbol, Tenant, Time,
 };
 
-use super::Place;
+use super::{Crew, Place};
 use crate::lanes::{Lane, Spot, Turn, Urgency};
 
 /// What is scheduled as a whole.
@@ -16,6 +16,8 @@ pub(crate) struct Unit {
     pub(crate) gang: Option<GangId>,
     /// Why its gang cannot be tried, if it cannot.
     pub(crate) refusal: Option<Reason>,
+    /// What follows from all waiting pods of its gang; none while some are on their way to nodes.
+    pub(crate) crew: Option<Box<Crew>>,
     pub(crate) standing: Standing,
     pub(crate) urgency: Urgency,
     pub(crate) arrival: u64,
@@ -40,7 +42,7 @@ pub(crate) struct Unit {
 pub(crate) type Past = (u32, Time, Option<Time>);
 
 /// What gives a unit its place among the others.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Standing {
     pub(crate) rank: i64,
     pub(crate) boost: i32,
@@ -65,7 +67,7 @@ impl Standing {
 }
 
 /// How a unit takes turns.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Share {
     pub(crate) tenant: Symbol,
     /// When its oldest pod was made.

@@ -76,11 +76,8 @@ fn others_are_evicted_in_the_topology_domain_of_the_gang_only() {
         > g2 on a: evicts low
         > g2 waits: 0/2 nodes are available: 2 Insufficient cpu. preemption: found a potential \
         placement for pod on node a, preempting 1 victims
-        # Pods of a gang with a domain are tried again when one comes.
         pod g3 cpu=2 group=native/g priority=5
         step in full
-        > g2 waits: 0/2 nodes are available: 2 Insufficient cpu. preemption: not eligible due to \
-        a terminating pod on the nominated node.
         > g3 waits: 0/2 nodes are available: 2 Insufficient cpu. preemption: 0/2 nodes are \
         available: 1 Insufficient cpu, 1 Preemption is not helpful for scheduling.
         ",

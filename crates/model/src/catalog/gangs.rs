@@ -3,6 +3,7 @@
 //! What pods and objects say is put together here and nowhere else. Where they contradict each
 //! other nothing is guessed: the gang waits and says why.
 
+mod progress;
 mod terms;
 mod tree;
 
@@ -17,6 +18,7 @@ use crate::gang::{GangClaim, PodGroupFacts, PodGroupKey, PodGroupKind};
 use crate::ids::{GangId, PodId};
 use crate::map::{Table, hash_of};
 use crate::reason::Reason;
+pub use progress::{Found, Kept, Progress, Seat, Stage};
 
 /// Pods that start together, or groups of such pods.
 #[derive(Debug)]
@@ -33,8 +35,8 @@ pub struct Gang {
     pub bound: u32,
     /// What holds for it; or why that cannot be told.
     pub terms: Result<GangTerms, Reason>,
-    /// Whether enough of its pods were once on nodes.
-    pub is_started: bool,
+    /// How far it is.
+    pub progress: Progress,
     /// The gang it is a part of.
     pub parent: Option<GangId>,
     /// Its parts.
@@ -45,6 +47,8 @@ pub struct Gang {
     /// The composite that it says it is a part of, where it cannot be.
     refused_parent: Option<Box<str>>,
     is_composite: bool,
+    /// How many of the members make others when they run.
+    pub makers: u32,
     /// What its members say, each with how many say so.
     claims: Vec<(Arc<GangClaim>, u32)>,
 }
@@ -86,6 +90,18 @@ impl Gang {
     #[must_use]
     pub fn min(&self) -> u32 {
         self.terms.as_ref().map_or(0, |terms| terms.min)
+    }
+
+    /// Whether enough of its pods were once on nodes.
+    #[must_use]
+    pub fn is_started(&self) -> bool {
+        self.progress.stage.is_started()
+    }
+
+    /// How many of its own pods wait for a node.
+    #[must_use]
+    pub fn waiting(&self) -> usize {
+        self.members.len() - self.placed as usize
     }
 
     /// Whether its parts are gangs.
@@ -136,7 +152,7 @@ pub(super) struct Gangs {
     /// Gangs that cannot be parts of the composites they name, by the names of these.
     refused_parts: BTreeMap<Name, BTreeSet<GangId>>,
     /// Gangs that are not there any more, and nobody was told yet.
-    ended: Vec<GangId>,
+    ended: Vec<(GangId, Gang)>,
     /// Gangs that are parts of others than before, or have other parts.
     moved: BTreeSet<GangId>,
 }
@@ -174,7 +190,7 @@ impl Gangs {
     }
 
     /// The gangs that ended since this was last asked.
-    pub(super) fn take_ended(&mut self) -> Vec<GangId> {
+    pub(super) fn take_ended(&mut self) -> Vec<(GangId, Gang)> {
         std::mem::take(&mut self.ended)
     }
 
@@ -202,6 +218,7 @@ impl Gangs {
         let id = self.enter(namespace, &claim.name, false);
         let gang = self.row(id);
         gang.members.insert(pod);
+        gang.makers += u32::from(!claim.workers.is_empty());
         gang.count(state, true);
         if let Some((known, count)) = gang.claims.iter_mut().find(|(known, _)| known == claim) {
             *count += 1;
@@ -218,6 +235,7 @@ impl Gangs {
     pub(super) fn leave(&mut self, id: GangId, pod: PodId, claim: &GangClaim, state: PodState) {
         let gang = self.row(id);
         gang.members.remove(&pod);
+        gang.makers -= u32::from(!claim.workers.is_empty());
         gang.count(state, false);
         let at = gang.claims.iter().position(|(known, _)| **known == *claim);
         let at = at.expect("a member's claim is counted");
@@ -249,8 +267,8 @@ impl Gangs {
         gang.count(after, true);
     }
 
-    pub(super) fn set_started(&mut self, id: GangId, is_started: bool) {
-        self.row(id).is_started = is_started;
+    pub(super) fn progress(&mut self, id: GangId) -> &mut Progress {
+        &mut self.row(id).progress
     }
 
     /// Takes in an object, or that it is gone; tells which gangs it is about.
@@ -346,12 +364,13 @@ impl Gangs {
             placed: 0,
             bound: 0,
             terms: Ok(GangTerms::default()),
-            is_started: false,
+            progress: Progress::default(),
             parent: None,
             parts: BTreeSet::new(),
             chain: Cell::new(None),
             refused_parent: None,
             is_composite,
+            makers: 0,
             claims: Vec::new(),
         });
         let rows = &self.rows;
@@ -388,10 +407,10 @@ impl Gangs {
             let entry = self.by_key.find_entry(hash, |other| *other == id);
             entry.expect("a gang that is there is listed").remove();
             let slot = &mut self.rows[id.index()];
-            slot.gang = None;
+            let gang = slot.gang.take();
             slot.generation = slot.generation.checked_add(1).unwrap_or(NonZeroU32::MIN);
             self.free.push(id.index());
-            self.ended.push(id);
+            self.ended.extend(gang.map(|gang| (id, gang)));
             next = parent;
         }
     }

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{Catalog, Chain, Gang, Moved, Pod, PodState, Tenant};
+use super::{Catalog, Chain, Gang, Moved, Pod, PodState, Progress, Tenant};
 use crate::event::PodFacts;
 use crate::gang::{GangClaim, PodGroupFacts, PodGroupKey, PodGroupKind, SucceededFacts};
 use crate::ids::{GangId, PodId};
@@ -64,20 +64,20 @@ impl Catalog {
     fn add_waiting(&self, gang: GangId, pods: &mut Vec<PodId>) {
         let row = self.gangs.get(gang);
         // All of a gang that runs are on nodes, and it may be large.
-        if (row.placed as usize) < row.members.len() {
+        if row.waiting() > 0 {
             let is_waiting = |pod: &&PodId| self.pods.get(**pod).state == PodState::Waiting;
             pods.extend(row.members.iter().filter(is_waiting));
         }
         row.parts.iter().for_each(|part| self.add_waiting(*part, pods));
     }
 
-    /// Notes that enough pods of a gang were once on nodes.
-    pub fn set_gang_started(&mut self, gang: GangId) {
-        self.gangs.set_started(gang, true);
+    /// What is noted of a gang that is there, to be changed.
+    pub fn progress_mut(&mut self, gang: GangId) -> &mut Progress {
+        self.gangs.progress(gang)
     }
 
-    /// The gangs that ended since this was last asked.
-    pub fn take_ended_gangs(&mut self) -> Vec<GangId> {
+    /// The gangs that ended since this was last asked, as they were.
+    pub fn take_ended_gangs(&mut self) -> Vec<(GangId, Gang)> {
         self.gangs.take_ended()
     }
 

@@ -1,7 +1,7 @@
 //! Which gangs are parts of which. Trees have few levels, so nothing here grows with what users
 //! write.
 
-use super::{Gangs, Name};
+use super::{Gangs, Name, Stage};
 use crate::gang::GANG_LEVELS_MAX;
 use crate::ids::GangId;
 use crate::reason::Reason;
@@ -31,7 +31,10 @@ impl Gangs {
                 object.is_some_and(|object| object.is_started)
             });
             self.set_terms(id, terms);
-            self.row(id).is_started |= is_started;
+            let stage = &mut self.row(id).progress.stage;
+            if is_started && !stage.is_started() {
+                *stage = Stage::Started;
+            }
             self.set_parent(id, parent, &mut due);
         }
     }
