@@ -148,8 +148,8 @@ pub struct Workers {
     pub requests: Requests<String>,
 }
 
-/// A pod of a gang that ran to a good end.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+/// A pod of a gang that ran to its end.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SucceededFacts {
     /// The pod's uid.
@@ -158,4 +158,22 @@ pub struct SucceededFacts {
     pub namespace: Box<str>,
     /// The name of its gang.
     pub gang: Box<str>,
+    /// Whether the end was not a good one.
+    #[serde(default)]
+    pub is_failed: bool,
+    /// When it was made, in seconds since 1970.
+    #[serde(default)]
+    pub created: i64,
+    /// Kind and name of the controller that made it; empty if none did.
+    #[serde(default)]
+    pub owner: Box<str>,
+    /// Whether that is a Job, which may make more pods when all it made have ended.
+    #[serde(default)]
+    pub is_of_job: bool,
+    /// How many of the gang start together, if the pod says so itself.
+    #[serde(default)]
+    pub min: Option<u32>,
+    /// Objects that say so.
+    #[serde(default)]
+    pub objects: Box<[GroupPart]>,
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use model::{Amounts, PodFacts, PodGroupFacts, PodGroupKey, PodGroupKind, Workers};
+use model::{Amounts, PodFacts, PodGroupFacts, PodGroupKey, PodGroupKind, SucceededFacts, Workers};
 
 use crate::facts::{ask, quantity, requests};
 
@@ -93,4 +93,22 @@ pub fn pod_group(words: &str) -> PodGroupFacts {
         }
     }
     facts
+}
+
+/// Takes in a word about a pod that ran to its end.
+pub(crate) fn set_ended(facts: &mut SucceededFacts, word: &str) {
+    match word.split_once('=') {
+        None if word == "failed" => facts.is_failed = true,
+        Some(("owner", owner)) => {
+            (facts.owner, facts.is_of_job) = (owner.into(), owner.starts_with("Job/"));
+        }
+        Some(("created", at)) => facts.created = at.parse().expect("a number"),
+        Some(("min", min)) => facts.min = Some(min.parse().expect("a number")),
+        Some(("group", group)) => {
+            let PodGroupKey { kind, name, .. } = group_key(group);
+            let part = group.splitn(3, '/').nth(2).unwrap_or("");
+            facts.objects = Box::new([(kind, name, part.into())]);
+        }
+        Some(_) | None => panic!("a pod that ended does not know the word {word:?}"),
+    }
 }

@@ -10,7 +10,8 @@
 //! gone namespace NAME             it is gone
 //! podgroup WORDS                  there is such an object about gangs, or it is different now
 //! gone podgroup KIND/NAME         it is gone
-//! succeeded UID GANG              a pod of a gang ran to a good end
+//! succeeded UID GANG [WORD ..]    a pod of a gang ran to a good end; with `failed` to another one;
+//!                                 owner=KIND/NAME created=SECONDS min=3 group=KIND/NAME[/PART]
 //! relist nodes NAME ..            these are all the nodes there are: others are gone
 //! relist pods UID ..              the same for pods
 //! relist KIND NAMESPACE/NAME ..   the same for services, or for controllers of one kind
@@ -158,7 +159,7 @@ impl Script {
             ["namespace" | "podgroup", ..]
             | ["localqueue", _, _]
             | ["gone", "namespace" | "podgroup" | "localqueue", _]
-            | ["succeeded", _, _] => self.apply(&around(&words, rest)),
+            | ["succeeded", ..] => self.apply(&around(&words, rest)),
             ["gone", "grouping", key] => self.apply(&Event::GroupingDeleted(grouping_key(key))),
             ["relist", kind, ref names @ ..] => {
                 let names = names.iter().map(|name| (*name).into()).collect();
@@ -312,9 +313,11 @@ fn around(words: &[&str], rest: &str) -> Event {
         ["gone", "localqueue", key] => Event::LocalQueueDeleted(key.into()),
         ["podgroup", ..] => Event::PodGroupApplied(Box::new(pod_group(rest))),
         ["gone", "podgroup", key] => Event::PodGroupDeleted(group_key(key)),
-        ["succeeded", uid, gang] => {
+        ["succeeded", uid, gang, ref more @ ..] => {
             let (uid, gang) = (uid.into(), gang.into());
-            let facts = SucceededFacts { uid, namespace: "default".into(), gang };
+            let namespace = "default".into();
+            let mut facts = SucceededFacts { uid, namespace, gang, ..SucceededFacts::default() };
+            more.iter().for_each(|word| crate::gangs::set_ended(&mut facts, word));
             Event::SucceededApplied(Box::new(facts))
         }
         _ => panic!("nothing happened by {words:?}"),

@@ -8,6 +8,7 @@ mod drivers;
 mod evictions;
 mod gang_keys;
 mod gangs;
+mod gangs_after;
 mod gangs_found;
 mod gangs_limits;
 mod gangs_minimum;

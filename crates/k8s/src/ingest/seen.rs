@@ -51,7 +51,7 @@ pub fn read_pod(text: &[u8]) -> Result<SeenPod, IngestError> {
     Ok(SeenPod { version, event: Event::PodApplied(Box::new(facts)), standing })
 }
 
-/// Reads the text of a pod that ran to a good end: its `resourceVersion`, and that it is there if
+/// Reads the text of a pod that ran to its end: its `resourceVersion`, and that it is there if
 /// it was in a gang.
 ///
 /// # Errors
@@ -59,11 +59,24 @@ pub fn read_pod(text: &[u8]) -> Result<SeenPod, IngestError> {
 pub fn read_succeeded(text: &[u8]) -> Result<(String, Option<Event>), IngestError> {
     let mut view: PodView = read_text("Pod", text)?;
     let version = std::mem::take(&mut view.metadata.resource_version);
+    let is_failed = view.status.phase == "Failed";
+    let owner = view.metadata.owner_references.iter().find(|owner| owner.controller);
+    let is_of_job = owner.is_some_and(|owner| owner.kind == "Job");
+    let owner = owner.map(|owner| format!("{}/{}", owner.kind, owner.name)).unwrap_or_default();
     let facts = pod::facts(view);
-    let gang = facts.gang.map(|claim| claim.name.clone()).filter(|name| !name.is_empty());
-    let event = gang.map(|gang| {
-        let (uid, namespace) = (facts.key.uid, facts.key.namespace);
-        Event::SucceededApplied(Box::new(SucceededFacts { uid, namespace, gang }))
+    let claim = facts.gang.filter(|claim| !claim.name.is_empty());
+    let event = claim.map(|claim| {
+        Event::SucceededApplied(Box::new(SucceededFacts {
+            uid: facts.key.uid,
+            namespace: facts.key.namespace,
+            gang: claim.name.clone(),
+            is_failed,
+            created: facts.created,
+            owner: owner.into(),
+            is_of_job,
+            min: claim.min,
+            objects: claim.objects.clone(),
+        }))
     });
     Ok((version, event))
 }

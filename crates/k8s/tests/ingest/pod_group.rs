@@ -151,14 +151,30 @@ fn a_mistake_in_a_pod_group_names_its_place() {
 }
 
 #[test]
-fn of_pods_that_ran_to_a_good_end_only_those_of_gangs_are_told() {
-    let pod = |annotations: Value| {
+fn of_pods_that_ran_to_their_end_only_those_of_gangs_are_told() {
+    let ended = |annotations: Value, phase: &str| {
+        let owners = json!([{"kind": "Other", "name": "x"},
+            {"kind": "Job", "name": "j", "controller": true}]);
         let object = json!({"metadata": {"name": "a-0", "namespace": "team", "uid": "u",
-            "resourceVersion": "9", "annotations": annotations}, "status": {"phase": "Succeeded"}});
+            "resourceVersion": "9", "annotations": annotations, "ownerReferences": owners,
+            "creationTimestamp": "1970-01-01T00:01:00Z"}, "status": {"phase": phase}});
         read_succeeded(object.to_string().as_bytes()).unwrap()
     };
-    let facts =
-        SucceededFacts { uid: "u".into(), namespace: "team".into(), gang: "prepare".into() };
+    let pod = |annotations: Value| ended(annotations, "Succeeded");
+    let facts = SucceededFacts {
+        uid: "u".into(),
+        namespace: "team".into(),
+        gang: "prepare".into(),
+        created: 60,
+        owner: "Job/j".into(),
+        is_of_job: true,
+        ..SucceededFacts::default()
+    };
+    let sized = json!({"pod-group.scheduling.kubenexus.io/name": "prepare",
+        "pod-group.scheduling.kubenexus.io/min-available": "3"});
+    let failed = SucceededFacts { is_failed: true, min: Some(3), ..facts.clone() };
+    let failed = Some(Event::SucceededApplied(Box::new(failed)));
+    assert_eq!(ended(sized, "Failed"), ("9".into(), failed));
     let expected = Some(Event::SucceededApplied(Box::new(facts)));
     let gang = json!({"scheduling.kubenexus.io/gang-group": "prepare"});
     assert_eq!(pod(gang), ("9".into(), expected));

@@ -86,7 +86,11 @@ impl Kind {
             Self::LocalQueues(version) => {
                 return format!("/apis/{KUEUE}/{version}/localqueues?").into();
             }
-            Self::Succeeded => "/api/v1/pods?fieldSelector=status.phase%3DSucceeded",
+            // Those that failed as well: a gang of which some did has not succeeded.
+            Self::Succeeded => {
+                "/api/v1/pods?fieldSelector=status.phase%21%3DPending%2Cstatus.phase%21%3DRunning\
+                 %2Cstatus.phase%21%3DUnknown"
+            }
             Self::Nodes => "/api/v1/nodes?",
             Self::Namespaces => "/api/v1/namespaces?",
             Self::Budgets => "/apis/policy/v1/poddisruptionbudgets?",

@@ -3,6 +3,7 @@
 //! What pods and objects say is put together here and nowhere else. Where they contradict each
 //! other nothing is guessed: the gang waits and says why.
 
+mod ended;
 mod progress;
 mod terms;
 mod tree;
@@ -18,6 +19,7 @@ use crate::gang::{GangClaim, PodGroupFacts, PodGroupKey, PodGroupKind};
 use crate::ids::{GangId, PodId};
 use crate::map::{Table, hash_of};
 use crate::reason::Reason;
+use ended::Ended;
 pub use progress::{Found, Kept, Progress, Seat, Stage};
 
 /// Pods that start together, or groups of such pods.
@@ -142,9 +144,9 @@ pub(super) struct Gangs {
     by_object: BTreeMap<PodGroupKey, BTreeSet<GangId>>,
     /// Kinds that were listed.
     served: BTreeSet<PodGroupKind>,
-    /// Pods that ran to a good end, by the gang they were in and by uid.
-    succeeded: BTreeMap<Name, BTreeSet<Box<str>>>,
-    gang_of_succeeded: BTreeMap<Box<str>, Name>,
+    /// Pods that ran to their end, by the gang they were in.
+    ended_pods: BTreeMap<Name, Ended>,
+    gang_of_ended: BTreeMap<Box<str>, Name>,
     /// How many gangs wait for which.
     awaited: BTreeMap<Name, u32>,
     /// Grows when a gang waits for others that is waited for itself.
@@ -309,36 +311,6 @@ impl Gangs {
 
     pub(super) fn served(&self) -> impl Iterator<Item = PodGroupKind> {
         self.served.iter().copied()
-    }
-
-    /// Notes that a pod of a gang ran to a good end, or that it is not known any more.
-    pub(super) fn set_succeeded(&mut self, uid: &str, gang: Option<(&str, &str)>) {
-        if let Some(key) = self.gang_of_succeeded.remove(uid)
-            && let Some(uids) = self.succeeded.get_mut(&key)
-        {
-            uids.remove(uid);
-            if uids.is_empty() {
-                self.succeeded.remove(&key);
-            }
-        }
-        if let Some((namespace, name)) = gang {
-            let key: Name = (namespace.into(), name.into());
-            self.succeeded.entry(key.clone()).or_default().insert(uid.into());
-            self.gang_of_succeeded.insert(uid.into(), key);
-        }
-    }
-
-    /// Pods of gangs that ran to a good end: uid, namespace and name of the gang.
-    pub(super) fn succeeded(&self) -> impl Iterator<Item = (&str, &str, &str)> {
-        self.gang_of_succeeded
-            .iter()
-            .map(|(uid, (namespace, name))| (&**uid, &**namespace, &**name))
-    }
-
-    /// Whether a gang ran to a good end: pods of it did, and none lives.
-    pub(super) fn is_over(&self, namespace: &str, name: &str) -> bool {
-        self.find(namespace, name, false).is_none()
-            && self.succeeded.contains_key(&(namespace.into(), name.into()))
     }
 
     fn row(&mut self, id: GangId) -> &mut Gang {

@@ -122,27 +122,22 @@ impl Catalog {
         self.gangs.objects()
     }
 
-    /// Notes that a pod of a gang ran to a good end.
+    /// Notes that a pod of a gang ran to its end.
     pub fn set_succeeded(&mut self, facts: &SucceededFacts) {
-        self.gangs.set_succeeded(&facts.uid, Some((&facts.namespace, &facts.gang)));
+        self.gangs.set_ended(&facts.uid, Some(facts));
     }
 
-    /// Forgets a pod that ran to a good end; by uid.
+    /// Forgets a pod that ran to its end; by uid.
     pub fn delete_succeeded(&mut self, uid: &str) {
-        self.gangs.set_succeeded(uid, None);
+        self.gangs.set_ended(uid, None);
     }
 
-    /// Pods of gangs that ran to a good end.
+    /// Pods of gangs that ran to their end.
     pub fn succeeded(&self) -> impl Iterator<Item = SucceededFacts> {
-        let facts = |(uid, namespace, gang): (&str, &str, &str)| SucceededFacts {
-            uid: uid.into(),
-            namespace: namespace.into(),
-            gang: gang.into(),
-        };
-        self.gangs.succeeded().map(facts)
+        self.gangs.ended_pods().cloned()
     }
 
-    /// Whether a gang ran to a good end: pods of it did, and none lives.
+    /// Whether a gang ran to a good end: none of its pods lives, and enough of them did.
     #[must_use]
     pub fn is_gang_over(&self, namespace: &str, name: &str) -> bool {
         self.gangs.is_over(namespace, name)

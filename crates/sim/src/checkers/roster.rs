@@ -30,7 +30,8 @@ pub(crate) struct Roster {
     members: BTreeMap<GangKey, BTreeSet<Box<str>>>,
     groups: BTreeMap<PodGroupKey, PodGroupFacts>,
     /// Pods that ran to a good end, by uid.
-    succeeded: BTreeMap<Box<str>, GangKey>,
+    /// Pods that succeeded, by uid: of which gang, and how many of it start together.
+    succeeded: BTreeMap<Box<str>, (GangKey, u32)>,
     /// Gangs that had enough pods on nodes.
     pub(super) reached: BTreeSet<GangKey>,
     /// Gangs that have pods on nodes, and never had enough; with a number that is another one
@@ -78,7 +79,7 @@ impl Roster {
             }
             Event::SucceededApplied(facts) => {
                 let key = (facts.namespace.clone(), facts.gang.clone());
-                self.succeeded.insert(facts.uid.clone(), key);
+                self.succeeded.insert(facts.uid.clone(), (key, facts.min.unwrap_or(1)));
             }
             Event::SucceededDeleted(uid) => _ = self.succeeded.remove(uid.as_str()),
             Event::Reset(Present::Succeeded(uids)) => {
@@ -117,9 +118,11 @@ impl Roster {
         self.groups.get(key)
     }
 
-    /// Whether a gang ran to a good end: pods of it did, and none lives.
+    /// Whether a gang ran to a good end: as many of its pods did as start together, and none lives.
     pub(super) fn is_over(&self, key: &GangKey) -> bool {
-        !self.members.contains_key(key) && self.succeeded.values().any(|other| other == key)
+        let own = || self.succeeded.values().filter(|(other, _)| other == key);
+        let min = own().map(|(_, min)| *min as usize).max().unwrap_or(1);
+        !self.members.contains_key(key) && own().count() >= min.max(1)
     }
 }
 

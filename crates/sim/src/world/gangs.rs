@@ -124,6 +124,8 @@ impl World {
             uid: record.key.uid.clone(),
             namespace: record.key.namespace.clone(),
             gang: claim.name.clone(),
+            min: claim.min,
+            ..SucceededFacts::default()
         })
     }
 
