@@ -101,7 +101,7 @@ impl Scheduler {
         let rejection = Some(reason);
         let diagnosis = Arc::new(Diagnosis { nodes, rejection, ..Diagnosis::default() });
         self.queue.park(unit, now, self.catalog.pod(pods[0]).class, diagnosis.clone());
-        self.tell_gang(unit, pods, &diagnosis, decisions);
+        self.tell_gang(unit, pods, &diagnosis, now, decisions);
     }
 
     /// Proposes a node for a pod, and names those who have to go for it.

@@ -43,15 +43,39 @@ pub(crate) struct Harm {
     started: Reverse<i64>,
 }
 
-/// Pods on a node that are less important than `priority`.
-fn victims_on(catalog: &Catalog, node: NodeId, priority: i32) -> Vec<Victim> {
+/// Pods on a node that are less important than `priority`, and not of the gang `spared`.
+fn victims_on(
+    catalog: &Catalog,
+    node: NodeId,
+    priority: i32,
+    spared: Option<GangId>,
+) -> Vec<Victim> {
     let mut whole = BTreeSet::new();
+    let is_spared = |id: &&PodId| {
+        let gang = catalog.pod(**id).gang.filter(|_| spared.is_some());
+        gang.is_some_and(|gang| Some(catalog.root_of(gang)) == spared)
+    };
     let victim = |id: &PodId| match whole_gang(catalog, *id) {
         Some(gang) => whole.insert(gang).then(|| gang_victim(catalog, gang)),
         None => Some(pod_victim(catalog, *id)),
     };
-    let victims = catalog.pods_on(node).iter().filter_map(victim);
+    let victims = catalog.pods_on(node).iter().filter(|id| !is_spared(id)).filter_map(victim);
     victims.filter(|victim| victim.priority < priority).collect()
+}
+
+/// The gang whose pods are not evicted for a pod: its own, where pods have to start together.
+/// Without one of them the pod would have to wait for the gang again.
+fn spared(catalog: &Catalog, pod: PodId) -> Option<GangId> {
+    let gang = catalog.pod(pod).gang?;
+    let root = catalog.root_of(gang);
+    (root != gang || catalog.gang(gang).min() > 1).then_some(root)
+}
+
+/// Adds the nodes that pods of a gang and of its parts are on.
+fn add_nodes_of(catalog: &Catalog, gang: GangId, nodes: &mut Vec<NodeId>) {
+    let gang = catalog.gang(gang);
+    nodes.extend(gang.members.iter().filter_map(|pod| catalog.pod(*pod).state.node()));
+    gang.parts.iter().for_each(|part| add_nodes_of(catalog, *part, nodes));
 }
 
 fn pod_victim(catalog: &Catalog, id: PodId) -> Victim {

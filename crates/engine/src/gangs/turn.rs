@@ -103,7 +103,7 @@ impl Scheduler {
             pods.iter().map(|pod| self.catalog.pod(*pod).class).collect();
         let classes = classes.into_iter().collect();
         self.queue.park_gang(unit, now, classes, is_expecting, diagnosis.clone());
-        self.tell_gang(unit, pods, &diagnosis, decisions);
+        self.tell_gang(unit, pods, &diagnosis, now, decisions);
     }
 
     /// Tries to place a pod of a gang whose pods go one by one, because it needs no more of them on
@@ -203,20 +203,26 @@ impl Scheduler {
         Shortfall { gang, min, fitting, member, outlook }
     }
 
-    /// Tells the pods of a unit why they wait, and their gang.
+    /// Tells the pods of a unit why they wait, and their gang. A node that was proposed for one of
+    /// them when it was tried alone is not proposed any more.
     pub(crate) fn tell_gang(
         &mut self,
         unit: UnitId,
         pods: &[PodId],
         diagnosis: &Arc<Diagnosis>,
+        now: Time,
         decisions: &mut Vec<Decision>,
     ) {
         for pod in pods {
             // Gates are told by whoever set them.
-            if !self.standing(*pod).1 {
-                let diagnosis = diagnosis.clone();
-                decisions.push(Decision::Wait(Waiting { pod: *pod, diagnosis }));
+            if self.standing(*pod).1 {
+                continue;
             }
+            if diagnosis.ends_nomination() {
+                self.nominate(*pod, None, now);
+            }
+            let diagnosis = diagnosis.clone();
+            decisions.push(Decision::Wait(Waiting { pod: *pod, diagnosis }));
         }
         if let Some(gang) = self.queue.gang(unit) {
             let state = GangState::Waiting(diagnosis.clone());

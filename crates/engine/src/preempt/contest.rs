@@ -3,9 +3,9 @@
 
 use std::collections::BTreeMap;
 
-use model::{Code, NodeId, Reason};
+use model::{Code, GangId, NodeId, Reason};
 
-use super::{Candidate, choose, victims_on};
+use super::{Candidate, add_nodes_of, choose, spared, victims_on};
 use crate::cycle::Within;
 use crate::peaks::mix;
 use crate::screen::{Screen, screen};
@@ -57,13 +57,16 @@ impl Contest {
         let is_current = (self.node_revision, self.budget_revision) == revisions && !is_around;
         let touched = self.mark.filter(|_| is_current);
         let touched = touched.and_then(|mark| trial.txn.usage().touched_since(mark));
-        // A node that is proposed for the pod itself can be another one to it than to its like.
-        let own = catalog.nominated_node(trial.id);
+        // To the pod, nodes that are proposed for it or have pods of its gang can be others than to
+        // its like.
+        let mut own: Vec<NodeId> = catalog.nominated_node(trial.id).into_iter().collect();
+        let spared = spared(catalog, trial.id);
+        spared.into_iter().for_each(|gang| add_nodes_of(catalog, gang, &mut own));
         let nodes: Vec<NodeId> = match touched {
             Some(touched) if touched.len() < catalog.nodes().len() => {
                 let touched = touched.iter().map(|touch| touch.node);
                 let mut nodes: Vec<NodeId> =
-                    touched.chain(self.stale.drain(..)).chain(own).collect();
+                    touched.chain(self.stale.drain(..)).chain(own.iter().copied()).collect();
                 nodes.sort_unstable();
                 nodes.dedup();
                 nodes
@@ -76,9 +79,9 @@ impl Contest {
         self.outcomes.resize(catalog.node_places(), Outcome::Useless);
         let screen = screen(&trial.board.before, trial.view());
         for node in nodes {
-            self.outcomes[node.index()] = outcome(trial, &screen, node);
+            self.outcomes[node.index()] = outcome(trial, &screen, node, spared);
         }
-        self.stale = own.into_iter().collect();
+        self.stale = own;
         self.mark = Some(trial.txn.usage().mark()).filter(|_| !is_around);
         (self.node_revision, self.budget_revision) = revisions;
     }
@@ -122,7 +125,12 @@ impl Contest {
     }
 }
 
-fn outcome(trial: &mut Trial<'_, '_>, screen: &Screen, node: NodeId) -> Outcome {
+fn outcome(
+    trial: &mut Trial<'_, '_>,
+    screen: &Screen,
+    node: NodeId,
+    spared: Option<GangId>,
+) -> Outcome {
     let catalog = trial.txn.catalog();
     if !catalog.has_node(node) {
         return Outcome::Useless;
@@ -131,7 +139,7 @@ fn outcome(trial: &mut Trial<'_, '_>, screen: &Screen, node: NodeId) -> Outcome 
     if Code::worst(&reasons) != Some(Code::Unschedulable) {
         return Outcome::Useless;
     }
-    let victims = victims_on(catalog, node, trial.pod.priority);
+    let victims = victims_on(catalog, node, trial.pod.priority, spared);
     if victims.is_empty() {
         return Outcome::NoVictims;
     }

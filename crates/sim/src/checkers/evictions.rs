@@ -8,6 +8,7 @@ use model::{NodeFacts, PodFacts};
 
 use super::company::{self, Scene};
 use super::ledger::{Known, Ledger, Place, Spot};
+use super::roster::gang_of;
 use super::{Violation, not_waiting};
 
 /// Pods that are evicted for another one: uids, and the name of a node.
@@ -82,8 +83,11 @@ fn check_size(
     let victims: Vec<&str> = plan.victims.iter().map(|victim| &**victim).collect();
     let leaving: Vec<&str> = leaving(ledger, place, pod).collect();
     let has_company = company::matters(ledger, pod);
+    // Room that is kept for its gang is given up for the pod when it is tried again.
+    let gang = gang_of(pod);
+    let has_seats = ledger.seats().iter().any(|seat| Some(&seat.gang) == gang.as_ref());
     // Who else leaves could be missed by a pod that has to be near others.
-    if leaving.is_empty() || !has_company {
+    if !has_seats && (leaving.is_empty() || !has_company) {
         let gone: Vec<&str> = victims.iter().chain(&leaving).copied().collect();
         if !takes(ledger, &gone, pod, node) {
             return Err("it has no room there even then".to_owned());
