@@ -96,19 +96,27 @@ impl Scheduler {
 
     /// Notes that pods of a gang were on nodes when they were first heard of.
     pub(crate) fn note_found(&mut self, gang: GangId) {
-        if self.catalog.gang(gang).progress.found.is_some() {
-            return;
+        if self.catalog.gang(gang).progress.found.is_none() {
+            self.catalog.progress_mut(gang).found = Some(self.found_in(gang));
         }
+    }
+
+    fn found_in(&self, gang: GangId) -> Found {
         let mut found = Found::default();
         self.collect(gang, &mut |pod| add_found(&mut found, self.catalog.pod(pod)));
-        self.catalog.progress_mut(gang).found = Some(found);
+        found
     }
 
     /// Whether a waiting pod takes the place of one that is gone. Whoever saw all of the gang knows
     /// better.
     fn is_replaced(&mut self, gang: GangId, news: News) -> bool {
-        let Some(mut found) = self.catalog.gang(gang).progress.found else { return false };
-        news.pod().into_iter().for_each(|pod| add_found(&mut found, self.catalog.pod(pod)));
+        let Progress { stage, found, .. } = &self.catalog.gang(gang).progress;
+        let Some(mut found) = found.filter(|_| !stage.is_started()) else { return false };
+        match news {
+            News::Arrived(pod) => add_found(&mut found, self.catalog.pod(pod)),
+            // Those that are gone, or wait no more, do not count.
+            News::All | News::Pod(_) | News::Left => found = self.found_in(gang),
+        }
         self.catalog.progress_mut(gang).found = Some(found);
         found.is_replaced()
     }
