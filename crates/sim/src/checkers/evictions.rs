@@ -8,7 +8,8 @@ use model::{NodeFacts, PodFacts};
 
 use super::company::{self, Scene};
 use super::ledger::{Known, Ledger, Place, Spot};
-use super::roster::gang_of;
+use super::roster::{Gang, gang_of};
+use super::told::{self, Allowed};
 use super::{Violation, not_waiting};
 
 /// Pods that are evicted for another one: uids, and the name of a node.
@@ -53,11 +54,25 @@ pub(crate) fn check_preemption(ledger: &Ledger, plan: &Eviction) -> Result<(), V
             return wrong(format!("the node was not proposed for {pod}, or for good reasons"));
         }
     }
-    if let Some((other, _)) = ledger.nodes().find(|(node, _)| takes(ledger, &[], facts, node)) {
-        return wrong(format!("node {} takes it as it is", other.name));
+    let allowed = gang_of(facts).map(|key| told::allowed(ledger, &Gang::of(ledger, &key)));
+    let mut allowed = allowed.unwrap_or_else(|| vec![None]);
+    allowed.retain(|nodes| is_among(nodes, &plan.node));
+    if allowed.is_empty() {
+        return wrong("pods of its gang must not be there".to_owned());
+    }
+    let taker = |nodes: &Allowed<'_>| {
+        let mut among = ledger.nodes().filter(|(node, _)| is_among(nodes, &node.name));
+        among.find(|(node, _)| takes(ledger, &[], facts, node)).map(|(node, _)| &node.name)
+    };
+    if let Some(takers) = allowed.iter().map(taker).collect::<Option<Vec<_>>>() {
+        return wrong(format!("node {} takes it as it is", takers[0]));
     }
     check_size(ledger, plan, facts, (node, place)).or_else(wrong)?;
-    check_budgets(ledger, plan, facts).or_else(wrong)
+    check_budgets(ledger, plan, facts, &allowed).or_else(wrong)
+}
+
+fn is_among(nodes: &Allowed<'_>, name: &str) -> bool {
+    nodes.as_ref().is_none_or(|nodes| nodes.iter().any(|node| *node.name == *name))
 }
 
 /// Why a pod must not be evicted for another one.
@@ -106,7 +121,12 @@ fn check_size(
 }
 
 /// Checks that no budget is broken where another node has room without that.
-fn check_budgets(ledger: &Ledger, plan: &Eviction, pod: &PodFacts) -> Result<(), String> {
+fn check_budgets(
+    ledger: &Ledger,
+    plan: &Eviction,
+    pod: &PodFacts,
+    allowed: &[Allowed<'_>],
+) -> Result<(), String> {
     let is_broken = |victim: &str| {
         let facts = ledger.pod(victim).expect("a victim is known").facts();
         ledger.budgets_of(facts).any(|budget| budget.allowed <= 0)
@@ -116,7 +136,8 @@ fn check_budgets(ledger: &Ledger, plan: &Eviction, pod: &PodFacts) -> Result<(),
     if company::matters(ledger, pod) {
         return Ok(());
     }
-    for (node, place) in ledger.nodes() {
+    let is_allowed = |node: &NodeFacts| allowed.iter().all(|nodes| is_among(nodes, &node.name));
+    for (node, place) in ledger.nodes().filter(|(node, _)| is_allowed(node)) {
         let lesser: Vec<&PodFacts> =
             place.pods().filter(|other| other.priority < pod.priority).collect();
         let is_free = |other: &&PodFacts| {

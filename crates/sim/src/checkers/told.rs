@@ -151,9 +151,12 @@ fn said(told: &Diagnosis, catalog: &Catalog) -> BTreeMap<Why, usize> {
     rejection.chain(told.counts.iter().map(|(reason, count)| (why(reason), *count))).collect()
 }
 
-/// The nodes on which pods of a gang may be; none where all may. Of a gang that nodes with other
-/// labels have torn apart any domain counts that it has pods in.
-fn allowed<'a>(ledger: &'a Ledger, gang: &Gang<'_>) -> Vec<Option<Vec<&'a NodeFacts>>> {
+/// Nodes on which a pod may be; none where all are.
+pub(super) type Allowed<'a> = Option<Vec<&'a NodeFacts>>;
+
+/// The nodes on which pods of a gang may be. Of a gang that nodes with other labels have torn apart
+/// any domain counts that it has pods in.
+pub(super) fn allowed<'a>(ledger: &'a Ledger, gang: &Gang<'_>) -> Vec<Allowed<'a>> {
     let topology = gang.terms.as_ref().map_or(&[][..], |terms| &terms.topology);
     if topology.is_empty() {
         return vec![None];
