@@ -325,3 +325,23 @@ fn whoever_must_be_near_others_goes_last_on_every_node_there_is() {
         ",
     );
 }
+
+/// Swarm seed 1356: what is gone says nothing of whether the gang ever had enough.
+#[test]
+fn pods_of_a_gang_that_are_gone_do_not_tell_that_it_started() {
+    check(
+        "
+        node a cpu=9
+        pod g1 cpu=1 gang=g/3 on=a started=100 created=90
+        pod g2 cpu=1 gang=g/3 created=90
+        gone pod g1
+        pod g4 cpu=1 gang=g/3 created=120
+        step
+        pod g5 cpu=1 gang=g/3 created=120
+        step
+        > g2 -> a
+        > g4 -> a
+        > g5 -> a
+        ",
+    );
+}

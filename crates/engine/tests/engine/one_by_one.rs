@@ -157,3 +157,50 @@ fn a_part_of_a_gang_of_gangs_starts_later_than_the_others() {
         ",
     );
 }
+
+/// The gang would have too few pods then, and the one that comes would have to wait for it again.
+#[test]
+fn a_pod_that_joins_a_gang_which_runs_evicts_nobody_of_it() {
+    check(
+        "
+        node a cpu=3
+        pod g1 on=a cpu=1 gang=g/2 priority=1
+        pod g2 on=a cpu=2 gang=g/2 priority=5
+        pod g3 cpu=1 gang=g/2 priority=9
+        step
+        > g3 waits: 0/1 nodes are available: 1 Insufficient cpu.
+        # Others of its class may.
+        pod plain cpu=1 priority=9
+        step
+        > plain on a: evicts g1
+        > plain waits: 0/1 nodes are available: 1 Insufficient cpu.
+        ",
+    );
+}
+
+/// Whoever waits for its PodGroup keeps no node from others.
+#[test]
+fn a_pod_whose_group_goes_away_gives_up_the_node_it_had_others_evicted_from() {
+    check(
+        "
+        podgroup native/g min=1
+        node a cpu=2
+        pod low on=a cpu=2 priority=1
+        pod g1 cpu=2 priority=9 group=native/g
+        step
+        > g1 on a: evicts low
+        > g1 waits: 0/1 nodes are available: 1 Insufficient cpu.
+        > gang g waits: 0/1 nodes are available: 1 Insufficient cpu. preemption: found a potential \
+        placement for pod on node a, preempting 1 victims
+        gone podgroup native/g
+        after 2s
+        step
+        > g1 waits: waiting for PodGroup \"g\", which is not there
+        > gang g waits: waiting for PodGroup \"g\", which is not there
+        gone pod low
+        pod other cpu=2
+        step
+        > other -> a
+        ",
+    );
+}
