@@ -82,7 +82,12 @@ impl Trial<'_, '_> {
     fn insisting(&self) -> impl Iterator<Item = (Occupant, NodeId)> {
         let catalog = self.txn.catalog();
         let insisting = catalog.insisting().map(|(rival, at)| (catalog.pod(rival), at));
-        let insisting = insisting.filter(|(rival, _)| rival.priority > self.pod.priority);
+        // Elsewhere they are in nobody's way but by rules about pods.
+        let matters = |rival: &Pod| {
+            !catalog.class(rival.class).company.far.is_empty() || self.board.is_around(self.view())
+        };
+        let insisting = insisting
+            .filter(move |(rival, _)| rival.priority > self.pod.priority && matters(rival));
         insisting.map(|(rival, at)| (rival.occupant(), at))
     }
 
