@@ -290,8 +290,10 @@ impl Scheduler {
         if !own.iter().all(is_ours) {
             return Ok(false);
         }
-        if own.is_empty() || own.iter().any(|pod| self.queue.unit_of(*pod).is_some()) {
-            return fault("a pod is in two units, or a unit in none");
+        let distinct: BTreeSet<&PodId> = own.iter().collect();
+        let is_known = own.iter().any(|pod| self.queue.unit_of(*pod).is_some());
+        if own.is_empty() || is_known || distinct.len() < own.len() {
+            return fault("a pod is in two units or twice in one, or a unit has none");
         }
         let is_sent = |pod: &PodId| matches!(self.catalog.pod(*pod).state, PodState::Assumed(..));
         let is_placed = |pod: &PodId| self.catalog.pod(*pod).state.node().is_some();
