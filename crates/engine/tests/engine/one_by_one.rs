@@ -204,3 +204,26 @@ fn a_pod_whose_group_goes_away_gives_up_the_node_it_had_others_evicted_from() {
         ",
     );
 }
+
+/// Swarm seed 16490: nothing says any more where the others have to be.
+#[test]
+fn a_pod_outside_the_domain_of_its_gang_is_tried_when_the_nodes_of_the_gang_are_gone() {
+    check(
+        "
+        podgroup native/g min=2 topology=zone
+        node a cpu=2 label=zone:x
+        node b cpu=2 label=zone:y
+        pod g1 on=a cpu=1 group=native/g
+        pod g2 on=a cpu=1 group=native/g
+        pod g3 cpu=1 group=native/g
+        step
+        > gang g started
+        > g3 waits: 0/2 nodes are available: 1 Insufficient cpu, 1 node(s) were outside the
+        >+ topology domain of the gang.
+        gone node a
+        after 11s
+        step
+        > g3 -> b
+        ",
+    );
+}
