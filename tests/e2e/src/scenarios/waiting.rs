@@ -180,9 +180,12 @@ pub(crate) fn gated(world: &mut World) -> Run<'_> {
             let is_untouched = after.metadata.resource_version == before.metadata.resource_version;
             ensure!(is_untouched, "gated pod {} was changed: {}", name_of(before), json!(after));
         }
-        let events = all_events(world).await?;
-        let notes: Vec<_> = events.iter().map(|event| &event.note).collect();
-        ensure!(events.len() == 1, "gated pods have events: {notes:?}");
+        // An event is written after its binding; that of the later pod is the only one.
+        until("the event of the bound pod", Duration::from_secs(30), || async {
+            let notes: Vec<_> = all_events(world).await?.into_iter().map(|one| one.note).collect();
+            Ok((notes.len() == 1).then_some(()).ok_or(format!("{notes:?}")))
+        })
+        .await?;
         for pod in &gated {
             let patch = json!({"spec": {"schedulingGates": null}});
             let arguments = ["-n", &world.namespace, "patch", "pod", name_of(pod), "-p"];
