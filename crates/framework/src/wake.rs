@@ -8,7 +8,7 @@ pub fn cures(reason: &Reason, change: Change) -> bool {
     let aspects = match change {
         Change::Added => return is_about_nodes(reason),
         Change::Freed => return is_about_load(reason),
-        // The pods by which it was decided where the others of a gang have to be may have been there.
+        // The pods that decided where the others of their gang have to be may have been there.
         Change::Removed => return is_about_others(reason) || *reason == Reason::OtherDomain,
         Change::Changed(aspects) => aspects,
     };

@@ -18,8 +18,8 @@ const WELL_KNOWN: [&str; 7] =
 /// Roles that are the same everywhere; others are names.
 const ROLES: [&str; 3] = ["control-plane", "master", "worker"];
 
-/// Words that Kubernetes gives, not people; and when pods were made, became eligible and started, by
-/// which turns are given and victims chosen.
+/// Words that Kubernetes gives, not people; and when pods were made, became eligible and started,
+/// by which turns are given and victims chosen.
 const KEPT: [&str; 22] = [
     "action",
     "apiVersion",
