@@ -124,8 +124,19 @@ async fn start(options: Options) -> Result<()> {
     };
     let binder = connect(&config, Some(leadership.clone()), &outage)?;
     let has_queues = settings.names_cluster_queues();
-    let live =
-        Live { client, binder, feed, metrics, health, leadership, outage, groupings, has_queues };
+    let connection = &settings.client_connection;
+    let live = Live {
+        client,
+        binder,
+        feed,
+        metrics,
+        health,
+        leadership,
+        outage,
+        limiter: Arc::new(Limiter::new(connection.qps_milli, connection.burst)),
+        groupings,
+        has_queues,
+    };
     if let Some(server) = server {
         live.serve(server, settings);
     }
@@ -220,6 +231,8 @@ struct Live {
     health: Arc<Health>,
     leadership: Leadership,
     outage: Outage,
+    /// The rate of bindings, conditions and single reads.
+    limiter: Arc<Limiter>,
     /// Services and controllers that matter.
     groupings: &'static [GroupingKind],
     /// Whether queues of Kueue matter.
@@ -239,7 +252,7 @@ impl Live {
         orders: mpsc::UnboundedReceiver<order::Order>,
     ) -> Arc<Writes> {
         let (qps, burst) = (settings.client_connection.qps_milli, settings.client_connection.burst);
-        let limiter = Arc::new(Limiter::new(qps, burst));
+        let limiter = self.limiter.clone();
         let in_flight = Arc::new(AtomicUsize::new(0));
         let writes = Arc::new(Writes::new(
             self.client.clone(),
@@ -272,7 +285,8 @@ impl Live {
         for kind in groupings.chain(others) {
             let (client, feed) = (self.client.clone(), self.feed.clone());
             let watcher = Watcher::new(kind, client, feed, self.metrics.clone(), progress.clone());
-            tokio::spawn(watcher.telling(ends.clone()).run());
+            let watcher = watcher.telling(ends.clone()).limited(self.limiter.clone());
+            tokio::spawn(watcher.run());
         }
         let (client, feed, metrics) =
             (self.client.clone(), self.feed.clone(), self.metrics.clone());

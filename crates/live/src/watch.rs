@@ -19,6 +19,7 @@ mod optional;
 pub(crate) mod page;
 mod pod_groups;
 mod progress;
+mod rejections;
 #[cfg(test)]
 mod tests;
 
@@ -34,6 +35,7 @@ use tracing::{debug, info, warn};
 
 use crate::client::{NoAnswer, ask_for_up_to, broken, status_message};
 use crate::feed::{Closed, Feed, Input, Seen};
+use crate::limit::Limiter;
 use crate::metrics::Metrics;
 use crate::outage::Repeats;
 
@@ -45,6 +47,7 @@ pub(crate) use optional::{OptionalApi, OptionalKind, OptionalWatches, Served};
 pub(crate) use pod_groups::GROUP_APIS;
 pub(crate) use pod_groups::GroupApi;
 pub(crate) use progress::Progress;
+use rejections::Rejections;
 
 /// How long the server may let a watch run before it ends it in good order.
 const WATCH_MAX: Duration = Duration::from_secs(300);
@@ -62,6 +65,7 @@ pub(crate) struct Watcher {
     feed: Feed,
     metrics: Arc<Metrics>,
     progress: Progress,
+    rejections: Rejections,
     /// Is told when a pod is seen that waits for gangs to end.
     ends: Option<Arc<Notify>>,
     /// The version everything up to which was delivered; nothing before the first list.
@@ -116,12 +120,15 @@ impl Watcher {
         let backoff = BACKOFF_MIN;
         let (ends, version, is_streaming) = (None, None, true);
         let repeats = Repeats::default();
+        let unlimited = Arc::new(Limiter::new(-1, 1));
+        let rejections = Rejections::new(client.clone(), metrics.clone(), unlimited);
         Self {
             kind,
             client,
             feed,
             metrics,
             progress,
+            rejections,
             ends,
             version,
             is_streaming,
@@ -133,6 +140,12 @@ impl Watcher {
     /// Tells when a pod is seen that waits for gangs to end.
     pub(crate) fn telling(self, ends: Arc<Notify>) -> Self {
         Self { ends: Some(ends), ..self }
+    }
+
+    /// Reads single pods, which lists and watches do not show any more, within a rate.
+    pub(crate) fn limited(self, limiter: Arc<Limiter>) -> Self {
+        let rejections = Rejections::new(self.client.clone(), self.metrics.clone(), limiter);
+        Self { rejections, ..self }
     }
 
     /// Lists and watches until the engine is gone.

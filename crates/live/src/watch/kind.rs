@@ -1,23 +1,17 @@
 //! The kinds that are watched, and how their objects are read.
 
 use std::borrow::Cow;
-use std::sync::Arc;
-use std::time::Duration;
 
-use http::Method;
 use k8s::ingest::{self, GroupStanding, IngestError, Standing};
 use model::{
     Event, GroupingKey, GroupingKind, LocalQueueFacts, PodGroupKey, PodGroupKind, PodKey, Present,
 };
 use serde::Deserialize;
-use tracing::{error, warn};
+use tracing::error;
 
 use super::optional::KUEUE;
 use super::pod_groups::GroupApi;
 use super::{Broken, Watcher};
-use crate::client::{ask_counted, request};
-use crate::dispatch::{name, pod_path};
-use crate::metrics::Metrics;
 
 /// A kind of object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,16 +27,6 @@ pub(crate) enum Kind {
     /// LocalQueues of Kueue, in this version.
     LocalQueues(&'static str),
 }
-
-/// Words of a kubelet that turned a pod away after it was bound.
-const REJECTIONS: [&str; 6] = [
-    "UnexpectedAdmissionError",
-    "NodeAffinity",
-    "NodePorts",
-    "TopologyAffinityError",
-    "InsufficientResources",
-    "PodFeatureUnsupported",
-];
 
 /// An object that was read.
 pub(super) struct Read {
@@ -166,7 +150,6 @@ impl Meta {
 #[serde(default)]
 struct Status {
     phase: String,
-    reason: String,
 }
 
 impl View {
@@ -182,29 +165,6 @@ impl View {
         let is_pending = self.status.as_ref().is_some_and(|status| status.phase == "Pending");
         let meta = &self.metadata;
         is_pending && !self.spec.node_name.is_empty() && meta.deletion_timestamp.is_none()
-    }
-
-    /// Whether the kubelet turned the pod away.
-    fn is_rejected(&self) -> bool {
-        let is_rejection =
-            |reason: &str| reason.starts_with("OutOf") || REJECTIONS.contains(&reason);
-        self.status
-            .as_ref()
-            .is_some_and(|status| status.phase == "Failed" && is_rejection(&status.reason))
-    }
-}
-
-/// How long the answer about a pod that is at its end may take.
-const PATIENCE: Duration = Duration::from_secs(15);
-
-/// Reads a pod that is at its end, and counts it if the kubelet turned it away.
-async fn count_rejected(client: kube::Client, metrics: Arc<Metrics>, pod: PodKey) {
-    let request = request(Method::GET, &pod_path(&pod), "application/json", Vec::new());
-    let Ok(answer) = ask_counted(&client, &metrics, request, PATIENCE).await else { return };
-    let Ok(view) = serde_json::from_slice::<View>(&answer.body) else { return };
-    if view.metadata.uid == *pod.uid && view.is_rejected() {
-        warn!(pod = %name(&pod), "the kubelet turned away a pod that was bound to its node");
-        metrics.rejected_by_kubelet();
     }
 }
 
@@ -299,7 +259,7 @@ impl Watcher {
         let view: View = serde_json::from_slice(object)
             .map_err(|error| Broken::Refused(format!("an object that is gone: {error}")))?;
         if self.kind == Kind::Pods && view.may_be_rejected() {
-            tokio::spawn(count_rejected(self.client.clone(), self.metrics.clone(), view.pod()));
+            self.rejections.look_at(view.pod());
         }
         let version = view.metadata.resource_version.clone();
         let event = match self.kind {

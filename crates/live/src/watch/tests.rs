@@ -348,3 +348,41 @@ async fn pods_that_a_kubelet_turned_away_are_counted() {
     let read = log.iter().filter(|arrived| arrived.target.contains("/pods/")).count();
     assert_eq!(read, 2, "{log:?}");
 }
+
+#[tokio::test(start_paused = true)]
+async fn pods_at_their_end_are_read_one_by_one_within_the_rate() {
+    let gone = |at: usize| {
+        json!({"metadata": {"name": format!("p{at}"), "namespace": "ns", "uid": format!("u-{at}"),
+            "resourceVersion": "9"}, "spec": {"nodeName": "n"}, "status": {"phase": "Pending"}})
+    };
+    let gone: String = (0..100).map(|at| line("DELETED", &gone(at))).collect();
+    let body = bookmark(7, true) + &gone;
+    let (client, log) = server(move |arrived| {
+        let is_list = arrived.target.contains("sendInitialEvents=true");
+        let is_pod = arrived.target.contains("/pods/p");
+        let reply = match (is_list, is_pod) {
+            (true, _) => Some((200, body.clone())),
+            (_, true) => Some((404, "{}".into())),
+            _ => None,
+        };
+        async move { reply }
+    });
+    let (feed, _inbox) = feed();
+    let metrics = Arc::new(Metrics::new(["a"], "host", "lease"));
+    let watcher = Watcher::new(Kind::Pods, client, feed, metrics, Progress::default());
+    let limiter = Arc::new(Limiter::new(10_000, 10));
+    let task = tokio::spawn(watcher.limited(limiter.clone()).run());
+    let read = || log.lock().unwrap().iter().filter(|it| it.target.contains("/pods/p")).count();
+    tokio::time::sleep(Duration::from_millis(50)).await;
+    assert_eq!(read(), 5, "half of the burst is left to bindings");
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    assert_eq!(read(), 15);
+    let start = tokio::time::Instant::now();
+    for _ in 0..5 {
+        limiter.pass().await;
+    }
+    assert!(start.elapsed().is_zero(), "a binding does not wait for them");
+    tokio::time::sleep(Duration::from_secs(20)).await;
+    assert_eq!(read(), 100);
+    task.abort();
+}
