@@ -12,6 +12,7 @@ mod synced;
 #[cfg(test)]
 mod tests;
 mod tiers;
+mod versions;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -38,6 +39,7 @@ use crate::watch::OptionalKind;
 use gangs::Groups;
 use notes::Notes;
 use tiers::Tiers;
+use versions::Versions;
 
 /// Bindings that may be out at a time.
 const BINDS_MAX: usize = 64;
@@ -87,6 +89,7 @@ pub(crate) struct State {
     /// Plans that may have evictions out, by the uid of the pod they are for, each with its node.
     plans: BTreeMap<Box<str>, (Box<str>, Arc<AtomicBool>)>,
     notes: Notes,
+    versions: Versions,
     groups: Groups,
     tiers: Tiers,
     /// When the first pod of a gang that we place came into the queue.
@@ -228,6 +231,11 @@ impl Core {
         }
         let now = self.moment();
         self.scheduler.apply(&seen.event, now);
+        if let Event::PodApplied(facts) = &seen.event
+            && let Some(pod) = self.scheduler.catalog().find_pod(&facts.key.uid)
+        {
+            self.state.versions.seen(pod, seen.version);
+        }
         if let Some(handled) = handled {
             self.metrics.handled(handled, began.elapsed().as_secs_f64());
         }
@@ -445,7 +453,7 @@ impl Core {
     /// A pod as it is known at this time.
     fn reference(&self, pod: PodId) -> PodRef {
         let key = self.scheduler.catalog().pod(pod).key.clone();
-        PodRef { version: self.state.notes.version(&key.uid), key }
+        PodRef { key, version: self.state.versions.text(pod) }
     }
 
     fn scheduler_of(&self, pod: PodId) -> Arc<str> {

@@ -42,11 +42,20 @@ pub(crate) enum Input {
 /// An event with what is worth knowing beside it.
 pub(crate) struct Seen {
     pub(crate) event: Event,
+    /// The `resourceVersion` of an object that is there; 0 if it is not a number.
+    pub(crate) version: u64,
     /// What the status of a pod on no node says.
     pub(crate) standing: Option<k8s::ingest::Standing>,
     /// Where an object about a gang is served, and what its status says.
     pub(crate) group: Option<Box<(GroupApi, GroupStanding)>>,
     pub(crate) read_at: Instant,
+}
+
+impl Seen {
+    /// An event that is about no object.
+    pub(crate) fn plain(event: Event) -> Self {
+        Self { event, version: 0, standing: None, group: None, read_at: Instant::now() }
+    }
 }
 
 /// What became of a binding.

@@ -49,9 +49,9 @@ pub(crate) struct Disband {
     /// How many of the gang are there.
     pub(crate) note: Arc<str>,
     /// Pods to evict, with their generations.
-    pub(crate) evicted: Vec<(PodKey, i64)>,
+    pub(crate) evicted: Vec<(PodRef, i64)>,
     /// Pods that nobody would make again, and which stay.
-    pub(crate) bare: Vec<PodKey>,
+    pub(crate) bare: Vec<PodRef>,
 }
 
 /// How a gang is.
@@ -103,7 +103,7 @@ pub(crate) struct Preempt {
     pub(crate) scheduler: Arc<str>,
     pub(crate) node: Box<str>,
     /// With their generations.
-    pub(crate) victims: Vec<(PodKey, i64)>,
+    pub(crate) victims: Vec<(PodRef, i64)>,
     /// Pods whose status says that the node is proposed for them, which it is not any more.
     pub(crate) outranked: Vec<PodRef>,
     /// Whether the pod still needs the room.

@@ -40,7 +40,6 @@ use crate::metrics::Metrics;
 use crate::outage::Repeats;
 
 pub(crate) use kind::Kind;
-use kind::Read;
 use lines::{Line, Lines};
 pub(crate) use optional::{OptionalApi, OptionalKind, OptionalWatches, Served};
 #[cfg(test)]
@@ -296,8 +295,9 @@ impl Watcher {
                     return Err(Broken::Refused(format!("{code}: {message}")));
                 }
             };
-            let Some(Read { version, event, standing, group }) = seen else { continue };
-            self.feed.send(Input::Seen(Seen { event, standing, group, read_at })).await?;
+            let Some(read) = seen else { continue };
+            let (version, seen) = read.seen(read_at);
+            self.feed.send(Input::Seen(seen)).await?;
             if listing.is_none() {
                 self.reached(version);
             }
@@ -334,8 +334,8 @@ impl Watcher {
             for object in &page.items {
                 let object = object.get().as_bytes();
                 let Some(read) = self.read(object, Some(&mut present)) else { continue };
-                let Read { event, standing, group, .. } = read;
-                self.feed.send(Input::Seen(Seen { event, standing, group, read_at })).await?;
+                let (_, seen) = read.seen(read_at);
+                self.feed.send(Input::Seen(seen)).await?;
             }
             match page.next {
                 Some(token) => next = format!("&continue={token}"),
@@ -358,9 +358,7 @@ impl Watcher {
 
     async fn listed(&mut self, present: Present) -> Result<(), Broken> {
         self.backoff = BACKOFF_MIN;
-        let (event, standing, group) = (Event::Reset(present), None, None);
-        let seen = Seen { event, standing, group, read_at: Instant::now() };
-        self.feed.send(Input::Seen(seen)).await?;
+        self.feed.send(Input::Seen(Seen::plain(Event::Reset(present)))).await?;
         Ok(())
     }
 }

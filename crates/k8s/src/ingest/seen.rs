@@ -21,8 +21,6 @@ pub struct SeenPod {
 /// What stands about scheduling in the object of a pod that is on no node.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Standing {
-    /// `metadata.resourceVersion`.
-    pub version: Box<str>,
     /// `metadata.generation`.
     pub generation: i64,
     /// Reason and message of the `PodScheduled` condition, if it stands at `False`.
@@ -125,7 +123,6 @@ impl Standing {
         }
         let found = pod::not_scheduled(view);
         Some(Self {
-            version: view.metadata.resource_version.as_str().into(),
             generation: view.metadata.generation,
             condition: found.map(|condition| (condition.reason.clone(), condition.message.clone())),
         })

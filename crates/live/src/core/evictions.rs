@@ -8,7 +8,7 @@ use model::{Disband, Event, PodId, Preemption};
 use super::gangs::note;
 use super::{Core, State};
 use crate::metrics::GangResult;
-use crate::order::{self, Order, Preempt};
+use crate::order::{self, Order, PodRef, Preempt};
 
 impl State {
     /// A pod needs no room any more, or asks for it elsewhere: what is still to be evicted stays.
@@ -33,24 +33,28 @@ impl Core {
     /// Has pods evicted for another one.
     pub(super) fn preempt(&mut self, preemption: &Preemption) {
         let catalog = self.scheduler.catalog();
-        let key = |pod: &PodId| catalog.pod(*pod).key.clone();
         let Preemption { pod, node, victims, outranked } = preemption;
         let stands = Arc::new(AtomicBool::new(true));
         let mut order = Preempt {
             pod: self.reference(*pod),
             scheduler: self.scheduler_of(*pod),
             node: catalog.node_name(*node).into(),
-            victims: victims.iter().map(|pod| (key(pod), catalog.pod(*pod).generation)).collect(),
+            victims: victims.iter().map(|pod| self.victim(*pod)).collect(),
             outranked: outranked.iter().map(|pod| self.reference(*pod)).collect(),
             stands: stands.clone(),
         };
         let state = &mut self.state;
         order.outranked.retain(|pod| state.notes.unproposed(&pod.key.uid));
-        state.evicting.extend(order.victims.iter().map(|(victim, _)| victim.uid.clone()));
+        state.evicting.extend(order.victims.iter().map(|(it, _)| it.key.uid.clone()));
         let uid = &order.pod.key.uid;
         state.give_up(uid);
         state.plans.insert(uid.clone(), (order.node.clone(), stands));
         self.send(Order::Preempt(order));
+    }
+
+    /// A pod that has to go, and its generation.
+    fn victim(&self, pod: PodId) -> (PodRef, i64) {
+        (self.reference(pod), self.scheduler.catalog().pod(pod).generation)
     }
 
     /// Gives up plans for pods that are elsewhere by now, or for which the node is not proposed any
@@ -70,15 +74,14 @@ impl Core {
         let catalog = self.scheduler.catalog();
         let row = catalog.gang(*gang);
         self.metrics.gang(&row.namespace, GangResult::TakenBack);
-        let key = |pod: &PodId| catalog.pod(*pod).key.clone();
         let order = order::Disband {
             scheduler: self.scheduler_of_gang(*gang),
             note: note(catalog, *gang),
-            evicted: evicted.iter().map(|pod| (key(pod), catalog.pod(*pod).generation)).collect(),
-            bare: bare.iter().map(key).collect(),
+            evicted: evicted.iter().map(|pod| self.victim(*pod)).collect(),
+            bare: bare.iter().map(|pod| self.reference(*pod)).collect(),
         };
         self.state.arrivals.remove(gang);
-        self.state.evicting.extend(order.evicted.iter().map(|(pod, _)| pod.uid.clone()));
+        self.state.evicting.extend(order.evicted.iter().map(|(pod, _)| pod.key.uid.clone()));
         self.send(Order::Disband(order));
     }
 }

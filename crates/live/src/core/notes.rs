@@ -23,8 +23,6 @@ pub(super) struct Notes {
 
 #[derive(Default)]
 struct Note {
-    /// The pod's `resourceVersion`.
-    version: Box<str>,
     /// When it was read; taken by the first decision.
     read_at: Option<Instant>,
     /// What the status says, as a hash; nothing if there is no such condition.
@@ -54,8 +52,7 @@ impl Notes {
             note.read_at = Some(seen.read_at);
         }
         note.nominated = facts.nominated.as_deref().map(hash_of);
-        if let Some(Standing { version, generation, condition }) = &seen.standing {
-            note.version.clone_from(version);
+        if let Some(Standing { generation, condition }) = &seen.standing {
             note.generation = *generation;
             note.told = condition.as_ref().map(|(reason, message)| words(reason, message));
             note.is_held = condition.as_ref().is_some_and(|(reason, _)| reason == HELD);
@@ -72,11 +69,6 @@ impl Notes {
         let present: BTreeSet<u64> = present.iter().map(|uid| hash_of(&**uid)).collect();
         self.waiting.retain(|uid, _| present.contains(uid));
         self.unconfirmed.retain(|uid| present.contains(uid));
-    }
-
-    /// The `resourceVersion` of a pod that waits; empty if it is not known.
-    pub(super) fn version(&self, uid: &str) -> Box<str> {
-        self.waiting.get(&hash_of(uid)).map(|note| note.version.clone()).unwrap_or_default()
     }
 
     /// A pod goes to a node. Tells when it was read, if this is the first decision about it.
@@ -175,7 +167,7 @@ mod tests {
             gang: None,
         };
         let event = Event::PodApplied(Box::new(facts.clone()));
-        (facts, Seen { event, standing: Some(standing), group: None, read_at: Instant::now() })
+        (facts, Seen { standing: Some(standing), ..Seen::plain(event) })
     }
 
     fn notes(standing: Standing) -> Notes {

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 use k8s::config::Settings;
 use k8s::ingest::{self, GroupStanding};
-use model::{Disband, PodGroupKind, PodKey, Reason};
+use model::{Disband, PodGroupKind, Reason};
 use serde_json::{Value, json};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
@@ -91,18 +91,12 @@ fn group(min: u32, status: Value) -> (Event, GroupStanding) {
 
 impl Bench {
     fn see(&mut self, event: Event) {
-        self.core.take(Input::Seen(Seen {
-            event,
-            standing: None,
-            group: None,
-            read_at: Instant::now(),
-        }));
+        self.core.take(Input::Seen(Seen::plain(event)));
     }
 
     fn see_group(&mut self, (event, standing): (Event, GroupStanding)) {
         let group = Some(Box::new((native(), standing)));
-        let read_at = Instant::now();
-        self.core.take(Input::Seen(Seen { event, standing: None, group, read_at }));
+        self.core.take(Input::Seen(Seen { group, ..Seen::plain(event) }));
     }
 
     /// Everything that nearly every cluster has was listed.
@@ -143,8 +137,8 @@ fn word(order: Order) -> String {
             format!("{word} {scheduler} {}: {note}", pod.key.name)
         }
         Order::Disband(disband) => {
-            let names = |pods: Vec<&PodKey>| {
-                pods.into_iter().map(|pod| pod.name.to_string()).collect::<Vec<_>>().join(" ")
+            let names = |pods: Vec<&PodRef>| {
+                pods.into_iter().map(|pod| pod.key.name.to_string()).collect::<Vec<_>>().join(" ")
             };
             let evicted = names(disband.evicted.iter().map(|(pod, _)| pod).collect());
             let bare = names(disband.bare.iter().collect());
@@ -327,6 +321,42 @@ fn a_gang_without_object_speaks_through_its_first_pod_unless_it_ran_before_us() 
     assert_eq!(bench.decided(), Vec::<String>::new());
 }
 
+/// Also of pods that are on nodes: events about gangs without object are about one of those.
+#[test]
+fn the_newest_version_of_a_pod_is_known_wherever_it_is() {
+    let mut bench = bench();
+    bench.core.take(Input::Await(vec![]));
+    bench.see(node(4));
+    let at = |event: Event, version: u64| {
+        Input::Seen(Seen { version, standing: Some(Default::default()), ..Seen::plain(event) })
+    };
+    bench.core.take(at(labelled("a", 2, ""), 7));
+    bench.core.take(at(labelled("b", 2, ""), 8));
+    bench.listed();
+    bench.core.decide(&mut Vec::new());
+    let Ok(Order::Bind(bind)) = bench.orders.try_recv() else { panic!("it is bound") };
+    assert_eq!(&*bind.version, "7");
+    bench.orders.try_recv().ok().expect("the other one is bound");
+    bench.core.take(at(labelled("a", 2, "n"), 21));
+    bench.core.take(at(labelled("b", 2, "n"), 22));
+    bench.core.decide(&mut Vec::new());
+    let Ok(Order::Report(report)) = bench.orders.try_recv() else { panic!("it has started") };
+    let Some((Subject::Pod(first), ..)) = report.event else { panic!("it has no object") };
+    assert_eq!((&*first.key.name, &*first.version), ("a", "21"));
+    let catalog = bench.core.scheduler.catalog();
+    let find = |uid: &str| catalog.find_pod(uid).expect("the pod is there");
+    let gang = catalog.find_gang("team", "g").expect("the gang is there");
+    let disband = Disband { gang, evicted: vec![find("u-a")], bare: vec![find("u-b")] };
+    bench.core.disband(&disband);
+    let Ok(Order::Disband(order)) = bench.orders.try_recv() else { panic!("it is taken back") };
+    assert_eq!((&*order.evicted[0].0.version, &*order.bare[0].version), ("21", "22"));
+    // A row that another pod has by now says nothing of it.
+    bench.see(Event::PodDeleted("u-a".into()));
+    bench.see(labelled("c", 2, "n"));
+    let pod = bench.core.scheduler.catalog().find_pod("u-c").expect("the pod is there");
+    assert_eq!(&*bench.core.reference(pod).version, "");
+}
+
 #[test]
 fn gangs_that_never_started_are_forgotten_when_they_are_gone() {
     let mut bench = bench();
@@ -367,6 +397,8 @@ fn pods_of_a_gang_that_cannot_be_completed_are_taken_back() {
     assert!(text.contains(line), "{text}");
     bench.core.take(Input::Eviction { uid: "u-a".into(), is_done: true });
     assert!(bench.core.state.evicting.is_empty());
+    bench.see(Event::NamespaceDeleted("team".into()));
+    assert!(!bench.core.metrics.text().contains(line), "the namespace is gone");
 }
 
 #[test]
@@ -379,8 +411,7 @@ fn of_a_composite_its_groups_are_counted() {
     let kind = PodGroupKind::Composite;
     let seen = ingest::read_pod_group(kind, composite.to_string().as_bytes()).expect("a group");
     let group = Some(Box::new((GROUP_APIS[3], seen.standing)));
-    let (event, standing, read_at) = (seen.event, None, Instant::now());
-    bench.core.take(Input::Seen(Seen { event, standing, group, read_at }));
+    bench.core.take(Input::Seen(Seen { group, ..Seen::plain(seen.event) }));
     for name in ["x", "y"] {
         let part = json!({"metadata": {"name": name, "namespace": "team", "uid": name}, "spec": {
             "parentCompositePodGroupName": "all", "schedulingPolicy": {"gang": {"minCount": 1}}}});

@@ -35,9 +35,8 @@ pub(super) fn carry_out(dispatch: &Arc<Dispatch>, preempt: Preempt) {
         tokio::spawn(async move {
             let why = render::preemption(&scheduler);
             let gone = dispatch.evict((&victim, generation), &why, &stands).await;
-            let (uid, is_done) = (victim.uid.clone(), gone.is_some());
-            if let Some(version) = gone {
-                let victim = PodRef { key: victim, version };
+            let (uid, is_done) = (victim.key.uid.clone(), gone.is_some());
+            if let Some(victim) = gone {
                 dispatch.writes.push(Write::preempted(victim, pod, node, scheduler));
             }
             let _ = dispatch.feed.send(Input::Eviction { uid, is_done }).await;
@@ -51,8 +50,7 @@ pub(super) fn take_back(dispatch: &Arc<Dispatch>, disband: Disband) {
     info!(%note, evicted = evicted.len(), bare = bare.len(), "a gang is taken back");
     for pod in bare {
         let text = Text::GangIncomplete(note.clone());
-        let about = Subject::Pod(PodRef { key: pod, version: Box::default() });
-        dispatch.writes.push(Write::event(about, scheduler.clone(), text));
+        dispatch.writes.push(Write::event(Subject::Pod(pod), scheduler.clone(), text));
     }
     for (pod, generation) in evicted {
         let (dispatch, scheduler, note) = (dispatch.clone(), scheduler.clone(), note.clone());
@@ -60,11 +58,10 @@ pub(super) fn take_back(dispatch: &Arc<Dispatch>, disband: Disband) {
             let why = render::taken_back(&scheduler, &note);
             let stands = AtomicBool::new(true);
             let gone = dispatch.evict((&pod, generation), &why, &stands).await;
-            let (uid, is_done) = (pod.uid.clone(), gone.is_some());
-            if let Some(version) = gone {
-                let about = Subject::Pod(PodRef { key: pod, version });
+            let (uid, is_done) = (pod.key.uid.clone(), gone.is_some());
+            if let Some(pod) = gone {
                 let text = Text::GangTakenBack(note);
-                dispatch.writes.push(Write::event(about, scheduler, text));
+                dispatch.writes.push(Write::event(Subject::Pod(pod), scheduler, text));
             }
             let _ = dispatch.feed.send(Input::Eviction { uid, is_done }).await;
         });
@@ -72,13 +69,14 @@ pub(super) fn take_back(dispatch: &Arc<Dispatch>, disband: Disband) {
 }
 
 impl Dispatch {
-    /// Evicts a pod. If it goes: the last version of it that is known.
+    /// Evicts a pod. If it goes: the pod at the last version of it that is known.
     pub(super) async fn evict(
         &self,
-        (victim, generation): (&PodKey, i64),
+        (pod, generation): (&PodRef, i64),
         why: &Disruption,
         stands: &AtomicBool,
-    ) -> Option<Box<str>> {
+    ) -> Option<PodRef> {
+        let PodRef { key: victim, version } = pod;
         let permit = self.evictions.acquire().await;
         let _permit = permit.expect("nobody closes the door for evictions");
         let at = Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
@@ -91,14 +89,16 @@ impl Dispatch {
             (Method::PATCH, format!("{path}/status"), STRATEGIC, patch),
             (Method::DELETE, path, "application/json", delete),
         ];
-        let mut version = Box::default();
+        let mut version = version.clone();
         for (method, path, content_type, body) in requests {
             let is_last = method == Method::DELETE;
             match self.ask(victim, (method, &path, content_type, body), stands).await {
-                Answered::Done(pod) if !is_last => version = pod.unwrap_or_default(),
+                Answered::Done(shown) if !is_last => version = shown.unwrap_or(version),
                 // Only the deletion says for certain whether another pod has its name.
                 Answered::Conflict if !is_last => {}
-                Answered::Done(_) | Answered::Conflict | Answered::Gone => return Some(version),
+                Answered::Done(_) | Answered::Conflict | Answered::Gone => {
+                    return Some(PodRef { key: victim.clone(), version });
+                }
                 Answered::Refused => return None,
             }
         }

@@ -136,7 +136,9 @@ async fn check_eviction(replies: Vec<Reply>, stands: bool) -> (bool, String) {
     });
     let dispatch = dispatch(client, Leadership::always());
     let why = k8s::render::preemption("s");
-    let gone = dispatch.evict((&bind().pod, 1), &why, &AtomicBool::new(stands)).await;
+    let victim = PodRef { key: bind().pod, version: "9".into() };
+    let gone = dispatch.evict((&victim, 1), &why, &AtomicBool::new(stands)).await;
+    assert!(gone.as_ref().is_none_or(|gone| *gone == victim), "no answer showed a later version");
     let log = log.lock().unwrap();
     for arrived in log.iter() {
         assert!(arrived.body.contains("\"uid\":\"u1\""), "{}", arrived.body);
@@ -189,8 +191,8 @@ async fn pods_of_a_gang_are_taken_back_and_those_nobody_makes_again_are_only_tol
     let disband = Disband {
         scheduler: "s".into(),
         note: "gang g: 1 of at least 2 are on nodes".into(),
-        evicted: vec![(bind().pod, 7)],
-        bare: vec![bare],
+        evicted: vec![(PodRef { key: bind().pod, version: "9".into() }, 7)],
+        bare: vec![PodRef { key: bare, version: "12".into() }],
     };
     evict::take_back(&dispatch, disband);
     tokio::time::sleep(Duration::from_secs(1)).await;
@@ -209,6 +211,7 @@ async fn pods_of_a_gang_are_taken_back_and_those_nobody_makes_again_are_only_tol
     }));
     let told = find("\"reason\":\"GangIncomplete\"").expect("who stays is told");
     assert!(told.body.contains("Warning") && told.body.contains("\"u2\""), "{}", told.body);
+    assert!(told.body.contains("\"resourceVersion\":\"12\""), "{}", told.body);
     assert_eq!(log.iter().filter(|arrived| arrived.body.contains("u2")).count(), 1);
 }
 

@@ -1,6 +1,7 @@
 //! The kinds that are watched, and how their objects are read.
 
 use std::borrow::Cow;
+use std::time::Instant;
 
 use k8s::ingest::{self, GroupStanding, IngestError, Standing};
 use model::{
@@ -12,6 +13,7 @@ use tracing::error;
 use super::optional::KUEUE;
 use super::pod_groups::GroupApi;
 use super::{Broken, Watcher};
+use crate::feed::Seen;
 
 /// A kind of object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,6 +44,13 @@ pub(super) struct Read {
 impl Read {
     fn plain((version, event): (String, Event)) -> Self {
         Self { version, event, standing: None, group: None }
+    }
+
+    /// What the engine is fed, and the version of the object.
+    pub(super) fn seen(self, read_at: Instant) -> (String, Seen) {
+        let Self { version, event, standing, group } = self;
+        let number = version.parse().unwrap_or_default();
+        (version, Seen { event, version: number, standing, group, read_at })
     }
 }
 

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use model::{Event, PodGroupKind};
 use tokio::task::AbortHandle;
@@ -112,8 +112,7 @@ impl OptionalWatches {
             task.abort();
             if !served.contains_key(&kind) {
                 info!(kind = api.watched().word(), "a kind is not served any more");
-                let (event, standing, group) = (Event::Reset(api.watched().nobody()), None, None);
-                let seen = Seen { event, standing, group, read_at: Instant::now() };
+                let seen = Seen::plain(Event::Reset(api.watched().nobody()));
                 self.feed.send(Input::Seen(seen)).await?;
             }
         }
