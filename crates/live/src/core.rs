@@ -214,7 +214,10 @@ impl Core {
                     self.state.tiers.forget(&facts.name);
                 }
             }
-            Event::NamespaceDeleted(name) => self.state.tiers.forget(name),
+            Event::NamespaceDeleted(name) => {
+                self.state.tiers.forget(name);
+                self.metrics.forget_namespace(name);
+            }
             Event::Reset(present) => self.reset(present),
             Event::NodeApplied(_)
             | Event::NodeDeleted(_)
@@ -284,6 +287,7 @@ impl Core {
             Present::Namespaces(names) => {
                 state.has_namespaces = true;
                 state.tiers.reset(names);
+                self.metrics.keep_namespaces(names);
             }
             Present::Budgets(_) => state.has_budgets = true,
             Present::Groupings(kind, _) => state.awaited.retain(|awaited| awaited != kind),

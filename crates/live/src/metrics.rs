@@ -3,16 +3,19 @@
 //! Where the meaning is the same, names, labels and buckets are those of kube-scheduler; what is
 //! ours begins with `kubenexus_`. Handles are taken once and cost an atomic addition or a lock that
 //! is nearly always free, so that any thread may count while it works. No label has a value that a
-//! pod, a node or a caller chooses; of gangs the namespace is told, and never the name.
+//! pod, a node or a caller chooses; of gangs the namespace is told while it is there, and never the
+//! name.
 
+mod gangs;
 mod labels;
 mod process;
 mod series;
 #[cfg(test)]
 mod tests;
 
-use std::sync::Arc;
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 
 use http::{Method, StatusCode};
 use prometheus_client::encoding::text;
@@ -58,6 +61,8 @@ pub(crate) struct Metrics {
     rejected_by_kubelet: Counter,
     optional_apis: Family<Labels<2>, Gauge>,
     gangs: Family<Labels<2>, Counter>,
+    /// Namespaces that have series of their own.
+    gang_namespaces: Mutex<BTreeSet<Box<str>>>,
     gang_wait: Histogram,
     gang_attempts: Family<Labels<2>, Counter>,
     gang_plan: Histogram,
@@ -223,31 +228,6 @@ impl Metrics {
             let labels = [("group", group), ("version", version.to_owned().into())];
             self.optional_apis.get_or_create(&labels).set(is_served.into());
         }
-    }
-
-    /// A gang came to this.
-    pub(crate) fn gang(&self, namespace: &str, result: GangResult) {
-        let result = GangResult::WORDS[result.position()];
-        let labels = [("namespace", namespace.to_owned().into()), ("result", result.into())];
-        self.gangs.get_or_create(&labels).inc();
-    }
-
-    /// From the first pod of a gang in the queue to enough of them on nodes it took this long.
-    pub(crate) fn gang_wait(&self, seconds: f64) {
-        self.gang_wait.observe(seconds);
-    }
-
-    /// It was tried to place the pods of a gang together, which took this long.
-    pub(crate) fn gang_plan(&self, namespace: &str, plan: GangPlan, seconds: f64) {
-        let result = GangPlan::WORDS[plan.position()];
-        let labels = [("namespace", namespace.to_owned().into()), ("result", result.into())];
-        self.gang_attempts.get_or_create(&labels).inc();
-        self.gang_plan.observe(seconds);
-    }
-
-    /// So many gangs have fewer pods on nodes than they need.
-    pub(crate) fn gangs_waiting(&self, count: usize) {
-        set(&self.gangs_waiting, count);
     }
 
     /// A pod has to wait, for reasons with these codes.

@@ -77,6 +77,7 @@ pub(super) fn all<'a>(
             "Whether an API that not every cluster has is served, 1 if it is",
         ),
         gangs: ours(registry, "gangs", "Gangs that were scheduled, degraded or taken back"),
+        gang_namespaces: Default::default(),
         gang_wait: gang_wait(registry),
         gang_attempts: ours(registry, "gang_attempts", "Attempts to place a gang, by the result"),
         gang_plan: gang_plan(registry),
