@@ -295,6 +295,7 @@ impl Scheduler {
                 if self.catalog.node_name(node) == name {
                     self.recharge(pod, facts, node, now);
                     self.catalog.set_pod_state(pod, PodState::Bound(node));
+                    self.gangs.refused.remove(&pod);
                     self.queue.take_out(pod);
                 } else {
                     self.unplace(pod, node, now);
@@ -466,6 +467,7 @@ impl Scheduler {
         let occupant = self.catalog.pod(pod).occupant();
         self.change(|txn| txn.place(occupant, node));
         self.catalog.set_pod_state(pod, PodState::Bound(node));
+        self.gangs.refused.remove(&pod);
         self.wake_around(occupant, now);
     }
 

@@ -239,9 +239,6 @@ impl Scheduler {
         now: Time,
         decisions: &mut Vec<Decision>,
     ) {
-        for (pod, _) in places {
-            self.gangs.refused.remove(pod);
-        }
         self.assume(unit, places, now, decisions);
         if let Some(whole) = self.queue.gang(unit) {
             self.catalog.progress_mut(whole).is_sent = true;
