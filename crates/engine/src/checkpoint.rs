@@ -76,6 +76,9 @@ pub struct GangEntry {
     /// Whether pods of it were sent to nodes, before it is known that they are up.
     #[serde(default)]
     pub is_sent: bool,
+    /// Whether it was told that its pods do not agree on how long it may be incomplete.
+    #[serde(default)]
+    pub is_timeout_told: bool,
     /// Whether it is known that it has too few.
     pub is_degraded: bool,
     /// When it is taken back if it is not whole by then.

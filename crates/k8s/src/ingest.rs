@@ -22,7 +22,7 @@ mod workers;
 
 pub use budget::{budget, read_budget};
 pub use company::namespace;
-pub(crate) use gang::{AFTER, ANNOTATIONS, MEMBERS, SPARK_ROLE};
+pub(crate) use gang::{AFTER, ANNOTATIONS, MEMBERS, SPARK_ROLE, TIMEOUT};
 pub use grouping::{grouping, read_grouping};
 pub(crate) use hints::{is_known_controller, is_word};
 pub use local_queue::{local_queue, read_local_queue};

@@ -70,6 +70,8 @@ pub(crate) enum Happened {
     Scheduled,
     /// It lost pods that it needs.
     Degraded,
+    /// Its pods do not agree on how long it may be incomplete.
+    TimeoutsDiffer,
 }
 
 /// What an event is about.

@@ -420,3 +420,42 @@ mod tests {
         assert_eq!(options.backoff.flush, Millis::seconds(9));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arguments_of_coscheduling_reach_the_engine() {
+        let text = "
+            apiVersion: kubescheduler.config.k8s.io/v1
+            kind: KubeSchedulerConfiguration
+            profiles:
+              - schedulerName: kubenexus-scheduler
+                pluginConfig:
+                  - name: Coscheduling
+                    args:
+                      permitWaitingTimeSeconds: 20
+                      onPartialFailure: requeue
+                      bindRetries: 7
+                      keepRoomSeconds: 40
+        ";
+        let options = Options {
+            settings: k8s::config::load(text, plugins::known()).expect("valid"),
+            kubeconfig: None,
+            master: None,
+            serving: None,
+            flush: Millis::seconds(300),
+            journal: None,
+            lost_lines: Arc::default(),
+        };
+        let expected = engine::Options {
+            permit_timeout: Millis::seconds(20),
+            on_partial_failure: model::OnPartialFailure::Requeue,
+            bind_retries: 7,
+            room_kept: Millis::seconds(40),
+            ..engine_options(&options)
+        };
+        assert_eq!(engine_options(&options), expected);
+    }
+}

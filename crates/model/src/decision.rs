@@ -72,6 +72,9 @@ pub enum GangState {
     Room(usize),
     /// A binding was refused, and there is no other node: it is tried there again, later.
     Refused,
+    /// Its pods say different times for which it may be incomplete, in seconds: the least and the
+    /// most. The most counts.
+    TimeoutsDiffer(u32, u32),
     /// It has to wait.
     Waiting(Arc<Diagnosis>),
 }

@@ -11,8 +11,8 @@
 //!           where NAMESPACE is a name, LABEL:VALUE of namespaces or * for all
 //!           priority=5 polite gate=NAME nominated=NODE namespace= scheduler= uid=
 //!           started=SECONDS owner=KIND/NAME finished terminating preempted
-//!           gang=NAME[/MIN] group=KIND/NAME[/PART] workers=COUNT@CPU after=GANG broken=WHY
-//!           created=SECONDS eligible=SECONDS|unsaid remade tier=WORD class=NAME
+//!           gang=NAME[/MIN] group=KIND/NAME[/PART] timeout=SECONDS workers=COUNT@CPU
+//!           after=GANG broken=WHY created=SECONDS eligible=SECONDS|unsaid remade tier=WORD class=NAME
 //! podgroup KIND/NAME[/PART] min=3 timeout=SECONDS priority=5 topology=LABEL parent=NAME started
 //!           whole minres=cpu:8
 //!           where KIND is native, composite, workload, coscheduling, volcano or kai
@@ -155,7 +155,9 @@ fn set_pod(pod: &mut PodFacts, key: &str, value: &str) {
             let is_unsaid = value == "unsaid";
             pod.eligible = if is_unsaid { Eligible::Ungated } else { Eligible::Since(seconds()) };
         }
-        "gang" | "group" | "workers" | "after" | "broken" => gangs::claim(pod, key, value),
+        "gang" | "group" | "timeout" | "workers" | "after" | "broken" => {
+            gangs::claim(pod, key, value)
+        }
         "nominated" => pod.nominated = Some(value.into()),
         "target" => spec.target = Some(value.into()),
         "select" => spec.node_selector.push(terms::pair(value)),

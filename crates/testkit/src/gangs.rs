@@ -25,6 +25,7 @@ pub(crate) fn claim(pod: &mut PodFacts, key: &str, value: &str) {
             let known = claim.objects.iter().cloned();
             claim.objects = known.chain([(kind, name, part.into())]).collect();
         }
+        "timeout" => claim.timeout = Some(value.parse().expect("a number of seconds")),
         "workers" => {
             let (count, cpu) = value.split_once('@').expect("workers are COUNT@CPU");
             let amounts = Amounts { cpu: quantity(cpu).milli(), ..Amounts::default() };

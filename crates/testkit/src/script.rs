@@ -374,6 +374,9 @@ fn full_text(decision: &Decision, catalog: &Catalog) -> String {
                 GangState::Degraded => format!("gang {gang} degraded"),
                 GangState::Refused => format!("gang {gang} was refused"),
                 GangState::Room(pods) => format!("gang {gang} has room kept for {pods}"),
+                GangState::TimeoutsDiffer(least, most) => {
+                    format!("gang {gang} has timeouts from {least} to {most}")
+                }
                 GangState::Waiting(diagnosis) => {
                     format!("gang {gang} waits: {}", message(diagnosis, catalog))
                 }

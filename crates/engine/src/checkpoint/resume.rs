@@ -349,6 +349,7 @@ impl Scheduler {
             is_started,
             is_found,
             is_sent,
+            is_timeout_told,
             is_degraded,
             deadline,
             refused,
@@ -359,8 +360,10 @@ impl Scheduler {
         if is_found {
             self.note_found(gang);
         }
+        let patience = self.patience(gang);
         let progress = self.catalog.progress_mut(gang);
-        progress.is_sent = is_sent;
+        progress.patience = patience;
+        (progress.is_sent, progress.is_timeout_told) = (is_sent, is_timeout_told);
         progress.stage = match (is_started || progress.stage.is_started(), deadline) {
             (true, _) if is_degraded => Stage::Degraded,
             (true, _) => Stage::Started,

@@ -82,7 +82,16 @@ impl Scheduler {
             let nodes = self.gangs.refused.get(pod)?;
             Some((pods[pod], nodes.iter().map(|node| name(*node)).collect()))
         });
-        let Progress { stage, found, is_sent, kept, decides: _, due: _ } = &row.progress;
+        let Progress {
+            stage,
+            found,
+            is_sent,
+            is_timeout_told,
+            kept,
+            patience: _,
+            decides: _,
+            due: _,
+        } = &row.progress;
         let is_degraded = match stage {
             Stage::Partial { is_told, .. } => *is_told,
             Stage::Waiting | Stage::Started => false,
@@ -98,6 +107,7 @@ impl Scheduler {
             is_started: stage.is_started(),
             is_found: found.is_some(),
             is_sent: *is_sent,
+            is_timeout_told: *is_timeout_told,
             is_degraded,
             deadline: stage.deadline(),
             refused: refused.collect(),

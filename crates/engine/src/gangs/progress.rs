@@ -40,13 +40,39 @@ impl Scheduler {
             }
             return;
         }
+        self.note_timeouts(gang);
         // Time counts from the first that is on a node, also if the others are on their way in
         // between.
         if !self.has_bound(gang) {
             self.set_stage(gang, Stage::Waiting);
-        } else if stage == Stage::Waiting {
-            let until = now + self.patience(gang);
-            self.set_stage(gang, Stage::Partial { until, is_told: false });
+            return;
+        }
+        let patience = self.patience(gang);
+        let before = std::mem::replace(&mut self.catalog.progress_mut(gang).patience, patience);
+        match stage {
+            Stage::Waiting => {
+                let until = now + patience;
+                self.set_stage(gang, Stage::Partial { until, is_told: false });
+            }
+            // A pod that came later, or another object, may say another time.
+            Stage::Partial { until, is_told } if before != patience => {
+                let since = Time(until.0.saturating_sub(before.0));
+                self.set_stage(gang, Stage::Partial { until: since + patience, is_told });
+            }
+            Stage::Partial { .. } | Stage::Started | Stage::Degraded => {}
+        }
+    }
+
+    /// Notes once that pods of a gang which has not started do not agree on how long it may be
+    /// incomplete.
+    fn note_timeouts(&mut self, gang: GangId) {
+        let row = self.catalog.gang(gang);
+        let terms = row.terms.as_ref().ok().filter(|_| !row.progress.is_timeout_told);
+        let both = terms.and_then(|terms| terms.shorter_timeout.zip(terms.timeout));
+        if let Some((least, most)) = both {
+            self.catalog.progress_mut(gang).is_timeout_told = true;
+            let state = GangState::TimeoutsDiffer(least, most);
+            self.gangs.reports.push(GangReport { gang, state });
         }
     }
 
@@ -89,7 +115,7 @@ impl Scheduler {
     }
 
     /// How long a gang may have some of its pods on nodes without the others.
-    fn patience(&self, gang: GangId) -> Millis {
+    pub(crate) fn patience(&self, gang: GangId) -> Millis {
         let timeout = self.catalog.gang(gang).terms.as_ref().ok().and_then(|terms| terms.timeout);
         timeout.map_or(self.options.permit_timeout, |seconds| Millis::seconds(u64::from(seconds)))
     }
@@ -204,7 +230,9 @@ impl Scheduler {
         evicted.iter().for_each(|pod| self.catalog.set_evicted(*pod, true));
         // What stays on its nodes is said once.
         let is_news = !evicted.is_empty() || !(bare.is_empty() || is_told);
-        let until = now + self.patience(gang);
+        let patience = self.patience(gang);
+        self.catalog.progress_mut(gang).patience = patience;
+        let until = now + patience;
         self.set_stage(gang, Stage::Partial { until, is_told: is_told || is_news });
         is_news.then_some(Decision::Disband(Disband { gang, evicted, bare }))
     }

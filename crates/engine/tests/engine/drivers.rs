@@ -1,6 +1,34 @@
 //! Pods that make others of their gang when they run.
 
-use testkit::check;
+use kubenexus_engine::Options;
+use model::Millis;
+use testkit::{Script, check, default_profile};
+
+/// After how many seconds another pod gets room that was kept for pods which never came.
+fn given_up_after(seconds: u64) -> u64 {
+    let options = Options { room_kept: Millis::seconds(seconds), ..Options::default() };
+    let mut run = Script::new(&[default_profile()], options);
+    let lines = ["node a cpu=4", "pod d cpu=1 gang=s/4 workers=3@1", "step", "confirm d"];
+    lines.iter().for_each(|line| _ = run.command(line));
+    run.command("pod thief cpu=1");
+    for seconds in 0..1000 {
+        if run.command("step").contains(&"thief -> a".to_owned()) {
+            return seconds;
+        }
+        run.command("after 1s");
+    }
+    panic!("the room is never given up")
+}
+
+#[test]
+fn room_is_kept_for_as_long_as_the_configuration_says() {
+    let default = Options::default().room_kept.0 / 1000;
+    assert_eq!(default, 300);
+    for seconds in [1, 20, 60, default] {
+        let given_up = given_up_after(seconds);
+        assert!((seconds..=seconds + 1).contains(&given_up), "{seconds}: {given_up}");
+    }
+}
 
 #[test]
 fn a_driver_has_room_kept_for_the_pods_it_makes() {

@@ -17,7 +17,7 @@ use super::workers;
 const COSCHEDULING: &str = "scheduling.x-k8s.io/pod-group";
 const NAME: &str = "pod-group.scheduling.kubenexus.io/name";
 const MIN: &str = "pod-group.scheduling.kubenexus.io/min-available";
-const TIMEOUT: &str = "pod-group.scheduling.kubenexus.io/timeout-seconds";
+pub(crate) const TIMEOUT: &str = "pod-group.scheduling.kubenexus.io/timeout-seconds";
 const SIGS_NAME: &str = "pod-group.scheduling.sigs.k8s.io/name";
 const SIGS_MIN: &str = "pod-group.scheduling.sigs.k8s.io/min-available";
 const GANG_NAME: &str = "gang.scheduling.kubenexus.io/name";

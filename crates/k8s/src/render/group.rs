@@ -2,6 +2,8 @@
 
 use serde::Serialize;
 
+use crate::ingest::TIMEOUT;
+
 /// A patch of such a status, for `application/strategic-merge-patch+json`.
 #[derive(Debug, Serialize)]
 pub struct GroupPatch<'a> {
@@ -69,6 +71,12 @@ pub fn group_patch<'a>(uid: &'a str, condition: &'a GroupCondition, at: &'a str)
 pub fn gang_note(name: &str, bound: u32, min: u32, is_composite: bool) -> String {
     let parts = if is_composite { "groups " } else { "" };
     format!("gang {name}: {bound} of at least {min} {parts}are on nodes")
+}
+
+/// That pods of a gang do not agree on how long it may be incomplete, in seconds.
+#[must_use]
+pub fn timeouts_note(name: &str, least: u32, most: u32) -> String {
+    format!("gang {name}: {TIMEOUT} of its pods is {least} and {most}: the largest counts")
 }
 
 #[cfg(test)]

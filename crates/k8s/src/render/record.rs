@@ -23,6 +23,8 @@ pub enum Record<'a> {
     GangScheduled,
     /// A gang lost pods that it needs.
     GangDegraded,
+    /// Pods of a gang do not agree on how long it may be incomplete.
+    GangTimeoutsDiffer,
     /// The pod's tier is the lowest because something is not known.
     TierUnknown,
     /// The pod says something of itself that means nothing.
@@ -107,6 +109,7 @@ pub fn event<'a>(
         Record::GangIncomplete => ("GangIncomplete", "Scheduling", "Warning", None),
         Record::GangScheduled => ("GangScheduled", "Scheduling", "Normal", None),
         Record::GangDegraded => ("GangDegraded", "Scheduling", "Warning", None),
+        Record::GangTimeoutsDiffer => ("GangTimeoutsDiffer", "Scheduling", "Warning", None),
         Record::TierUnknown => ("TierUnknown", "Classifying", "Warning", None),
         Record::HintIgnored => ("HintIgnored", "Classifying", "Warning", None),
     };

@@ -120,7 +120,7 @@ impl Core {
         let gang = report.gang;
         let scheduler = self.scheduler_of_gang(gang);
         let row = self.scheduler.catalog().gang(gang);
-        let note = note(self.scheduler.catalog(), gang);
+        let mut note = note(self.scheduler.catalog(), gang);
         let object = row.terms.as_ref().ok().and_then(|terms| terms.object.clone());
         let namespace = row.namespace.clone();
         let (mut condition, mut event) = (None, None);
@@ -163,6 +163,10 @@ impl Core {
                         self.send(Order::Report(Report { scheduler, condition, event: None }));
                     }
                 }
+            }
+            GangState::TimeoutsDiffer(least, most) => {
+                note = render::timeouts_note(&row.name, *least, *most).into();
+                event = Some(Happened::TimeoutsDiffer);
             }
             GangState::Refused => debug!(%note, "no other node for a pod that was refused"),
             GangState::Room(pods) => debug!(%note, pods, "room is kept for pods of a gang"),

@@ -159,6 +159,7 @@ fn word(order: Order) -> String {
                 let happened = match happened {
                     Happened::Scheduled => "scheduled",
                     Happened::Degraded => "degraded",
+                    Happened::TimeoutsDiffer => "timeouts",
                 };
                 text += &format!(" {subject} {happened}: {note}");
             }
@@ -318,6 +319,28 @@ fn a_gang_without_object_speaks_through_its_first_pod_unless_it_ran_before_us() 
     bench.listed();
     let gang = bench.core.scheduler.catalog().gangs().next().expect("there is a gang");
     bench.core.report(&model::GangReport { gang, state: model::GangState::Started });
+    assert_eq!(bench.decided(), Vec::<String>::new());
+}
+
+#[test]
+fn the_owner_of_a_gang_is_told_once_that_its_pods_say_different_timeouts() {
+    let mut bench = bench();
+    bench.core.take(Input::Await(vec![]));
+    bench.see(node(4));
+    let member = |name: &str, seconds: &str| {
+        let labels = json!({"pod-group.scheduling.kubenexus.io/name": "g",
+            "pod-group.scheduling.kubenexus.io/min-available": "4",
+            "pod-group.scheduling.kubenexus.io/timeout-seconds": seconds});
+        pod(name, json!({}), labels, "")
+    };
+    bench.see(member("a", "30"));
+    bench.see(member("b", "60"));
+    bench.listed();
+    let expected = "report pod a timeouts: gang g: \
+        pod-group.scheduling.kubenexus.io/timeout-seconds of its pods is 30 and 60: the largest \
+        counts";
+    assert_eq!(bench.decided(), [expected]);
+    bench.see(member("c", "45"));
     assert_eq!(bench.decided(), Vec::<String>::new());
 }
 

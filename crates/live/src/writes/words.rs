@@ -83,6 +83,9 @@ impl Writes {
                 (Record::GangScheduled, render::cut_note(note))
             }
             Text::Gang(Happened::Degraded, note) => (Record::GangDegraded, render::cut_note(note)),
+            Text::Gang(Happened::TimeoutsDiffer, note) => {
+                (Record::GangTimeoutsDiffer, render::cut_note(note))
+            }
             Text::Doubtful(Doubt::Tier, note) => (Record::TierUnknown, render::cut_note(note)),
             Text::Doubtful(Doubt::Hint, note) => (Record::HintIgnored, render::cut_note(note)),
         };

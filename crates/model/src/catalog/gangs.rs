@@ -71,6 +71,8 @@ pub struct GangTerms {
     pub min: u32,
     /// For how many seconds some may be on nodes without the others, if that is said.
     pub timeout: Option<u32>,
+    /// The least that its pods say of that, where they do not agree and no object decides.
+    pub shorter_timeout: Option<u32>,
     /// Importance of all its pods, if it is said.
     pub priority: Option<i32>,
     /// Labels of nodes: all pods must be on nodes that have the same values of them.

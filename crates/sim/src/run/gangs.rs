@@ -53,6 +53,7 @@ impl Run {
             GangState::Degraded
             | GangState::Room(_)
             | GangState::Refused
+            | GangState::TimeoutsDiffer(..)
             | GangState::Waiting(_) => {}
         }
     }

@@ -13,7 +13,7 @@
 
 use crate::catalog::pods::Occupant;
 use crate::ids::{ClassId, NodeId, PodId};
-use crate::time::Time;
+use crate::time::{Millis, Time};
 
 /// What is noted of a gang.
 #[derive(Debug, Default)]
@@ -25,6 +25,10 @@ pub struct Progress {
     pub found: Option<Found>,
     /// Whether pods of it were sent to nodes, before it is known that they are up.
     pub is_sent: bool,
+    /// How long after the first pod on a node that stage ends which is `Partial`.
+    pub patience: Millis,
+    /// Whether it was told that its pods do not agree on how long it may be incomplete.
+    pub is_timeout_told: bool,
     /// The pod by whose node it is decided where the others have to be.
     pub decides: Option<PodId>,
     /// Room that is kept for pods which do not exist yet. Once it was given up it is kept no more.

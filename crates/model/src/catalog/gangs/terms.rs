@@ -37,7 +37,7 @@ impl Gangs {
         parent: &mut Option<Box<str>>,
     ) -> Result<GangTerms, Reason> {
         let mut terms = GangTerms::default();
-        let mut min = None;
+        let (mut min, mut shortest, mut longest) = (None, None, None);
         if gang.is_composite {
             let (namespace, name) = (gang.namespace.clone(), gang.name.clone());
             let own = PodGroupKey { kind: PodGroupKind::Composite, namespace, name };
@@ -47,7 +47,8 @@ impl Gangs {
             if let Some(said) = claim.min {
                 agree(&mut min, said, gang)?;
             }
-            terms.timeout = terms.timeout.max(claim.timeout);
+            longest = longest.max(claim.timeout);
+            shortest = [shortest, claim.timeout].into_iter().flatten().min();
             terms.workers += claim.workers.iter().map(|workers| workers.count).sum::<u32>();
             if terms.after.is_empty() {
                 terms.after.clone_from(&claim.after);
@@ -60,6 +61,10 @@ impl Gangs {
                 let key = PodGroupKey { kind: *kind, namespace, name };
                 self.add_object(key, part, &mut terms, &mut min, parent)?;
             }
+        }
+        if terms.timeout.is_none() {
+            terms.timeout = longest;
+            terms.shorter_timeout = shortest.filter(|_| shortest < longest);
         }
         terms.min = min.unwrap_or(1);
         if terms.min > GANG_MAX {
