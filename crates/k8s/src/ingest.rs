@@ -1,6 +1,7 @@
 //! Objects as the API server serves them, turned into facts. What scheduling does not need is
 //! skipped while it is parsed and never kept.
 
+mod annotations;
 mod budget;
 mod company;
 mod gang;
@@ -20,6 +21,7 @@ mod view;
 mod words;
 mod workers;
 
+pub(crate) use annotations::own_keys;
 pub use budget::{budget, read_budget};
 pub use company::namespace;
 pub(crate) use gang::{AFTER, ANNOTATIONS, MEMBERS, SPARK_ROLE, TIMEOUT};
@@ -32,7 +34,7 @@ pub use pod::{pod, pod_to_judge};
 pub use pod_group::{GroupStanding, SeenPodGroup, pod_group, pod_group_kind, read_pod_group};
 pub use seen::{SeenNode, SeenPod, Standing, read_namespace, read_node, read_pod, read_succeeded};
 pub use slim::{slim_node, slim_pod};
-pub(crate) use words::{own_keys, setting};
+pub(crate) use words::setting;
 
 use serde::de::DeserializeOwned;
 

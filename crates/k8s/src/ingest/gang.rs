@@ -51,10 +51,6 @@ const NAME_MAX: usize = 253;
 const TIMEOUT_MAX: u32 = 3600;
 /// How much of a value is repeated to its author.
 const SHOWN_MAX: usize = 80;
-/// How many bytes an annotation may have that is taken apart.
-const TEXT_MAX: usize = 4_096;
-/// How many of them a list of workers may have.
-const MEMBERS_TEXT_MAX: usize = 64 << 10;
 
 /// What a pod says of its gang; nothing if it says nothing.
 pub(super) fn claim(pod: &PodView) -> Option<Arc<GangClaim>> {
@@ -73,6 +69,14 @@ fn fill(claim: &mut GangClaim, pod: &PodView) -> Result<(), String> {
         claim.objects = names.iter().filter_map(|said| said.object.clone()).collect();
     }
     agree(&names, "one gang")?;
+    // Keys of other schedulers do not count beside another name.
+    let is_read = |key: &str| {
+        let is_foreign = FOREIGN.iter().any(|(foreign, _)| *foreign == key);
+        ANNOTATIONS.contains(&key) && (names.is_empty() || !is_foreign)
+    };
+    if let Some(long) = pod.metadata.annotations.too_long().iter().find(|it| is_read(it.key)) {
+        return Err(long.to_string());
+    }
     if let Some(said) = names.iter().find(|said| !is_name(said)) {
         let wanted = format!("the name of a gang, of at most {NAME_MAX} characters");
         return Err(said.fault(&wanted));
@@ -82,7 +86,6 @@ fn fill(claim: &mut GangClaim, pod: &PodView) -> Result<(), String> {
     claim.timeout = number(pod, &[Some(TIMEOUT)], TIMEOUT_MAX)?;
     is_complete(claim, &names, pod)?;
     if let Some(text) = pod.metadata.annotations.get(MEMBERS) {
-        check_length(MEMBERS, text, MEMBERS_TEXT_MAX)?;
         claim.workers = workers::read(MEMBERS, text)?;
     } else if is_spark_driver(pod) && claim.min != Some(1) && has_terms(claim) {
         let found = workers::of_spark_driver(&pod.spec);
@@ -130,7 +133,6 @@ fn is_spark_driver(pod: &PodView) -> bool {
 /// Gangs that the pod waits for.
 fn after(pod: &PodView) -> Result<Box<[Box<str>]>, String> {
     let Some(text) = pod.metadata.annotations.get(AFTER) else { return Ok(Box::default()) };
-    check_length(AFTER, text, TEXT_MAX)?;
     let mut found: Vec<Box<str>> = Vec::new();
     for name in text.split(',').map(str::trim).filter(|name| !name.is_empty()) {
         let said = Said { place: Place::Annotation, key: AFTER, value: name.into(), object: None };
@@ -147,18 +149,6 @@ fn after(pod: &PodView) -> Result<Box<[Box<str>]>, String> {
         }
     }
     Ok(found.into())
-}
-
-/// Whether an annotation is short enough to be read.
-fn check_length(key: &str, text: &str, max: usize) -> Result<(), String> {
-    if text.len() <= max {
-        return Ok(());
-    }
-    Err(format!(
-        "annotation {key} has {} bytes and begins with {:?}: expected at most {max} bytes",
-        text.len(),
-        cut(text, SHOWN_MAX)
-    ))
 }
 
 /// Something that a pod says.

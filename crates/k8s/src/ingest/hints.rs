@@ -73,14 +73,22 @@ pub(crate) fn is_known_controller(kind: &str) -> bool {
 pub(super) fn hints(view: &PodView) -> Option<Box<Hints>> {
     let meta = &view.metadata;
     let label = |key: &str| meta.labels.get(key).map(String::as_str);
-    let declared = label(TYPE).or_else(|| meta.annotations.get(TYPE));
+    let long = |key: &str| {
+        let long = meta.annotations.too_long().iter().find(|long| long.key == key);
+        long.map(|long| long.word())
+    };
+    let (long_type, long_tier) = (long(TYPE), long(TIER));
+    let said = |key| label(key).or_else(|| meta.annotations.get(key));
+    let declared = said(TYPE).map(|word| Said::read(word, &Workload::WORDS));
+    let tiers = [label(TIER), meta.annotations.get(TIER)];
+    let tiers = tiers.into_iter().flatten().map(|word| Said::read(word, &Tier::WORDS));
     let class = &*view.spec.priority_class_name;
     const TRUTHS: [(&str, bool); 2] = [("true", true), ("false", false)];
     let hints = Hints {
-        declared: declared.map(|word| Said::read(word, &Workload::WORDS)),
+        declared: declared.or(long_type.map(|word| Said::Unknown(word.into()))),
         made_by: made_by(&meta.owner_references, &meta.labels),
         labelled: labelled(&meta.labels),
-        tier: lowest([label(TIER), meta.annotations.get(TIER)]),
+        tier: lowest(tiers.chain(long_tier.map(|word| Said::Unknown(word.into())))),
         preemptible: label(PREEMPTIBLE).map(|word| Said::read(word, &TRUTHS)),
         priority_class: (!class.is_empty()).then(|| class.into()),
     };
@@ -88,8 +96,7 @@ pub(super) fn hints(view: &PodView) -> Option<Box<Hints>> {
 }
 
 /// The lower of the tiers that a pod asks for; what means nothing is lower than any.
-fn lowest(words: [Option<&str>; 2]) -> Option<Said<Tier>> {
-    let said = words.into_iter().flatten().map(|word| Said::read(word, &Tier::WORDS));
+fn lowest(said: impl Iterator<Item = Said<Tier>>) -> Option<Said<Tier>> {
     said.min_by_key(|said| match said {
         Said::Unknown(_) => None,
         Said::Known(tier) => Some(*tier),

@@ -5,10 +5,11 @@ use std::collections::BTreeMap;
 
 use serde::de::{Deserialize, Deserializer, IgnoredAny, Visitor};
 
+use super::annotations::Annotations;
 use super::quantity::List;
 use super::slim::{Slim, is_field};
 use super::timestamp::Timestamp;
-use super::words::{Annotations, Args, Env, Words};
+use super::words::{Args, Env, Words};
 
 /// Null reads as the default.
 fn lenient<'de, D: Deserializer<'de>, T: Deserialize<'de> + Default>(d: D) -> Result<T, D::Error> {

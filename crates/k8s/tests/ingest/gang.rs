@@ -185,6 +185,27 @@ fn what_makes_no_sense_or_lacks_its_companion_is_told_with_key_and_value() {
     assert!(fault.contains("253") && fault.len() < 250, "{fault}");
 }
 
+/// One limit for all keys: the claim says which, how it begins and how long it may be.
+#[test]
+fn no_annotation_about_a_gang_is_read_beyond_the_limit() {
+    let (volcano, kai) = ("scheduling.k8s.io/group-name", "pod-group-name");
+    let timeout = "pod-group.scheduling.kubenexus.io/timeout-seconds";
+    let text = "7".repeat(4097);
+    let fault = |pod: &Value| {
+        let claim = pod_facts(pod).gang.expect("a claim");
+        claim.fault.clone().unwrap_or_default().to_string()
+    };
+    for key in [NAME, MIN, timeout, GROUP, AFTER, volcano, kai] {
+        let found = fault(&pod(json!({}), json!({key: text}), json!({})));
+        let begins =
+            format!("annotation {key} has 4097 bytes and begins with \"{}", "7".repeat(80));
+        let expected = format!("{begins}...\": expected at most 4096 bytes");
+        assert_eq!(found, expected);
+    }
+    let beside = pod(json!({NAME: "a", MIN: "2"}), json!({volcano: text, kai: text}), json!({}));
+    assert_eq!(fault(&beside), "", "keys of others are not looked at");
+}
+
 #[test]
 fn what_is_too_long_is_not_taken_apart() {
     let names = |count: usize| (0..count).map(|at| format!("g{at}")).collect::<Vec<_>>().join(",");

@@ -177,3 +177,18 @@ fn what_a_pod_is_can_still_be_told_without_names() {
     assert_ne!(hidden.priority_class, shown.priority_class);
     assert_eq!(hidden, Hints { priority_class: hidden.priority_class.clone(), ..shown });
 }
+
+/// They mean nothing, and whoever wrote them is told the key, the beginning and the limit.
+#[test]
+fn annotations_that_are_too_long_are_not_read() {
+    let of = |key: &str, bytes: usize| hints(json!({"annotations": {key: "a".repeat(bytes)}}));
+    let word =
+        |bytes: usize| format!("{}... ({bytes} bytes, at most 4096 are read)", "a".repeat(80));
+    let kind = "workload.kubenexus.io/type";
+    assert_eq!(of(kind, 4096).declared, Some(Said::Unknown("a".repeat(64).into())));
+    assert_eq!(of(kind, 4097).declared, Some(Said::Unknown(word(4097).into())));
+    let tier = of("tenant.kubenexus.io/tier", 200_000).tier;
+    assert_eq!(tier, Some(Said::Unknown(word(200_000).into())), "so it is the lowest");
+    let both = json!({"labels": {kind: "batch"}, "annotations": {kind: "a".repeat(5000)}});
+    assert_eq!(hints(both).declared, Some(Said::Known(Workload::Batch)), "the label counts");
+}
