@@ -183,6 +183,21 @@ impl Scheduler {
         self.queue.unit_of(pod).map(|unit| self.queue.place(unit))
     }
 
+    /// Since when a pod waits for its turn, if nothing else keeps it from being tried.
+    #[must_use]
+    pub fn awaits_turn(&self, pod: PodId) -> Option<Time> {
+        let unit = self.queue.unit_of(pod)?;
+        let is_next = self.queue.place(unit) == Place::Active;
+        let is_free = is_next && self.refusal(unit, self.queue.pods(unit)).is_none();
+        is_free.then(|| self.queue.active_since(unit))
+    }
+
+    /// When a pod that waits could be tried last: its turn came then, or comes.
+    #[must_use]
+    pub fn turn_since(&self, pod: PodId) -> Option<Time> {
+        self.queue.unit_of(pod).map(|unit| self.queue.active_since(unit))
+    }
+
     /// Whether a pod waits and this node is proposed for it: evictions for its sake depend on it.
     #[must_use]
     pub fn is_proposed(&self, uid: &str, node: &str) -> bool {

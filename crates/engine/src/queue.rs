@@ -229,6 +229,11 @@ impl Queue {
         self.unit(unit).place
     }
 
+    /// When it was last made active.
+    pub(crate) fn active_since(&self, unit: UnitId) -> Time {
+        self.unit(unit).since
+    }
+
     /// The pods of a unit.
     pub(crate) fn pods(&self, unit: UnitId) -> &[PodId] {
         &self.unit(unit).pods

@@ -8,7 +8,7 @@ mod reason;
 mod record;
 
 pub use binding::{Binding, binding};
-pub use condition::{Condition, HELD, condition, message};
+pub use condition::{Condition, HELD, QUEUED, condition, message};
 pub use group::{GroupCondition, GroupPatch, gang_note, group_patch, timeouts_note};
 pub use profile::{ignored_text, source_text, tier_note};
 pub use reason::{code_word, reason_text};

@@ -5,6 +5,7 @@
 //! are decided on with what is known by then.
 
 mod counted;
+mod eligible;
 mod evictions;
 mod gangs;
 mod notes;
@@ -98,6 +99,8 @@ pub(crate) struct State {
     arrivals_max: usize,
     /// How long the last step took.
     step_seconds: f64,
+    /// When it was last looked for pods whose gates are gone.
+    eligible_seen: Option<Instant>,
     /// When the gangs that wait were last counted.
     gangs_counted: Option<Instant>,
     /// The last diagnosis that was put into words: pods of one shape share theirs.
@@ -127,6 +130,7 @@ impl Core {
                 self.take(input);
             }
             self.decide(&mut decisions);
+            self.tell_eligible();
             self.review_plans();
             self.finish_draining();
             self.count_waiting_gangs();
@@ -156,12 +160,13 @@ impl Core {
 
     /// How long there is nothing to do if nothing happens.
     fn patience(&self) -> Duration {
+        let longest = self.eligible_patience().unwrap_or(SLEEP_MAX);
         match self.scheduler.next_wakeup() {
             Some(wakeup) if self.may_decide() => {
                 let millis = wakeup.0.saturating_sub(self.now().0);
-                Duration::from_millis(millis).min(SLEEP_MAX)
+                Duration::from_millis(millis).min(longest)
             }
-            Some(_) | None => SLEEP_MAX,
+            Some(_) | None => longest,
         }
     }
 
@@ -445,13 +450,21 @@ impl Core {
         let catalog = self.scheduler.catalog();
         let (key, nominated) = (&catalog.pod(pod).key, catalog.pod(pod).nominated);
         let nominated = nominated.map(|name| catalog.symbols().text(name));
-        let notes = &mut self.state.notes;
+        let (notes, turn) = (&mut self.state.notes, self.scheduler.turn_since(pod));
+        let since = notes.eligible(&key.uid, reason, turn);
         let (status, has_event) = notes.tell(&key.uid, reason, &message, nominated);
         if status.is_none() && !has_event {
             return;
         }
-        let (pod, scheduler) = (self.reference(pod), self.scheduler_of(pod));
-        self.send(Order::Tell(Tell { pod, scheduler, reason, message, status, has_event }));
+        self.send(Order::Tell(Tell {
+            pod: self.reference(pod),
+            scheduler: self.scheduler_of(pod),
+            reason,
+            message,
+            since_unix_ms: since.map(|at| self.unix_ms_at(at)),
+            status,
+            has_event,
+        }));
     }
 
     /// A pod as it is known at this time.

@@ -136,9 +136,11 @@ pub(crate) struct Bind {
 pub(crate) struct Tell {
     pub(crate) pod: PodRef,
     pub(crate) scheduler: Arc<str>,
-    /// `Unschedulable` or `SchedulerError`.
+    /// The reason of the `PodScheduled` condition.
     pub(crate) reason: &'static str,
     pub(crate) message: Arc<str>,
+    /// Since when that is so, in milliseconds since 1970; nothing if it is so from now on.
+    pub(crate) since_unix_ms: Option<u64>,
     /// What to write into the pod's status; nothing if it says so already.
     pub(crate) status: Option<StatusChange>,
     /// Whether an event is due.

@@ -401,10 +401,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_of_the_configuration_reach_the_engine() {
-        let text = "{apiVersion: kubescheduler.config.k8s.io/v1, kind: KubeSchedulerConfiguration, \
-                    podMaxBackoffSeconds: 7, profiles: [{schedulerName: kubenexus-scheduler, \
-                    pluginConfig: [{name: Coscheduling, args: {permitWaitingTimeSeconds: 30}}]}]}";
+    fn what_the_configuration_says_reaches_the_engine() {
+        let text = "
+            apiVersion: kubescheduler.config.k8s.io/v1
+            kind: KubeSchedulerConfiguration
+            podMaxBackoffSeconds: 7
+            profiles:
+              - schedulerName: kubenexus-scheduler
+                pluginConfig:
+                  - name: Coscheduling
+                    args:
+                      permitWaitingTimeSeconds: 30
+                      onPartialFailure: requeue
+                      bindRetries: 7
+                      keepRoomSeconds: 40
+        ";
         let settings = k8s::config::load(text, plugins::known()).expect("valid");
         let options = engine_options(&Options {
             settings,
@@ -416,46 +427,9 @@ mod tests {
             lost_lines: Arc::default(),
         });
         assert_eq!(options.permit_timeout, Millis::seconds(30));
+        assert_eq!(options.on_partial_failure, model::OnPartialFailure::Requeue);
+        assert_eq!((options.bind_retries, options.room_kept), (7, Millis::seconds(40)));
         assert_eq!(options.backoff.max, Millis::seconds(7));
         assert_eq!(options.backoff.flush, Millis::seconds(9));
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn arguments_of_coscheduling_reach_the_engine() {
-        let text = "
-            apiVersion: kubescheduler.config.k8s.io/v1
-            kind: KubeSchedulerConfiguration
-            profiles:
-              - schedulerName: kubenexus-scheduler
-                pluginConfig:
-                  - name: Coscheduling
-                    args:
-                      permitWaitingTimeSeconds: 20
-                      onPartialFailure: requeue
-                      bindRetries: 7
-                      keepRoomSeconds: 40
-        ";
-        let options = Options {
-            settings: k8s::config::load(text, plugins::known()).expect("valid"),
-            kubeconfig: None,
-            master: None,
-            serving: None,
-            flush: Millis::seconds(300),
-            journal: None,
-            lost_lines: Arc::default(),
-        };
-        let expected = engine::Options {
-            permit_timeout: Millis::seconds(20),
-            on_partial_failure: model::OnPartialFailure::Requeue,
-            bind_retries: 7,
-            room_kept: Millis::seconds(40),
-            ..engine_options(&options)
-        };
-        assert_eq!(engine_options(&options), expected);
     }
 }

@@ -210,10 +210,12 @@ impl Writes {
 
     /// Queues what the owner of a waiting pod is told.
     pub(crate) fn tell(&self, tell: Tell) {
-        let Tell { pod, scheduler, reason, message, status, has_event } = tell;
+        let Tell { pod, scheduler, reason, message, since_unix_ms, status, has_event } = tell;
         let at = Timestamp::now();
         if let Some(change) = status {
-            let (pod, said) = (pod.clone(), Some((reason, message.clone(), at)));
+            let since = since_unix_ms.and_then(|ms| i64::try_from(ms).ok());
+            let since = since.and_then(|ms| Timestamp::from_millisecond(ms).ok());
+            let (pod, said) = (pod.clone(), Some((reason, message.clone(), since.unwrap_or(at))));
             self.push(Write::Pod(PodStatus { pod, said, change }));
         }
         if has_event {

@@ -24,6 +24,10 @@ pub struct Condition {
 /// adds nodes looks for `Unschedulable`.
 pub const HELD: &str = "SchedulingGated";
 
+/// Reason and message of the condition of a pod whose gates are gone and that was not tried yet.
+/// Autoscalers look for another reason, and no gates are shown where there are none any more.
+pub const QUEUED: (&str, &str) = ("Queued", "no scheduling gates are left; waiting for its turn");
+
 /// The condition of a pod that no node takes, or that is not tried.
 #[must_use]
 pub fn condition(diagnosis: &Diagnosis, catalog: &Catalog) -> Condition {

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use k8s::ingest::Standing;
-use k8s::render::{HELD, StatusChange};
-use model::{Map, PodFacts, hash_of};
+use k8s::render::{HELD, QUEUED, StatusChange};
+use model::{Eligible, Map, PodFacts, Time, hash_of};
 
 use crate::feed::Seen;
 
@@ -17,6 +17,8 @@ const REPEAT: Duration = Duration::from_secs(290);
 #[derive(Default)]
 pub(super) struct Notes {
     waiting: Map<u64, Note>,
+    /// Uids of pods whose gates are gone, and whose status does not say yet since when.
+    unsaid: BTreeSet<Box<str>>,
     /// Bindings that no watch has shown yet.
     unconfirmed: BTreeSet<u64>,
 }
@@ -29,6 +31,10 @@ struct Note {
     told: Option<u64>,
     /// Whether it says that the pod is not to be placed yet.
     is_held: bool,
+    /// Whether the pod had gates, and its status does not say since when it has none.
+    is_unsaid: bool,
+    /// Since when the pod can be placed, if it was told that.
+    eligible: Option<Time>,
     /// The node that is proposed for it, by the hash of its name.
     nominated: Option<u64>,
     generation: i64,
@@ -41,6 +47,7 @@ impl Notes {
         let uid = hash_of(&*facts.key.uid);
         if facts.node.is_some() || facts.is_finished || facts.is_terminating || !is_ours {
             self.waiting.remove(&uid);
+            self.unsaid.remove(&facts.key.uid);
             if facts.node.is_some() || facts.is_finished {
                 self.unconfirmed.remove(&uid);
             }
@@ -52,6 +59,12 @@ impl Notes {
             note.read_at = Some(seen.read_at);
         }
         note.nominated = facts.nominated.as_deref().map(hash_of);
+        note.is_unsaid = is_unsaid(facts);
+        if !note.is_unsaid {
+            self.unsaid.remove(&facts.key.uid);
+        } else if !self.unsaid.contains(&facts.key.uid) {
+            self.unsaid.insert(facts.key.uid.clone());
+        }
         if let Some(Standing { generation, condition }) = &seen.standing {
             note.generation = *generation;
             note.told = condition.as_ref().map(|(reason, message)| words(reason, message));
@@ -61,11 +74,13 @@ impl Notes {
 
     pub(super) fn pod_deleted(&mut self, uid: &str) {
         self.waiting.remove(&hash_of(uid));
+        self.unsaid.remove(uid);
         self.unconfirmed.remove(&hash_of(uid));
     }
 
     /// Forgets the pods that are not among `present`.
     pub(super) fn reset(&mut self, present: &BTreeSet<Box<str>>) {
+        self.unsaid.retain(|uid| present.contains(uid));
         let present: BTreeSet<u64> = present.iter().map(|uid| hash_of(&**uid)).collect();
         self.waiting.retain(|uid, _| present.contains(uid));
         self.unconfirmed.retain(|uid| present.contains(uid));
@@ -83,6 +98,36 @@ impl Notes {
         self.unconfirmed.remove(&hash_of(uid));
     }
 
+    /// Uids of pods that had gates, and whose status does not say since when they have none.
+    pub(super) fn unsaid(&self) -> &BTreeSet<Box<str>> {
+        &self.unsaid
+    }
+
+    /// What has to be written so that the status of a pod says that it can be placed since then.
+    pub(super) fn tell_queued(&mut self, uid: &str, since: Time) -> Option<(StatusChange, Time)> {
+        self.unsaid.remove(uid);
+        let note = self.waiting.get_mut(&hash_of(uid))?;
+        let words = words(QUEUED.0, QUEUED.1);
+        if note.told == Some(words) {
+            return None;
+        }
+        (note.is_held, note.told) = (false, Some(words));
+        let since = *note.eligible.get_or_insert(since);
+        let generation = note.generation;
+        Some((StatusChange { generation, is_transition: true, nomination: None }, since))
+    }
+
+    /// Since when a pod that had gates can be placed, if its status is to say so for the first time
+    /// though it waits for another reason by now. It could be tried since `turn`.
+    pub(super) fn eligible(&mut self, uid: &str, reason: &str, turn: Option<Time>) -> Option<Time> {
+        let note = self.waiting.get_mut(&hash_of(uid))?;
+        if !note.is_unsaid || reason == HELD {
+            return None;
+        }
+        note.eligible = note.eligible.or(turn);
+        note.eligible
+    }
+
     /// What has to be written so that the owner of a pod knows: the status, and whether an event.
     pub(super) fn tell(
         &mut self,
@@ -93,13 +138,17 @@ impl Notes {
     ) -> (Option<StatusChange>, bool) {
         let Some(note) = self.waiting.get_mut(&hash_of(uid)) else { return (None, false) };
         note.read_at = None;
+        let is_eligible = reason != HELD;
+        if is_eligible {
+            self.unsaid.remove(uid);
+        }
         let words = words(reason, message);
         let nomination =
             (note.nominated != nominated.map(hash_of)).then(|| nominated.map(Into::into));
         let status = (note.told != Some(words) || nomination.is_some()).then(|| StatusChange {
             generation: note.generation,
             // Since when a pod without gates waits is written down for whoever leads next.
-            is_transition: note.told.is_none() || note.is_held && reason != HELD,
+            is_transition: note.told.is_none() || is_eligible && (note.is_held || note.is_unsaid),
             nomination,
         });
         note.is_held = reason == HELD;
@@ -133,6 +182,12 @@ impl Notes {
     pub(super) fn unconfirmed(&self) -> usize {
         self.unconfirmed.len()
     }
+}
+
+/// Whether a pod had gates and has none, and its object does not say since when. A spec that never
+/// changed never had gates.
+fn is_unsaid(facts: &PodFacts) -> bool {
+    facts.eligible == Eligible::Ungated && facts.gates.is_empty() && facts.generation != 1
 }
 
 fn words(reason: &str, message: &str) -> u64 {
@@ -205,6 +260,42 @@ mod tests {
         assert!(!is_transition(notes.tell("u", HELD, "has other gates", None).0));
         assert!(is_transition(notes.tell("u", "Unschedulable", "why", None).0));
         assert!(!is_transition(notes.tell("u", "Unschedulable", "another", None).0));
+    }
+
+    /// As long as its object does not say since when it can be placed, whatever was tried before.
+    #[test]
+    fn a_pod_that_had_gates_is_told_since_when_it_can_be_placed() {
+        let mut notes = Notes::default();
+        let condition = Some((HELD.into(), "has gates".into()));
+        let (mut facts, seen) = applied(Standing { generation: 2, condition });
+        let no_condition = Standing { generation: 2, condition: None };
+        let mut see = |notes: &mut Notes, gates: &[&str], generation, eligible| {
+            facts.gates = gates.iter().map(|gate| (*gate).into()).collect();
+            (facts.generation, facts.eligible) = (generation, eligible);
+            notes.pod_applied(&facts, true, &seen);
+            notes.unsaid().len()
+        };
+        assert_eq!(see(&mut notes, &["quota"], 2, Eligible::Ungated), 0, "it has gates");
+        assert_eq!(see(&mut notes, &[], 1, Eligible::Ungated), 0, "it never had gates");
+        assert_eq!(see(&mut notes, &[], 2, Eligible::Ungated), 1);
+        let (status, since) = notes.tell_queued("u", Time(5_000)).expect("it is told");
+        assert_eq!((status.is_transition, status.generation, since), (true, 2, Time(5_000)));
+        assert!(notes.unsaid().is_empty());
+        assert_eq!(notes.tell_queued("u", Time(6_000)), None, "once");
+        // That was not written: the pod was about to be bound. Then a try failed.
+        notes.forget_told("u");
+        assert_eq!(notes.eligible("u", HELD, Some(Time(9_000))), None, "it is not eligible");
+        let since = notes.eligible("u", "Unschedulable", Some(Time(9_000)));
+        assert_eq!(since, Some(Time(5_000)), "since then, not since the last turn");
+        assert!(notes.tell("u", "Unschedulable", "why", None).0.expect("a status").is_transition);
+        assert_eq!(see(&mut notes, &[], 2, Eligible::Since(7)), 0, "its object says so");
+        assert_eq!(notes.eligible("u", "Unschedulable", Some(Time(9_000))), None);
+        let (facts, seen) = applied(no_condition);
+        notes.pod_applied(&facts, true, &seen);
+        assert!(notes.tell("u", "Unschedulable", "why", None).0.expect("a status").is_transition);
+        assert!(
+            !notes.tell("u", "Unschedulable", "other", None).0.expect("a status").is_transition
+        );
     }
 
     #[test]

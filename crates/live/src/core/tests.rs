@@ -1,5 +1,6 @@
 //! Gangs from what is seen to what is ordered.
 
+mod eligible;
 mod tiers;
 
 use std::collections::BTreeSet;

@@ -227,6 +227,7 @@ async fn why_a_pod_waits_is_not_written_once_its_binding_goes_out() {
         scheduler: "s".into(),
         reason: "Unschedulable",
         message: "why".into(),
+        since_unix_ms: None,
         status: Some(StatusChange { generation: 1, is_transition: true, nomination: None }),
         has_event: false,
     };

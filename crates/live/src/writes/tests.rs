@@ -56,6 +56,7 @@ fn tell(name: &str) -> Tell {
         scheduler: "s".into(),
         reason: "Unschedulable",
         message: "0/0 nodes".into(),
+        since_unix_ms: None,
         status: Some(StatusChange { generation: 1, is_transition: true, nomination: None }),
         has_event: true,
     }
@@ -366,6 +367,18 @@ async fn a_pod_that_changed_is_read_and_told_if_it_still_waits() {
     bench.writes.flushed().await;
     assert_eq!(cluster.lock().unwrap().condition, "again");
     assert_eq!(methods(&bench), "PATCH GET PATCH GET PATCH ");
+}
+
+#[tokio::test(start_paused = true)]
+async fn since_when_something_is_so_may_be_earlier_than_it_is_told() {
+    let (bench, _) = cluster(Duration::from_millis(10));
+    let since_unix_ms = Some(1_794_825_000_700);
+    bench.writes.tell(Tell { since_unix_ms, ..told("a", "why", true) });
+    bench.writes.flushed().await;
+    let log = bench.log.lock().unwrap();
+    let patch: serde_json::Value = serde_json::from_str(&log[0].body).unwrap();
+    let condition = &patch["status"]["conditions"][0];
+    assert_eq!(condition["lastTransitionTime"], "2026-11-16T10:30:00Z");
 }
 
 #[tokio::test(start_paused = true)]
