@@ -9,6 +9,7 @@ mod eligible;
 mod evictions;
 mod gangs;
 mod notes;
+mod recorded;
 mod synced;
 #[cfg(test)]
 mod tests;
@@ -248,32 +249,6 @@ impl Core {
             self.metrics.handled(handled, began.elapsed().as_secs_f64());
         }
         self.record_applied(now, seen.event);
-    }
-
-    fn record_applied(&mut self, now: Moment, event: Event) {
-        if let Some(journal) = &mut self.journal {
-            journal.applied(now, event);
-            self.begin_segment();
-        }
-    }
-
-    fn record_stepped(&mut self, now: Time, decided: Vec<Decided>) {
-        if let Some(journal) = &mut self.journal {
-            journal.stepped(now, decided);
-            self.begin_segment();
-        }
-    }
-
-    /// Gives the journal a checkpoint if it is due.
-    fn begin_segment(&mut self) {
-        if !self.journal.as_ref().is_some_and(Journal::wants_checkpoint) {
-            return;
-        }
-        let (now, began) = (self.now(), Instant::now());
-        if let Some(journal) = &mut self.journal {
-            journal.begin(now, self.scheduler.checkpoint());
-        }
-        debug!(micros = began.elapsed().as_micros(), "a checkpoint for the journal");
     }
 
     fn reset(&mut self, present: &Present) {

@@ -87,20 +87,8 @@ async fn start(options: Options) -> Result<()> {
     let settings = &options.settings;
     let profiles: Vec<Arc<str>> =
         settings.profiles.iter().map(|profile| profile.scheduler.as_str().into()).collect();
-    let host = config.cluster_url.authority().map(ToString::to_string).unwrap_or_default();
-    let lease = &settings.leader_election.resource_name;
-    let names = profiles.iter().map(|name| &**name);
-    let metrics = Metrics::new(names, &host, lease).counting_lost_lines(&options.lost_lines);
-    let metrics = Arc::new(metrics);
-    let (candidate, leadership) = if settings.leader_election.leader_elect {
-        // A renewal must not wait behind bindings: it has connections of its own.
-        let candidate = Candidate::new(connect(&config, None, &outage)?, &settings.leader_election)
-            .context("making a name for the lease")?;
-        let leadership = candidate.leadership();
-        (Some(candidate), leadership)
-    } else {
-        (None, Leadership::always())
-    };
+    let metrics = Arc::new(metrics(&options, &config));
+    let (candidate, leadership) = candidate(settings, &config, &outage)?;
     let health = Arc::new(Health::new(watchdog(&leadership, settings)));
     let (start, started_unix_ms) = (Instant::now(), unix_ms());
     let (journal, closer) = open_journal(&options, started_unix_ms)?.unzip();
@@ -124,7 +112,6 @@ async fn start(options: Options) -> Result<()> {
     };
     let binder = connect(&config, Some(leadership.clone()), &outage)?;
     let has_queues = settings.names_cluster_queues();
-    let connection = &settings.client_connection;
     let live = Live {
         client,
         binder,
@@ -133,7 +120,7 @@ async fn start(options: Options) -> Result<()> {
         health,
         leadership,
         outage,
-        limiter: Arc::new(Limiter::new(connection.qps_milli, connection.burst)),
+        limiter: Arc::new(limiter_of(settings)),
         groupings,
         has_queues,
     };
@@ -156,6 +143,36 @@ async fn start(options: Options) -> Result<()> {
         warn!("the end of the journal is left unwritten");
     }
     result
+}
+
+fn metrics(options: &Options, config: &kube::Config) -> Metrics {
+    let settings = &options.settings;
+    let host = config.cluster_url.authority().map(ToString::to_string).unwrap_or_default();
+    let lease = &settings.leader_election.resource_name;
+    let names = settings.profiles.iter().map(|profile| profile.scheduler.as_str());
+    Metrics::new(names, &host, lease).counting_lost_lines(&options.lost_lines)
+}
+
+/// Who stands for election, if anybody has to, and whether we may bind.
+fn candidate(
+    settings: &Settings,
+    config: &kube::Config,
+    outage: &Outage,
+) -> Result<(Option<Candidate>, Leadership)> {
+    if !settings.leader_election.leader_elect {
+        return Ok((None, Leadership::always()));
+    }
+    // A renewal must not wait behind bindings: it has connections of its own.
+    let candidate = Candidate::new(connect(config, None, outage)?, &settings.leader_election)
+        .context("making a name for the lease")?;
+    let leadership = candidate.leadership();
+    Ok((Some(candidate), leadership))
+}
+
+/// The rate of requests that the configuration allows.
+fn limiter_of(settings: &Settings) -> Limiter {
+    let connection = &settings.client_connection;
+    Limiter::new(connection.qps_milli, connection.burst)
 }
 
 /// Fails when we claim to lead but have not renewed for much longer than the lease lasts.
@@ -251,14 +268,13 @@ impl Live {
         settings: &Settings,
         orders: mpsc::UnboundedReceiver<order::Order>,
     ) -> Arc<Writes> {
-        let (qps, burst) = (settings.client_connection.qps_milli, settings.client_connection.burst);
         let limiter = self.limiter.clone();
         let in_flight = Arc::new(AtomicUsize::new(0));
         let writes = Arc::new(Writes::new(
             self.client.clone(),
             self.feed.clone(),
             self.metrics.clone(),
-            (limiter.clone(), Limiter::new(qps, burst)),
+            (limiter.clone(), limiter_of(settings)),
             in_flight.clone(),
             hostname(),
         ));

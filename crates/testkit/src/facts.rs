@@ -12,7 +12,8 @@
 //!           priority=5 polite gate=NAME nominated=NODE namespace= scheduler= uid=
 //!           started=SECONDS owner=KIND/NAME finished terminating preempted
 //!           gang=NAME[/MIN] group=KIND/NAME[/PART] timeout=SECONDS workers=COUNT@CPU
-//!           after=GANG broken=WHY created=SECONDS eligible=SECONDS|unsaid remade tier=WORD class=NAME
+//!           after=GANG broken=WHY created=SECONDS eligible=SECONDS|unsaid remade tier=WORD
+//!           class=NAME
 //! podgroup KIND/NAME[/PART] min=3 timeout=SECONDS priority=5 topology=LABEL parent=NAME started
 //!           whole minres=cpu:8
 //!           where KIND is native, composite, workload, coscheduling, volcano or kai

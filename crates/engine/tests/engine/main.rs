@@ -12,6 +12,7 @@ mod gangs_after;
 mod gangs_found;
 mod gangs_limits;
 mod gangs_minimum;
+mod gangs_options;
 mod gangs_order;
 mod kept_results;
 mod namespaces;
