@@ -24,6 +24,8 @@ const NODE_ADDRESS: &str = "127.0.0.2";
 /// Specs wait a minute for pods on every node with each of these names, and then go on without.
 const AGENTS: &str = "kube-proxy-fluentd-elasticsearch-node-problem-detector";
 
+const AGENTS_PATH: &str = "/api/v1/namespaces/kube-system/pods";
+
 const READY_WITHIN: Duration = Duration::from_secs(30);
 
 /// A cluster with its scheduler. Everything ends when it is dropped.
@@ -55,8 +57,11 @@ impl Cluster {
         scheduler.ready(READY_WITHIN).await?;
         for zone in ZONES {
             let agents = (0..NODES_PER_ZONE).map(|number| agent(&format!("{zone}-{number}")));
-            plane.create("/api/v1/namespaces/kube-system/pods", agents).await?;
+            plane.create(AGENTS_PATH, agents).await?;
         }
+        // Specs give one name to pods that follow each other.
+        let pod = format!("{AGENTS_PATH}/{AGENTS}-{}-0", ZONES[0]);
+        plane.wait_kwok_is_restrained(&pod).await?;
         Ok(Self { scheduler, plane })
     }
 }

@@ -14,6 +14,7 @@ mod audit;
 mod flags;
 mod http;
 mod kubeconfig;
+mod kwok;
 mod nodes;
 mod plane;
 mod ports;

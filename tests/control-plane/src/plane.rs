@@ -186,6 +186,7 @@ impl ControlPlane {
     async fn start_others(&mut self, flags: Option<Vec<String>>, has_kwok: bool) -> Result<()> {
         let at = self.folder.path.clone();
         if has_kwok {
+            self.restrain_kwok().await?;
             let arguments = flags::kwok(&at.join("stages.yaml"), &file_of(&at, User::Kwok));
             self.kwok = Some(start(&self.binaries, &at, "kwok", &arguments)?);
         }
