@@ -67,12 +67,13 @@ swarm: need-cargo ## run the scheduler in worlds full of faults; SEEDS=3000, FIR
 		--swarm --seeds $(SEEDS) --first $(FIRST))
 
 # The control plane is built once, in some ten minutes, and says so while it is.
-e2e: need-cargo ## run the scheduler on a real control plane, as a user would; ONLY=NAME
+e2e: need-cargo ## run the scheduler on a real control plane; ONLY=NAME, SCHEDULER=kube-scheduler
 	$(call step,build kubenexus and the end-to-end suite,\
 		cargo build --release --locked -p kubenexus -p kubenexus-e2e)
 	$(call step,end to end,folder=$$(tests/control-plane/provide.sh) && \
-		$(TARGET_DIR)/release/e2e --kubenexus $(TARGET_DIR)/release/kubenexus \
-		--control-plane "$$folder" $(if $(ONLY),--only '$(ONLY)'))
+		$(TARGET_DIR)/release/e2e --control-plane "$$folder" \
+		$(if $(filter kube-scheduler,$(SCHEDULER)),--reference,\
+		--kubenexus $(TARGET_DIR)/release/kubenexus) $(if $(ONLY),--only '$(ONLY)'))
 
 # The suite is built once too, in some four minutes more. Which specs may fail is written down in
 # tests/conformance/expected-failures.txt; none may with SCHEDULER=kube-scheduler.

@@ -39,6 +39,9 @@ struct Args {
     /// Run each so many times, to find what fails now and then.
     #[arg(long, default_value_t = 1)]
     repeat: usize,
+    /// How long `evictions-end` counts evictions, at most 150; 4, or 150 with `--reference`.
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=150))]
+    count_evictions: Option<u64>,
     /// Print the names of cases and scenarios.
     #[arg(long)]
     list: bool,

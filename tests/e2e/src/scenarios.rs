@@ -1,6 +1,7 @@
 //! The scenarios, in the order in which they run.
 
 mod binds;
+mod circles;
 mod faults;
 mod gangs;
 mod groups;
@@ -51,6 +52,7 @@ pub(crate) const ALL: &[Scenario] = &[
     standard("profiles", others::profiles),
     ours("beside-default", others::beside_default, STANDARD),
     standard("nominated", others::nominated),
+    standard("evictions-end", circles::evictions_end),
     standard("serving", serving::serving),
     standard("watches-cut", faults::watches_cut),
     ours("cut-off", faults::cut_off, STANDARD),

@@ -63,6 +63,8 @@ pub(crate) struct World {
     pub(crate) is_reference: bool,
     /// Whether every scenario runs, so that what was not used is not needed.
     pub(crate) is_complete: bool,
+    /// How long evictions are counted that should end, or with kube-scheduler should not.
+    pub(crate) evictions_counted_for: Duration,
     /// What the scheduler asked other control planes.
     pub(crate) earlier: Vec<Call>,
     program: PathBuf,
@@ -93,6 +95,9 @@ impl World {
             namespace: String::new(),
             is_reference: args.reference,
             is_complete: args.only.is_empty(),
+            evictions_counted_for: Duration::from_secs(
+                args.count_evictions.unwrap_or(if args.reference { 150 } else { 4 }),
+            ),
             earlier: Vec::new(),
             program,
             binaries,
