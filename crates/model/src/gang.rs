@@ -115,6 +115,9 @@ pub struct GangClaim {
     pub workers: Box<[Workers]>,
     /// Gangs in its namespace that must have run to a good end before it is tried.
     pub after: Box<[Box<str>]>,
+    /// The pod's priority, if an object that it names says which one all pods of it have.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub priority: Option<i32>,
     /// Why it cannot be told which gang the pod belongs to.
     pub fault: Option<Box<str>>,
 }
@@ -133,8 +136,8 @@ impl GangClaim {
         };
         let objects: Box<[GroupPart]> = self.objects.iter().filter(is_native).cloned().collect();
         // Where a field names a gang, it counts most: the name of the claim is the one it gives.
-        let has_name = !objects.is_empty();
-        has_name.then(|| Self { name: self.name.clone(), objects, ..Self::default() })
+        let (has_name, priority) = (!objects.is_empty(), self.priority);
+        has_name.then(|| Self { name: self.name.clone(), objects, priority, ..Self::default() })
     }
 }
 

@@ -133,6 +133,7 @@ pub fn pod(words: &str) -> PodFacts {
             Some((key, value)) => set_pod(&mut pod, key, value),
         }
     }
+    gangs::set_priority(&mut pod);
     pod.spec.namespace = pod.key.namespace.to_string();
     let PodSpec { near, far, prefers, namespace, .. } = &mut pod.spec;
     let terms = near.iter_mut().chain(far).chain(prefers.iter_mut().map(|(_, term)| term));

@@ -38,6 +38,15 @@ pub(crate) fn claim(pod: &mut PodFacts, key: &str, value: &str) {
     }
 }
 
+/// Lets a pod's claim have its priority where it names an object that says which one it has.
+pub(crate) fn set_priority(pod: &mut PodFacts) {
+    let priority = pod.priority;
+    let Some(claim) = pod.gang.as_mut() else { return };
+    if claim.objects.iter().any(|(kind, ..)| *kind == PodGroupKind::Native) {
+        Arc::make_mut(claim).priority = Some(priority);
+    }
+}
+
 /// Which object about gangs is meant by `KIND/NAME`, in the default namespace.
 pub(crate) fn group_key(text: &str) -> PodGroupKey {
     let mut words = text.split('/');

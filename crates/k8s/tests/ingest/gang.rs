@@ -32,6 +32,8 @@ fn shown(claim: Option<&GangClaim>) -> String {
         let slash = if part.is_empty() { "" } else { "/" };
         add(format!("{kind:?}={name}{slash}{part}"));
     }
+    let priority = claim.priority.filter(|priority| *priority != 0);
+    priority.into_iter().for_each(|priority| add(format!("priority={priority}")));
     claim.timeout.into_iter().for_each(|timeout| add(format!("timeout={timeout}")));
     for workers in &claim.workers {
         let fit = &workers.requests.fit;
@@ -66,6 +68,7 @@ const VOLCANO: &str = "scheduling.k8s.io/group-name";
 #[test]
 fn every_key_is_read() {
     let native = json!({"schedulingGroup": {"podGroupName": "train"}});
+    let important = json!({"schedulingGroup": {"podGroupName": "train"}, "priority": 7});
     let workload = json!({"workloadRef": {"name": "job", "podGroup": "workers"}});
     let copy = json!({"workloadRef":
         {"name": "job", "podGroup": "workers", "podGroupReplicaKey": "1"}});
@@ -74,6 +77,9 @@ fn every_key_is_read() {
         (json!({}), json!({}), plain(), "none"),
         (json!({"app": "web"}), json!({"kubectl.kubernetes.io/x": "{}"}), plain(), "none"),
         (json!({}), json!({}), native.clone(), "train Native=train"),
+        // An object of another kind says nothing about priorities.
+        (json!({}), json!({}), important, "train Native=train priority=7"),
+        (json!({COSCHEDULING: "pg"}), json!({}), json!({"priority": 7}), "pg Coscheduling=pg"),
         (json!({}), json!({}), workload, "job/workers Workload=job/workers"),
         (json!({}), json!({}), copy, "job/workers/1 Workload=job/workers"),
         (json!({COSCHEDULING: "pg"}), json!({}), plain(), "pg Coscheduling=pg"),

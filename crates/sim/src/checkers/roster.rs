@@ -263,6 +263,10 @@ fn terms(
             terms.topology = group.topology.to_vec();
             terms.min_resources = group.min_resources.clone();
             terms.is_started |= group.is_started;
+            let said = group.priority.filter(|_| group.parent.is_none());
+            if claim.priority.is_some_and(|own| said.is_some_and(|said| own != said)) {
+                troubles.push(Trouble::Contradiction);
+            }
         }
     }
     if mins.len() > 1 {

@@ -228,6 +228,46 @@ pub(crate) fn one_by_one(world: &mut World) -> Run<'_> {
     })
 }
 
+/// Pods whose priority is not that of their PodGroup wait, and say why, whether they start together
+/// or one by one. kube-scheduler refuses them too.
+pub(crate) fn priorities(world: &mut World) -> Run<'_> {
+    Box::pin(async move {
+        let mut start = Start::plain(Election::Quick);
+        if world.is_reference {
+            start.flags.push("--feature-gates=GenericWorkload=true".into());
+        }
+        world.create_nodes(1, &node("node", "8", "16Gi", 110)).await?;
+        world.run_scheduler(start).await?;
+        let groups =
+            format!("/apis/scheduling.k8s.io/v1beta1/namespaces/{}/podgroups", world.namespace);
+        let reason = if world.is_reference { "SchedulerError" } else { "SchedulingGated" };
+        let why = "all pods in a single pod group should have the same priority as the pod \
+                   group's priority, got 2000000000 and 0";
+        let table = [("basic", json!({"basic": {}})), ("gang", json!({"gang": {"minCount": 2}}))];
+        let member = |name: &str, group: &str| {
+            let mut pod = pod(&format!("{group}-{name}"), "1", "64Mi");
+            pod["spec"]["schedulingGroup"] = json!({"podGroupName": group});
+            pod
+        };
+        for (name, policy) in table {
+            let group = json!({"metadata": {"name": name}, "spec": {"schedulingPolicy": policy}});
+            world.plane.create(&groups, [group].into_iter()).await?;
+            let mut high = member("high", name);
+            high["spec"]["priorityClassName"] = "system-cluster-critical".into();
+            world.create_pods([high].into_iter()).await?;
+        }
+        // The others are as their PodGroups say, and would be placed if they came before it.
+        world.wait_waiting("basic-high", reason, why).await?;
+        world.create_pods(["basic", "gang"].into_iter().map(|it| member("low", it))).await?;
+        for name in ["basic-low", "gang-low", "gang-high"] {
+            world.wait_waiting(name, reason, why).await?;
+        }
+        none_bound(world).await?;
+        world.plane.kubectl(&["-n", &world.namespace, "delete", "pod", "basic-high"]).await?;
+        is_on_node(world, "basic-low").await
+    })
+}
+
 /// More important than pods without a class.
 const HIGH: &str = "one-by-one";
 

@@ -61,6 +61,12 @@ impl Gangs {
                 let key = PodGroupKey { kind: *kind, namespace, name };
                 self.add_object(key, part, &mut terms, &mut min, parent)?;
             }
+            // Of groups in groups the one at the top says it.
+            if let (Some(own), Some(said), None) = (claim.priority, terms.priority, &parent)
+                && own != said
+            {
+                return Err(priorities_differ(own, said));
+            }
         }
         if terms.timeout.is_none() {
             terms.timeout = longest;
@@ -104,6 +110,15 @@ impl Gangs {
         terms.object = Some(key);
         Ok(())
     }
+}
+
+/// In kube-scheduler's words, which refuses such gangs too.
+fn priorities_differ(own: i32, said: i32) -> Reason {
+    let text = format!(
+        "all pods in a single pod group should have the same priority as the pod group's \
+         priority, got {own} and {said}"
+    );
+    Reason::GangFault(text.into())
 }
 
 /// Takes in how many start together, by what another member says.
