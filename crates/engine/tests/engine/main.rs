@@ -9,6 +9,7 @@ mod evictions;
 mod gang_keys;
 mod gangs;
 mod gangs_after;
+mod gangs_agree;
 mod gangs_found;
 mod gangs_limits;
 mod gangs_minimum;

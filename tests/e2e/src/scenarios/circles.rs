@@ -1,6 +1,6 @@
 //! Preemption whose victims come back. A pod must be alone in its zone; the one that is evicted for
-//! it has a successor, which goes to the other node of the zone, where nobody is proposed, and keeps
-//! the pod out of it as the first did.
+//! it has a successor, which goes to the other node of the zone and keeps the pod out of it as the
+//! first did.
 //!
 //! kube-scheduler evicts that one as well, and the next, without an end. This must end.
 
@@ -141,7 +141,7 @@ fn alone((zone, rule): (&str, Rule)) -> Value {
     pod
 }
 
-/// The Deployment of the pod that has to go. It takes a second to leave; it is replaced before that.
+/// The Deployment of the pod that has to go, which takes a second to leave and is replaced before.
 fn guests((zone, rule): (&str, Rule)) -> Value {
     let name = guests_name(zone);
     let mut pod = pod(&name, "1", "64Mi");
