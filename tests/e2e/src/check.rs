@@ -148,6 +148,18 @@ async fn events(world: &World, bound: &[&Pod], expected: &Expected) -> Result<()
     .await
 }
 
+/// Every event of ours about a pod names the version of the pod that it is about.
+pub(crate) async fn versions(world: &World) -> Result<()> {
+    for event in all_events(world).await? {
+        let by = event.reporting_controller.as_deref().unwrap_or_default();
+        let about = event.regarding.unwrap_or_default();
+        let is_ours = [SCHEDULER, PACKING].contains(&by) && about.kind.as_deref() == Some("Pod");
+        let is_right = !is_ours || about.resource_version.is_some();
+        ensure!(is_right, "{:?} about {:?} names no version", event.reason, about.name);
+    }
+    Ok(())
+}
+
 /// What a pod's `Scheduled` event says.
 pub(crate) fn assigned(pod: &Pod) -> String {
     let namespace = pod.metadata.namespace.as_deref().unwrap_or_default();

@@ -9,6 +9,7 @@ use tokio::time::timeout;
 
 use crate::Args;
 use crate::beside;
+use crate::check;
 use crate::scenarios::ALL;
 use crate::world::World;
 
@@ -110,6 +111,9 @@ async fn run_one(world: &mut World, scenario: &Scenario, name: &str) -> Result<b
     let ended = timeout(SCENARIO_WITHIN, (scenario.run)(world)).await;
     let mut ended = ended.unwrap_or_else(|_| Err(anyhow!("still at it after {SCENARIO_WITHIN:?}")));
     let tails: Vec<_> = world.replicas.iter().map(|it| it.scheduler.tail()).collect();
+    if ended.is_ok() {
+        ended = check::versions(world).await;
+    }
     if ended.is_ok() {
         ended = world.leave().await;
     }

@@ -181,7 +181,8 @@ pub(crate) async fn arrived(proxy: &Proxy) -> Result<()> {
     .await
 }
 
-async fn holds(proxy: &Proxy, count: usize) -> Result<()> {
+/// Waits until so many binds are held.
+pub(crate) async fn holds(proxy: &Proxy, count: usize) -> Result<()> {
     until(&format!("{count} binds to be held"), Duration::from_secs(30), || async {
         let held = proxy.held();
         Ok((held >= count).then_some(()).ok_or(format!("{held} are")))

@@ -1,5 +1,7 @@
 //! What a scheduler serves, and to whom.
 
+use std::time::Duration;
+
 use anyhow::{Context as _, Result, ensure};
 use control_plane::User;
 use serde_json::json;
@@ -7,7 +9,8 @@ use serde_json::json;
 use crate::check::{self, Expected};
 use crate::objects::{Election, SCHEDULER, many, node, pod};
 use crate::suite::Run;
-use crate::world::{Start, World};
+use crate::wait::until;
+use crate::world::{Start, World, name_of, phase_of};
 
 /// Health is for everybody, metrics are for those who may read them, and a standby is ready.
 pub(crate) fn serving(world: &mut World) -> Run<'_> {
@@ -29,6 +32,31 @@ pub(crate) fn serving(world: &mut World) -> Run<'_> {
         refuses(world, leader).await?;
         metrics(world, leader).await?;
         check::settled(world, &Expected::bound(3)).await
+    })
+}
+
+/// A pod that the kubelet does not take fails: it is counted, and its room is free for another one.
+pub(crate) fn kubelet_rejects(world: &mut World) -> Run<'_> {
+    Box::pin(async move {
+        world.create_nodes(1, &node("node", "1", "16Gi", 110)).await?;
+        let index = world.run_scheduler(Start::plain(Election::Quick)).await?;
+        let mut rejected = pod("rejected", "1", "64Mi");
+        rejected["metadata"]["annotations"] = json!({"rejected": "OutOfcpu"});
+        world.create_pods([rejected].into_iter()).await?;
+        world.create_pods([pod("next", "1", "64Mi")].into_iter()).await?;
+        world.wait_bound(2, 30).await?;
+        let pods = world.wait_running(1, 30).await?;
+        let failed = pods.iter().find(|pod| name_of(pod) == "rejected").map(phase_of);
+        ensure!(failed == Some("Failed"), "the pod that is not taken is {failed:?}");
+        until("the pod to be counted", Duration::from_secs(10), || async {
+            let scheduler = &world.replicas[index].scheduler;
+            let text = scheduler.get("/metrics", Some(&User::Admin.token())).await?.body;
+            let is_meant = |line: &&str| line.starts_with("kubenexus_rejected_by_kubelet_total");
+            let line = text.lines().find(is_meant).unwrap_or("nothing").to_owned();
+            Ok(line.ends_with(" 1").then_some(()).ok_or(line))
+        })
+        .await?;
+        check::settled(world, &Expected::bound(2)).await
     })
 }
 

@@ -3,9 +3,12 @@
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
+use control_plane::Fault;
 use k8s_openapi::api::core::v1::Pod;
+use k8s_openapi::jiff::Timestamp;
 use serde_json::{Value, json};
 
+use super::binds::{arrived, bound_through, holds};
 use crate::check::{self, Expected, all_events};
 use crate::objects::{Election, SCHEDULER, many, node, pod};
 use crate::suite::Run;
@@ -193,6 +196,43 @@ pub(crate) fn gated(world: &mut World) -> Run<'_> {
         }
         world.wait_running(gated.len() + 1, 30).await?;
         check::settled(world, &Expected::bound(gated.len() + 1)).await
+    })
+}
+
+/// As many bindings as may be out at a time.
+const BINDS_MAX: usize = 64;
+
+/// A pod whose gate is removed while all bindings are out says since when it waits for its turn,
+/// and a scheduler that is started anew goes by that.
+pub(crate) fn gates_gone(world: &mut World) -> Run<'_> {
+    Box::pin(async move {
+        world.create_nodes(2, &node("node", "4", "16Gi", 110)).await?;
+        let proxy = world.proxy()?;
+        let first = world.run_scheduler(Start::through(&proxy, Election::Off)).await?;
+        proxy.inject(Fault::Hold.after(0));
+        let mut late = pod("late", "100", "64Mi");
+        late["spec"]["schedulingGates"] = json!([{"name": "example.com/quota"}]);
+        world.create_pods([late].into_iter()).await?;
+        world.create_pods(many(&pod("pod", "10m", "1Mi"), BINDS_MAX)).await?;
+        holds(&proxy, BINDS_MAX).await?;
+        let removed = Timestamp::now().as_second();
+        let path = format!("/api/v1/namespaces/{}/pods/late", world.namespace);
+        world.patch(&path, &json!({"spec": {"schedulingGates": null}})).await?;
+        let queued = world.wait_waiting("late", "Queued", "waiting for its turn").await?;
+        let since = condition_of(&queued, "PodScheduled")["lastTransitionTime"].clone();
+        let at: Timestamp = text(&since).parse().context("the time of the condition")?;
+        let seconds = at.as_second() - removed;
+        ensure!((0..=2).contains(&seconds), "it waits since {since}, {seconds} s after its gate");
+        world.kill(first)?;
+        proxy.release();
+        arrived(&proxy).await?;
+        let without_event = bound_through(&proxy);
+        world.run_scheduler(Start::plain(Election::Off)).await?;
+        let after = world.wait_waiting("late", "Unschedulable", "Insufficient cpu").await?;
+        let found = condition_of(&after, "PodScheduled")["lastTransitionTime"].clone();
+        ensure!(found == since, "it waited since {since}, and since {found} after the restart");
+        let expected = Expected { bound: BINDS_MAX, waiting: 1, ..Expected::default() };
+        check::settled(world, &Expected { without_event, ..expected }).await
     })
 }
 
