@@ -151,6 +151,7 @@ impl Board {
     ) -> Option<Vec<Reason>> {
         let view = View { catalog, usage, tags: TagsId::at(0) };
         let filters = self.filters.iter().filter(|(_, f)| f.reach() != Reach::Around);
+        let filters = filters.inspect(|_| catalog.look(1));
         let mut answers = filters.map(|(_, filter)| filter.why_not(view, node));
         answers.find(|reasons| !reasons.is_empty())
     }
@@ -166,12 +167,14 @@ impl Board {
     ) -> bool {
         // Whose tags these are does not matter to filters that look at one node.
         let view = View { catalog, usage, tags: TagsId::at(0) };
-        let mut filters = self.filters.iter().filter(|(_, f)| f.reach() != Reach::Around);
+        let filters = self.filters.iter().filter(|(_, f)| f.reach() != Reach::Around);
+        let mut filters = filters.inspect(|_| catalog.look(1));
         filters.any(|(_, filter)| filter.why_not(view, node).contains(reason))
     }
 
     /// Whether a pod that comes to a node or leaves it could help pods of the class.
     pub(crate) fn is_moved_by(&self, catalog: &Catalog, occupant: Occupant) -> bool {
+        catalog.look(1);
         self.filters.iter().any(|(_, filter)| filter.is_moved_by(catalog, occupant))
     }
 
@@ -300,6 +303,7 @@ impl Board {
             }
         }
         self.nodes.iter().for_each(|node| *self.peaks.fixed_mut(node.index()) = UNFIT);
+        view.catalog.look(self.nodes.len());
         let mut nodes = self.nodes.clone();
         nodes.retain(|node| view.catalog.has_node(*node));
         if let Screen::Only(only) = screen(&self.before, view) {
@@ -334,6 +338,7 @@ impl Board {
         self.fitting.clear();
         let is_allowed = |node: &&NodeId| self.peaks.fixed(node.index()) != UNFIT;
         self.fitting.extend(self.nodes.iter().filter(is_allowed));
+        view.catalog.look(self.fitting.len());
         for (_, filter) in self.filters.iter().filter(|(_, f)| f.reach() == Reach::Load) {
             filter.narrow(view, &mut self.fitting);
         }
@@ -464,6 +469,7 @@ impl Boards {
                 self.kept += 1;
             }
             self.boards[class.index()] = Some(Box::new(Board::new(profile, catalog, facts)));
+            catalog.look(1);
         }
         let board = self.boards[class.index()].as_mut().expect("the board was just made");
         board.last_used = self.uses;

@@ -179,6 +179,7 @@ pub(crate) fn why_not(
         }
     }
     let filters = board.filters.iter().filter(|(_, filter)| filter.applies(view));
+    let filters = filters.inspect(|_| view.catalog.look(1));
     let mut answers = filters.map(|(plugin, filter)| (*plugin, filter.why_not(view, node)));
     answers.find(|(_, reasons)| !reasons.is_empty())
 }

@@ -13,7 +13,7 @@ mod turn;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 
-use model::{GangId, GangReport, NodeId, PodId, PodState, Reason, Time};
+use model::{Gang, GangId, GangReport, NodeId, PodId, PodState, Reason, Time};
 
 use crate::queue::{Share, Standing};
 use crate::{Scheduler, profile_of};
@@ -117,7 +117,9 @@ impl Scheduler {
             if !self.catalog.has_gang(gang) {
                 continue;
             }
-            for pod in &self.catalog.gang(gang).members {
+            let members = &self.catalog.gang(gang).members;
+            self.catalog.look(members.len());
+            for pod in members {
                 let node = self.catalog.pod(*pod).state.node();
                 node.into_iter().for_each(|node| self.usage.touch_guests(node));
             }
@@ -133,6 +135,7 @@ impl Scheduler {
         }
         let is_placed = |pod: &PodId| {
             let node = self.catalog.pod(*pod).state.node();
+            self.catalog.look(1);
             row.members.contains(pod) && node.is_some_and(|node| self.catalog.has_node(node))
         };
         let before = row.progress.decides;
@@ -153,7 +156,7 @@ impl Scheduler {
 
     /// The waiting pods of a gang and of its parts, by name.
     pub(super) fn waiting_in(&self, gang: GangId) -> Vec<PodId> {
-        let mut pods = self.catalog.waiting_in(gang);
+        let mut pods: Vec<PodId> = self.catalog.waiting_in(gang).collect();
         pods.sort_by(|one, other| {
             self.catalog.pod(*one).key.name.cmp(&self.catalog.pod(*other).key.name)
         });
@@ -162,32 +165,25 @@ impl Scheduler {
 
     /// Whether pods of a gang, or of a part of it, wait for a node.
     fn has_waiting(&self, gang: GangId) -> bool {
-        let row = self.catalog.gang(gang);
-        row.waiting() > 0 || row.parts.iter().any(|part| self.has_waiting(*part))
-    }
-
-    fn collect(&self, gang: GangId, visit: &mut impl FnMut(PodId)) {
-        let row = self.catalog.gang(gang);
-        row.members.iter().for_each(|pod| visit(*pod));
-        row.parts.iter().for_each(|part| self.collect(*part, visit));
+        self.catalog.parts_of(gang).any(|part| part.waiting() > 0)
     }
 
     /// Whether pods of a gang, or of a part of it, have to be close to each other.
     fn is_close(&self, gang: GangId) -> bool {
-        let row = self.catalog.gang(gang);
-        let is_own = row.terms.as_ref().is_ok_and(|terms| !terms.topology.is_empty());
-        is_own || row.parts.iter().any(|part| self.is_close(*part))
+        let is_close =
+            |part: &Gang| part.terms.as_ref().is_ok_and(|terms| !terms.topology.is_empty());
+        self.catalog.parts_of(gang).any(is_close)
     }
 
     /// Whether a gang, or a part of it, makes no sense.
     fn is_fault(&self, gang: GangId) -> bool {
-        let row = self.catalog.gang(gang);
-        row.terms.is_err() || row.parts.iter().any(|part| self.is_fault(*part))
+        self.catalog.parts_of(gang).any(|part| part.terms.is_err())
     }
 
     /// Whether a gang has enough pods on nodes, or room that is kept for them.
     fn is_satisfied(&self, gang: GangId) -> bool {
         let row = self.catalog.gang(gang);
+        self.catalog.look(1);
         if row.is_composite() {
             let satisfied = row.parts.iter().filter(|part| self.is_satisfied(**part));
             return satisfied.count() >= row.min() as usize;
@@ -206,6 +202,7 @@ impl Scheduler {
     /// Whether enough pods of a gang are known to be on nodes.
     fn is_up(&self, gang: GangId) -> bool {
         let row = self.catalog.gang(gang);
+        self.catalog.look(1);
         if row.is_composite() {
             let up = row.parts.iter().filter(|part| self.is_up(**part)).count();
             return up > 0 && up >= row.min() as usize;
@@ -230,6 +227,7 @@ impl Scheduler {
     /// Whether a gang has all it needs to be tried; tells why not.
     fn is_ready(&self, gang: GangId, refusal: &mut Option<Reason>) -> bool {
         let row = self.catalog.gang(gang);
+        self.catalog.look(1);
         let terms = match &row.terms {
             Ok(terms) => terms,
             Err(reason) => {

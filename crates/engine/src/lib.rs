@@ -171,6 +171,13 @@ impl Scheduler {
         &self.usage
     }
 
+    /// How much it looked at so far, in [`Catalog::looks`]: the difference before and after an
+    /// event, or a step, is what that cost.
+    #[must_use]
+    pub fn looks(&self) -> u64 {
+        self.catalog.looks()
+    }
+
     /// How many units wait, and where.
     #[must_use]
     pub fn waiting(&self) -> QueueCounts {

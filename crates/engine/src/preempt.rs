@@ -71,13 +71,6 @@ fn spared(catalog: &Catalog, pod: PodId) -> Option<GangId> {
     (root != gang || catalog.gang(gang).min() > 1).then_some(root)
 }
 
-/// Adds the nodes that pods of a gang and of its parts are on.
-fn add_nodes_of(catalog: &Catalog, gang: GangId, nodes: &mut Vec<NodeId>) {
-    let gang = catalog.gang(gang);
-    nodes.extend(gang.members.iter().filter_map(|pod| catalog.pod(*pod).state.node()));
-    gang.parts.iter().for_each(|part| add_nodes_of(catalog, *part, nodes));
-}
-
 fn pod_victim(catalog: &Catalog, id: PodId) -> Victim {
     let pod = catalog.pod(id);
     let started = pod.started.unwrap_or(i64::MAX);

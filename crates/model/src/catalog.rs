@@ -26,6 +26,7 @@ pub use tenants::{Moved, Tenant};
 
 use crate::event::{BudgetFacts, NodeFacts, PodFacts};
 use crate::ids::{ClassId, NodeId, PodId, ResourceId};
+use crate::looks::Looks;
 use crate::resources::Resources;
 use crate::selector::{Selector, Term, WeightedTerm};
 use crate::spec::{NodeTerm, PodSpec, Preference};
@@ -54,6 +55,7 @@ pub struct Catalog {
     gangs: Gangs,
     local_queues: LocalQueues,
     tenants: Tenants,
+    looks: Looks,
 }
 
 // === Nodes ===
@@ -373,6 +375,25 @@ impl Catalog {
     #[must_use]
     pub fn budget_revision(&self) -> u64 {
         self.budgets.revision()
+    }
+}
+
+// === Looks ===
+
+impl Catalog {
+    /// How much was looked at so far, by the catalog and by whoever reads it: what an event costs,
+    /// whatever the machine. A look is a node that a plugin is asked about or that is added up, a
+    /// selector that is matched, or a pod or a part of a gang that is walked past.
+    #[must_use]
+    pub fn looks(&self) -> u64 {
+        let parts = [&self.looks, &self.domains.looks, &self.crowds.looks, &self.gangs.looks];
+        parts.into_iter().map(Looks::count).sum()
+    }
+
+    /// Counts looks.
+    #[inline]
+    pub fn look(&self, looks: usize) {
+        self.looks.add(looks);
     }
 }
 

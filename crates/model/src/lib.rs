@@ -15,6 +15,7 @@ mod event;
 mod gang;
 mod grouping;
 mod ids;
+mod looks;
 mod map;
 mod names;
 mod need;

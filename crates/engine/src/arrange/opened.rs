@@ -38,7 +38,7 @@ impl Scheduler {
             return known;
         }
         let waiting = self.catalog.waiting_in(gang);
-        let waiting = waiting.into_iter().map(|pod| self.catalog.pod(pod).class);
+        let waiting = waiting.map(|pod| self.catalog.pod(pod).class);
         let classes: BTreeSet<ClassId> =
             waiting.chain(expected.iter().map(|(_, occupant)| occupant.class)).collect();
         if classes.len() > CLASSES_MAX {

@@ -83,7 +83,7 @@ impl Arranger<'_> {
     /// The pods of a gang that need a place, by the class they are taken for.
     pub(super) fn shapes(&self, gang: GangId) -> BTreeMap<ClassId, Shape> {
         let catalog = self.txn.catalog();
-        let waiting = catalog.waiting_in(gang).into_iter();
+        let waiting = catalog.waiting_in(gang);
         let waiting = waiting.map(|pod| (pod, self.occupant(pod)));
         let mut shapes = BTreeMap::new();
         for (of, occupant) in self.expected.iter().copied().chain(waiting) {

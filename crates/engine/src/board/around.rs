@@ -130,6 +130,7 @@ fn narrow(filters: &[Named<dyn Narrow>], view: View<'_>, held: &[NodeId], nodes:
     if !held.is_empty() {
         nodes.retain(|node| !held.contains(node));
     }
+    view.catalog.look(nodes.len());
     for (_, filter) in filters.iter().filter(|(_, f)| f.reach() == Reach::Around) {
         if filter.applies(view) {
             filter.narrow(view, nodes);

@@ -214,6 +214,7 @@ impl Scheduler {
             let is_within = row.gang.is_some_and(|own| self.is_within(own, gang));
             row.state != PodState::Waiting || !is_within
         };
+        self.catalog.look(self.queue.pods(unit).len());
         let others = self.queue.pods(unit).iter().copied().filter(is_other);
         let others: Vec<PodId> = others.collect();
         others.into_iter().for_each(|pod| self.queue.dismiss(pod));

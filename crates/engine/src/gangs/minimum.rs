@@ -63,6 +63,7 @@ impl FreeSums {
             None => (0..catalog.node_places()).map(NodeId::at).collect(),
         };
         free.resize(catalog.node_places(), 0);
+        catalog.look(touched.len());
         for node in touched {
             let (offer, load) = (catalog.offer(node), usage.load(node));
             // What is taken beyond what a node has is not missing elsewhere.
@@ -77,6 +78,7 @@ impl FreeSums {
 
 fn offered_by_all(catalog: &Catalog, resource: &str) -> i64 {
     let Some(resource) = catalog.find_resource(resource) else { return 0 };
+    catalog.look(catalog.nodes().len());
     let offered = catalog.nodes().iter().map(|node| catalog.offer(*node).amounts.of(resource));
     offered.fold(0, i64::saturating_add)
 }

@@ -93,8 +93,7 @@ impl Scheduler {
     }
 
     fn has_bound(&self, gang: GangId) -> bool {
-        let row = self.catalog.gang(gang);
-        row.bound > 0 || row.parts.iter().any(|part| self.has_bound(*part))
+        self.catalog.parts_of(gang).any(|part| part.bound > 0)
     }
 
     /// Notes that a gang, with all its parts that are up, has started.
@@ -129,7 +128,8 @@ impl Scheduler {
 
     fn found_in(&self, gang: GangId) -> Found {
         let mut found = Found::default();
-        self.collect(gang, &mut |pod| add_found(&mut found, self.catalog.pod(pod)));
+        let pods = self.catalog.pods_in(gang);
+        pods.for_each(|pod| add_found(&mut found, self.catalog.pod(pod)));
         found
     }
 
@@ -185,6 +185,7 @@ impl Scheduler {
     }
 
     fn review(&mut self, gang: GangId, now: Time, decisions: &mut Vec<Decision>) {
+        self.catalog.look(1);
         let Progress { stage, kept, .. } = &self.catalog.gang(gang).progress;
         let is_over = stage.deadline().is_some_and(|until| until <= now);
         let has_expired = |kept: &Kept| !kept.seats.is_empty() && kept.until <= now;
@@ -221,12 +222,12 @@ impl Scheduler {
         };
         let evicts = self.options.on_partial_failure == OnPartialFailure::EvictBound;
         let (mut evicted, mut bare) = (Vec::new(), Vec::new());
-        self.collect(gang, &mut |id| {
+        for id in self.catalog.pods_in(gang) {
             let pod = self.catalog.pod(id);
             if matches!(pod.state, PodState::Bound(_)) && !pod.is_evicted {
                 if pod.is_remade && evicts { evicted.push(id) } else { bare.push(id) }
             }
-        });
+        }
         evicted.iter().for_each(|pod| self.catalog.set_evicted(*pod, true));
         // What stays on its nodes is said once.
         let is_news = !evicted.is_empty() || !(bare.is_empty() || is_told);

@@ -45,6 +45,7 @@ impl Scheduler {
     pub(super) fn has_placed_maker(&self, gang: GangId) -> bool {
         self.catalog.gang(gang).members.iter().any(|pod| {
             let pod = self.catalog.pod(*pod);
+            self.catalog.look(1);
             pod.makes_others() && pod.state != PodState::Waiting
         })
     }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use model::{Code, GangId, NodeId, Reason};
 
-use super::{Candidate, add_nodes_of, choose, spared, victims_on};
+use super::{Candidate, choose, spared, victims_on};
 use crate::cycle::Within;
 use crate::peaks::mix;
 use crate::screen::{Screen, screen};
@@ -61,7 +61,8 @@ impl Contest {
         // its like.
         let mut own: Vec<NodeId> = catalog.nominated_node(trial.id).into_iter().collect();
         let spared = spared(catalog, trial.id);
-        spared.into_iter().for_each(|gang| add_nodes_of(catalog, gang, &mut own));
+        let kin = spared.into_iter().flat_map(|gang| catalog.pods_in(gang));
+        own.extend(kin.filter_map(|pod| catalog.pod(pod).state.node()));
         let nodes: Vec<NodeId> = match touched {
             Some(touched) if touched.len() < catalog.nodes().len() => {
                 let touched = touched.iter().map(|touch| touch.node);

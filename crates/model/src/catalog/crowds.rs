@@ -10,6 +10,7 @@ use super::groupings::Groupings;
 use crate::event::{NamespaceFacts, PodFacts};
 use crate::grouping::{GroupingKey, GroupingKind, Owner};
 use crate::ids::{CrowdId, KeyId, TagsId};
+use crate::looks::Looks;
 use crate::map::{Table, hash_of};
 use crate::spec::{LabelSelector, Labels, Target};
 use index::Index;
@@ -99,6 +100,7 @@ pub(super) struct Crowds {
     uncounted: Vec<(CrowdId, usize)>,
     /// Which crowds the pods on nodes with these tags came to be in, or are not in any more.
     shifted: Shifted,
+    pub(super) looks: Looks,
 }
 
 /// Crowds that tags joined or left.
@@ -144,7 +146,9 @@ impl Crowds {
             meant: Memberships::default(),
             held: Memberships::default(),
         };
-        for crowd in self.index.add_tags(id, &tags) {
+        let crowds = self.index.add_tags(id, &tags);
+        self.looks.add(crowds.len());
+        for crowd in crowds {
             tags.join(crowd, &self.get(crowd).rule, &self.namespaces);
         }
         self.tags[id.index()] = Some(tags);
@@ -184,7 +188,8 @@ impl Crowds {
         }
         let Tags { namespace, labels, owner, alike: before, .. } = self.tags(id);
         let before = *before;
-        let selector = self.groupings.alike(namespace, labels, owner.as_ref());
+        let (selector, asked) = self.groupings.alike(namespace, labels, owner.as_ref());
+        self.looks.add(asked);
         let alike = (!selector.requirements.is_empty()).then(|| Target {
             namespaces: vec![namespace.to_string()],
             namespace_selector: None,
@@ -252,7 +257,9 @@ impl Crowds {
             CrowdId::at(self.crowds.len() - 1)
         });
         let mut placed = 0;
-        for tags in self.reached(&rule) {
+        let reached = self.reached(&rule);
+        self.looks.add(reached.len());
+        for tags in reached {
             let tags = self.tags[tags.index()].as_mut().expect("listed tags are there");
             if tags.join(id, &rule, &self.namespaces) {
                 placed += tags.placed;
@@ -281,7 +288,9 @@ impl Crowds {
         self.free_crowds.push(id);
         self.uncounted.retain(|(other, _)| *other != id);
         self.index.remove_crowd(id, &crowd.rule);
-        for tags in self.reached(&crowd.rule) {
+        let reached = self.reached(&crowd.rule);
+        self.looks.add(reached.len());
+        for tags in reached {
             let tags = self.tags[tags.index()].as_mut().expect("listed tags are there");
             tags.part(id, &crowd.rule);
         }
@@ -332,6 +341,7 @@ impl Crowds {
     fn rejoin(&mut self, id: TagsId) {
         let tags = self.tags[id.index()].as_mut().expect("listed tags are there");
         for crowd in self.index.selecting() {
+            self.looks.add(1);
             let rule = &self.crowds[crowd.index()].as_ref().expect("a listed crowd is there").rule;
             let is_member = tags.belongs(rule, &self.namespaces);
             let is_changed = tags.list(rule).set(crowd, is_member);

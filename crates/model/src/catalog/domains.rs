@@ -2,6 +2,7 @@
 
 use crate::catalog::nodes::Nodes;
 use crate::ids::{DomainId, KeyId, NodeId};
+use crate::looks::Looks;
 use crate::map::Map;
 use crate::symbol::Symbol;
 
@@ -25,6 +26,7 @@ pub(super) struct Domains {
     keys: Vec<Option<Key>>,
     free: Vec<KeyId>,
     by_label: Map<Symbol, KeyId>,
+    pub(super) looks: Looks,
 }
 
 impl Domains {
@@ -46,6 +48,7 @@ impl Domains {
         };
         // Users name labels that no node has, and then no node is looked at.
         if nodes.has_label(label) {
+            self.looks.add(nodes.present().len());
             nodes.present().iter().for_each(|node| key.put(*node, nodes));
         }
         let id = self.free.pop().unwrap_or_else(|| {
@@ -81,6 +84,7 @@ impl Domains {
             if let Some(id) = self.by_label.get(&label) {
                 let key = self.keys[id.index()].as_mut().expect("a listed key is there");
                 key.put(node, nodes);
+                self.looks.add(1);
             }
         }
     }

@@ -17,6 +17,7 @@ use crate::amounts::Amounts;
 use crate::catalog::pods::PodState;
 use crate::gang::{GangClaim, PodGroupFacts, PodGroupKey, PodGroupKind};
 use crate::ids::{GangId, PodId};
+use crate::looks::Looks;
 use crate::map::{Table, hash_of};
 use crate::reason::Reason;
 use ended::Ended;
@@ -159,6 +160,7 @@ pub(super) struct Gangs {
     ended: Vec<(GangId, Gang)>,
     /// Gangs that are parts of others than before, or have other parts.
     moved: BTreeSet<GangId>,
+    pub(super) looks: Looks,
 }
 
 /// A place for a gang.
@@ -224,9 +226,13 @@ impl Gangs {
         gang.members.insert(pod);
         gang.makers += u32::from(!claim.workers.is_empty());
         gang.count(state, true);
-        if let Some((known, count)) = gang.claims.iter_mut().find(|(known, _)| known == claim) {
-            *count += 1;
-            return (id, known.clone());
+        let found = gang.claims.iter().position(|(known, _)| known == claim);
+        let (known, asked) = (found, found.map_or(gang.claims.len(), |at| at + 1));
+        if let Some(at) = known {
+            gang.claims[at].1 += 1;
+            let known = gang.claims[at].0.clone();
+            self.looks.add(asked);
+            return (id, known);
         }
         gang.claims.push((claim.clone(), 1));
         for key in objects_of(namespace, claim) {

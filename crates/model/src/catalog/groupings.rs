@@ -60,17 +60,20 @@ impl Groupings {
     }
 
     /// What the selectors of all services that select a pod, and that of its controller, say
-    /// together. No requirements if nobody says anything.
+    /// together, and of how many it was asked. No requirements if nobody says anything.
     pub(super) fn alike(
         &self,
         namespace: &str,
         labels: &Labels,
         owner: Option<&Owner>,
-    ) -> LabelSelector {
+    ) -> (LabelSelector, usize) {
         let mut requirements = Vec::new();
-        let services = self.services(namespace, labels);
-        for service in services.filter(|service| service.matches(labels)) {
-            requirements.extend_from_slice(&service.requirements);
+        let mut asked = 1;
+        for service in self.services(namespace, labels) {
+            asked += 1;
+            if service.matches(labels) {
+                requirements.extend_from_slice(&service.requirements);
+            }
         }
         let own = owner.and_then(|Owner { kind, name }| {
             let (namespace, name) = (namespace.into(), name.clone());
@@ -88,7 +91,7 @@ impl Groupings {
         // However it came together, the same selector means the same crowd.
         requirements.sort_unstable();
         requirements.dedup();
-        LabelSelector { requirements }
+        (LabelSelector { requirements }, asked)
     }
 
     /// Services that may select a pod with these labels.
@@ -128,9 +131,9 @@ mod tests {
             .map(|(key, value)| (key.into(), value.into()))
             .into();
         let owner = owner.map(|kind| Owner { kind, name: "own".into() });
-        let alike = groupings.alike("default", &labels, owner.as_ref());
+        let (alike, _) = groupings.alike("default", &labels, owner.as_ref());
         assert_eq!(alike, selector(expected), "{there:?} {owner:?}");
-        let elsewhere = groupings.alike("other", &labels, owner.as_ref());
+        let (elsewhere, _) = groupings.alike("other", &labels, owner.as_ref());
         assert_eq!(elsewhere, LabelSelector::default(), "{there:?}");
     }
 

@@ -53,22 +53,29 @@ impl Catalog {
         root
     }
 
-    /// The pods of a gang and of its parts that wait for a node.
-    #[must_use]
-    pub fn waiting_in(&self, gang: GangId) -> Vec<PodId> {
-        let mut pods = Vec::new();
-        self.add_waiting(gang, &mut pods);
-        pods
+    /// A gang and its parts, and theirs.
+    pub fn parts_of(&self, gang: GangId) -> impl Iterator<Item = &Gang> {
+        let mut next = vec![gang];
+        std::iter::from_fn(move || {
+            let row = self.gangs.get(next.pop()?);
+            next.extend(row.parts.iter().rev());
+            self.look(1);
+            Some(row)
+        })
     }
 
-    fn add_waiting(&self, gang: GangId, pods: &mut Vec<PodId>) {
-        let row = self.gangs.get(gang);
+    /// The pods of a gang and of its parts.
+    pub fn pods_in(&self, gang: GangId) -> impl Iterator<Item = PodId> {
+        let pods = self.parts_of(gang).flat_map(|part| &part.members).copied();
+        pods.inspect(|_| self.look(1))
+    }
+
+    /// The pods of a gang and of its parts that wait for a node.
+    pub fn waiting_in(&self, gang: GangId) -> impl Iterator<Item = PodId> {
         // All of a gang that runs are on nodes, and it may be large.
-        if row.waiting() > 0 {
-            let is_waiting = |pod: &&PodId| self.pods.get(**pod).state == PodState::Waiting;
-            pods.extend(row.members.iter().filter(is_waiting));
-        }
-        row.parts.iter().for_each(|part| self.add_waiting(*part, pods));
+        let parts = self.parts_of(gang).filter(|part| part.waiting() > 0);
+        let pods = parts.flat_map(|part| &part.members).inspect(|_| self.look(1)).copied();
+        pods.filter(|pod| self.pods.get(*pod).state == PodState::Waiting)
     }
 
     /// What is noted of a gang that is there, to be changed.

@@ -48,6 +48,7 @@ impl Gatherings {
             let pods = catalog.pods().map(|pod| catalog.pod(pod));
             let placed = pods.filter_map(|pod| Some((pod.occupant(), pod.state.node()?)));
             let is_meant = |occupant: Occupant| catalog.is_meant(occupant.tags, crowd);
+            let placed = placed.inspect(|_| catalog.look(1));
             for (occupant, node) in placed.filter(|(it, _)| is_meant(*it)).take(members_max) {
                 if catalog.is_in_crowd(occupant, crowd) {
                     *self.nodes(crowd).entry(node).or_default() += 1;
@@ -64,6 +65,7 @@ impl Gatherings {
     /// that makes a difference.
     pub(super) fn shift(&mut self, catalog: &Catalog, shifted: &Shifted) -> BTreeSet<NodeId> {
         let mut touched = BTreeSet::new();
+        catalog.look(catalog.pod_count());
         for pod in catalog.pods().map(|pod| catalog.pod(pod)) {
             let Some((crowds, node)) = shifted.get(&pod.tags).zip(pod.state.node()) else {
                 continue;
