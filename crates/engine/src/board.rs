@@ -5,17 +5,19 @@
 //! reading every total (see `peaks`). Both together make the cost of a pod nearly independent of
 //! the number of nodes, while every node counts.
 
+mod alone;
 mod around;
 
 use std::sync::Arc;
 
 use framework::{Feasible, Narrow, Normalize, Profile, Ranking, Reach, Rescues, Scores, View};
-use model::{Catalog, Class, ClassId, NodeId, Occupant, Reason, TagsId, Usage};
+use model::{Catalog, Class, ClassId, NodeId, Occupant};
 
 use crate::peaks::{Peaks, UNFIT};
 use crate::preempt::Contest;
 use crate::screen::{Named, Screen, screen};
 use crate::tally::Tally;
+pub(crate) use alone::{Answers, NodeAlone};
 
 /// Marks a total that is being worked out, so that a node touched twice is looked at once.
 const STALE: i32 = UNFIT + 1;
@@ -142,39 +144,8 @@ impl Board {
         }
     }
 
-    /// Why a node is turned down by what looks at it alone; nothing if it is not.
-    pub(crate) fn answer(
-        &self,
-        catalog: &Catalog,
-        usage: &Usage,
-        node: NodeId,
-    ) -> Option<Vec<Reason>> {
-        let view = View { catalog, usage, tags: TagsId::at(0) };
-        let filters = self.filters.iter().filter(|(_, f)| f.reach() != Reach::Around);
-        let filters = filters.inspect(|_| catalog.look(1));
-        let mut answers = filters.map(|(_, filter)| filter.why_not(view, node));
-        answers.find(|reasons| !reasons.is_empty())
-    }
-
-    /// Whether a plugin turns a node down for this reason, be it the first to speak or not. Not to
-    /// be asked about reasons that reach around.
-    pub(crate) fn gives(
-        &self,
-        catalog: &Catalog,
-        usage: &Usage,
-        node: NodeId,
-        reason: &Reason,
-    ) -> bool {
-        // Whose tags these are does not matter to filters that look at one node.
-        let view = View { catalog, usage, tags: TagsId::at(0) };
-        let filters = self.filters.iter().filter(|(_, f)| f.reach() != Reach::Around);
-        let mut filters = filters.inspect(|_| catalog.look(1));
-        filters.any(|(_, filter)| filter.why_not(view, node).contains(reason))
-    }
-
     /// Whether a pod that comes to a node or leaves it could help pods of the class.
     pub(crate) fn is_moved_by(&self, catalog: &Catalog, occupant: Occupant) -> bool {
-        catalog.look(1);
         self.filters.iter().any(|(_, filter)| filter.is_moved_by(catalog, occupant))
     }
 

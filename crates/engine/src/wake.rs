@@ -1,19 +1,22 @@
 //! Whom a change could help.
 
 use std::cell::LazyCell;
+use std::collections::BTreeMap;
 
 use framework::{cures, is_about_others};
-use model::{Change, NodeId, Occupant, Reason, Time};
+use model::{Change, ClassId, NodeId, Occupant, Reason, Time};
 
+use crate::board::{Answers, NodeAlone};
 use crate::queue::Helped;
 use crate::{Scheduler, profile_of};
 
 impl Scheduler {
     /// Wakes the units that a change of one node could help: those that wait for a reason which
     /// the node does not give any more. It may still give others, and they are noted then. If all
-    /// it gives is noted already, a try would find what is known: what ends that wakes them. That
-    /// is not so where somebody could be evicted, who may have been too little before. Units for
-    /// whom others are leaving have a node of their own and do not need that.
+    /// it gives is noted already, or it has too little of something that all of them wait for, a
+    /// try would find what is known: what ends that wakes them. That is not so where somebody could
+    /// be evicted, who may have been too little before. Units for whom others are leaving have a
+    /// node of their own and do not need that.
     pub(crate) fn wake(&mut self, change: Change, node: NodeId, now: Time) {
         self.wake_proposed(node, now);
         let is_there = self.catalog.has_node(node);
@@ -23,12 +26,17 @@ impl Scheduler {
             pods.map(|pod| self.catalog.pod(*pod).priority).min()
         });
         let may_be_cured = |reason: &Reason| cures(reason, change);
+        let at = NodeAlone { catalog: &self.catalog, usage: &self.usage, node };
+        let mut asked: BTreeMap<ClassId, Answers> = BTreeMap::new();
         self.queue.wake(now, may_be_cured, |class, reason, parked| {
             if reaches_around(reason) {
                 return Helped::All;
             }
             if let Reason::ClusterShort { resource, asked, .. } = reason {
-                let free = self.gangs.free.get_mut().of(&self.catalog, &self.usage, resource);
+                if !at.offers(resource) {
+                    return Helped::None;
+                }
+                let free = self.gangs.free.get_mut().of(at.catalog, at.usage, resource);
                 return (free >= *asked).into();
             }
             // A pod that leaves a node which is gone makes no room.
@@ -39,10 +47,13 @@ impl Scheduler {
             let board = self.boards.of(class, profile, &self.catalog);
             let has_lesser =
                 || lowest.map(|lowest| profile.order.rank(lowest)) > parked.first_rank();
-            let answer = board.answer(&self.catalog, &self.usage, node);
-            let is_known = answer
-                .is_some_and(|reasons| reasons.iter().all(|reason| parked.all_wait_for(reason)));
-            let is_cured = !is_known && !board.gives(&self.catalog, &self.usage, node, reason);
+            let is_noted = |reason: &Reason| parked.all_wait_for(reason);
+            let is_cured = !board.is_short(at, &is_noted) && {
+                let answers = asked.entry(class).or_default();
+                let is_known =
+                    answers.first(board, at).is_some_and(|reasons| reasons.iter().all(is_noted));
+                !is_known && !answers.gives(board, at, reason)
+            };
             if is_cured {
                 Helped::All
             } else if board.rescues.preemption && has_lesser() {
@@ -60,7 +71,9 @@ impl Scheduler {
             }
             let profile = profile_of(&self.profiles, &self.catalog, class);
             let board = self.boards.of(class, profile, &self.catalog);
-            is_there && board.answer(&self.catalog, &self.usage, node).is_none()
+            is_there
+                && !board.is_short(at, &|_| true)
+                && Answers::default().first(board, at).is_none()
         });
     }
 
@@ -86,6 +99,12 @@ impl Scheduler {
         is_about: fn(&Reason) -> bool,
         now: Time,
     ) {
+        let Occupant { class, tags, .. } = occupant;
+        let is_meant = !self.catalog.tags(tags).meant.is_empty();
+        if !is_meant && self.catalog.class(class).company.holds.is_empty() {
+            // No rule is about the pod, and it has none.
+            return;
+        }
         self.queue.wake(now, is_about, |class, _, _| {
             let profile = profile_of(&self.profiles, &self.catalog, class);
             let board = self.boards.of(class, profile, &self.catalog);

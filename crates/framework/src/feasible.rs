@@ -60,8 +60,9 @@ pub trait Narrow: Send + Sync {
     /// where answers reach around, before questions about nodes.
     fn refresh(&mut self, _view: View<'_>, _touched: Option<&[Touch]>) {}
 
-    /// Whether a pod that comes to a node, or leaves it, could turn a no into a yes. Only asked
-    /// where answers reach around.
+    /// Whether a pod that comes to a node, or leaves it, could turn a no into a yes: one that a
+    /// rule is about, or that has one. Asked of every class that waits, so it must cost no more
+    /// than a few comparisons. Only asked where answers reach around.
     fn is_moved_by(&self, _catalog: &Catalog, _occupant: Occupant) -> bool {
         false
     }
@@ -69,6 +70,13 @@ pub trait Narrow: Send + Sync {
     /// What it says before any node is looked at.
     fn before(&self, _view: View<'_>) -> Verdict {
         Verdict::Open
+    }
+
+    /// Whether a node has too little free of something, for a reason of `why_not` of which `is_it`
+    /// holds. Asked of every class that waits, so it must cost no more than a few comparisons; only
+    /// plugins that compare amounts say yes.
+    fn is_short(&self, _view: View<'_>, _node: NodeId, _is_it: &dyn Fn(&Reason) -> bool) -> bool {
+        false
     }
 
     /// Hot: takes the nodes that do not fit out of `nodes`, keeping the order.

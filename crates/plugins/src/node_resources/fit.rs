@@ -75,7 +75,12 @@ impl Narrow for Prepared {
     }
 
     fn why_not(&self, view: View<'_>, node: NodeId) -> Vec<Reason> {
-        shortages(&self.request, view.catalog.offer(node), view.usage.load(node))
+        shortages(&self.request, view.catalog.offer(node), view.usage.load(node)).collect()
+    }
+
+    fn is_short(&self, view: View<'_>, node: NodeId, is_it: &dyn Fn(&Reason) -> bool) -> bool {
+        let (offer, load) = (view.catalog.offer(node), view.usage.load(node));
+        shortages(&self.request, offer, load).any(|reason| is_it(&reason))
     }
 }
 
@@ -99,7 +104,11 @@ fn fits(request: &Amounts<ResourceId>, offer: &Offer, load: &Load) -> bool {
 }
 
 /// Everything a node has too little of, in the order users know.
-fn shortages(request: &Amounts<ResourceId>, offer: &Offer, load: &Load) -> Vec<Reason> {
+fn shortages(
+    request: &Amounts<ResourceId>,
+    offer: &Offer,
+    load: &Load,
+) -> impl Iterator<Item = Reason> {
     let pods_max = offer.pods_max;
     let offer = &offer.amounts;
     let fixed = [
@@ -107,7 +116,7 @@ fn shortages(request: &Amounts<ResourceId>, offer: &Offer, load: &Load) -> Vec<R
         (ResourceId::MEMORY, request.memory, offer.memory, load.memory),
         (ResourceId::EPHEMERAL, request.ephemeral, offer.ephemeral, load.ephemeral),
     ];
-    let scalar = |&(resource, amount): &(ResourceId, i64)| {
+    let scalar = move |&(resource, amount): &(ResourceId, i64)| {
         (resource, amount, offer.scalar(&resource).unwrap_or(0), load.scalar(resource))
     };
     let short = |(resource, request, offered, taken)| {
@@ -116,5 +125,5 @@ fn shortages(request: &Amounts<ResourceId>, offer: &Offer, load: &Load) -> Vec<R
     };
     let is_full = (load.pods >= pods_max).then_some(Reason::TooManyPods);
     let resources = fixed.into_iter().chain(request.scalars.iter().map(scalar));
-    is_full.into_iter().chain(resources.filter_map(short)).collect()
+    is_full.into_iter().chain(resources.filter_map(short))
 }

@@ -1,0 +1,72 @@
+//! What a node says of a class by itself, without a look around.
+
+use framework::{Reach, View};
+use model::{Catalog, NodeId, Reason, TagsId, Usage};
+
+use super::Board;
+
+/// What the filters of a class say of one node: each is asked once, and only as far as somebody
+/// wants to know.
+#[derive(Default)]
+pub(crate) struct Answers(Vec<Vec<Reason>>);
+
+impl Answers {
+    /// Why the node is turned down first; nothing if it is not.
+    pub(crate) fn first(&mut self, board: &Board, at: NodeAlone<'_>) -> Option<&[Reason]> {
+        let first = self.position(board, at, |reasons| !reasons.is_empty());
+        first.map(|first| &*self.0[first])
+    }
+
+    /// Whether a filter turns the node down for this reason, be it the first to speak or not. Not
+    /// to be asked about reasons that reach around.
+    pub(crate) fn gives(&mut self, board: &Board, at: NodeAlone<'_>, reason: &Reason) -> bool {
+        self.position(board, at, |reasons| reasons.contains(reason)).is_some()
+    }
+
+    fn position(
+        &mut self,
+        board: &Board,
+        at: NodeAlone<'_>,
+        is_it: impl Fn(&[Reason]) -> bool,
+    ) -> Option<usize> {
+        let mut filters = board.filters.iter().filter(|(_, f)| f.reach() != Reach::Around);
+        let asked = self.0.iter().position(|reasons| is_it(reasons));
+        asked.or_else(|| {
+            filters.by_ref().take(self.0.len()).for_each(drop);
+            filters.find_map(|(_, filter)| {
+                at.catalog.look(1);
+                self.0.push(filter.why_not(at.view(), at.node));
+                self.0.last().is_some_and(|reasons| is_it(reasons)).then_some(self.0.len() - 1)
+            })
+        })
+    }
+}
+
+/// A node as it is.
+#[derive(Clone, Copy)]
+pub(crate) struct NodeAlone<'a> {
+    pub(crate) catalog: &'a Catalog,
+    pub(crate) usage: &'a Usage,
+    pub(crate) node: NodeId,
+}
+
+impl<'a> NodeAlone<'a> {
+    /// Whether it has any of a resource, free or not.
+    pub(crate) fn offers(self, resource: &str) -> bool {
+        let resource = self.catalog.find_resource(resource);
+        resource.is_some_and(|resource| self.catalog.offer(self.node).amounts.of(resource) > 0)
+    }
+
+    fn view(self) -> View<'a> {
+        // Whose tags these are does not matter to filters that look at one node.
+        View { catalog: self.catalog, usage: self.usage, tags: TagsId::at(0) }
+    }
+}
+
+impl Board {
+    /// Whether a node has too little free of something, for a reason of which `is_it` holds. Costs
+    /// a few comparisons, so that it can be asked of everybody who waits.
+    pub(crate) fn is_short(&self, at: NodeAlone<'_>, is_it: &dyn Fn(&Reason) -> bool) -> bool {
+        self.filters.iter().any(|(_, filter)| filter.is_short(at.view(), at.node, is_it))
+    }
+}
