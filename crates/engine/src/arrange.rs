@@ -484,5 +484,6 @@ fn stand_in(maker: &Pod, occupant: Occupant) -> Pod {
         claim: None,
         gang: None,
         state: PodState::Waiting,
+        among_like: 0,
     }
 }

@@ -98,16 +98,25 @@ impl Scheduler {
         }
         // Another pod may decide now where the others have to be.
         if self.is_close(root) && self.is_decided_anew(root, news) {
-            for pod in self.waiting_in(root) {
-                let unit = self.queue.unit_of(pod);
-                unit.into_iter().for_each(|unit| self.queue.wake_unit(unit, now));
-            }
+            self.wake_waiting(root, now);
         }
         // Whoever would evict one of it on a node would evict all of it now.
         let terms = self.catalog.gang(gang).terms.as_ref();
         let is_waiting = |pod: PodId| self.catalog.pod(pod).state == PodState::Waiting;
         if terms.is_ok_and(|terms| terms.is_evicted_whole) && !news.pod().is_some_and(is_waiting) {
             self.gangs.shifted.insert(gang);
+        }
+    }
+
+    /// Wakes the units of the waiting pods of a gang, which may be one.
+    fn wake_waiting(&mut self, gang: GangId, now: Time) {
+        let whole = self.queue.unit_of_gang(gang);
+        if let Some(unit) = whole.filter(|unit| self.queue.crew(*unit).is_some()) {
+            return self.queue.wake_unit(unit, now);
+        }
+        for pod in self.waiting_in(gang) {
+            let unit = self.queue.unit_of(pod);
+            unit.into_iter().for_each(|unit| self.queue.wake_unit(unit, now));
         }
     }
 

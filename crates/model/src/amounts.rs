@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::ids::ResourceId;
 
 /// Amounts per resource. `R` names the counted resources: a string in facts, an id in the catalog.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Amounts<R> {
     /// Thousandths of a CPU.
@@ -71,7 +71,7 @@ impl Amounts<ResourceId> {
 }
 
 /// What a pod takes of the node it is on.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Charge<R> {
     /// What is taken of each resource, a resize under way included.
@@ -90,7 +90,7 @@ impl<R> Default for Charge<R> {
 
 /// All amounts of a pod. They differ only for pods that are being resized, that set resources for
 /// the pod as a whole, or that leave requests out.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Requests<R> {
     /// What a node must have free.

@@ -25,7 +25,7 @@ pub use pods::{Occupant, Pod, PodState};
 pub use tenants::{Moved, Tenant};
 
 use crate::event::{BudgetFacts, NodeFacts, PodFacts};
-use crate::ids::{ClassId, NodeId, PodId, ResourceId};
+use crate::ids::{ClassId, NodeId, PodId, ResourceId, TagsId};
 use crate::looks::Looks;
 use crate::resources::Resources;
 use crate::selector::{Selector, Term, WeightedTerm};
@@ -261,8 +261,11 @@ impl Catalog {
 
     /// Moves a pod to its next state.
     pub fn set_pod_state(&mut self, pod: PodId, state: PodState) {
-        let Pod { state: before, tags, gang, .. } = self.pods.get(pod);
-        gang.iter().for_each(|gang| self.gangs.move_on(*gang, *before, state));
+        let known = self.pods.get(pod);
+        let Pod { state: before, tags, gang, .. } = known;
+        if let Some(gang) = gang {
+            self.gangs.move_on(*gang, (pod, known.makes_others()), (*before, state));
+        }
         let is_placed = state.node().is_some();
         if before.node().is_some() != is_placed {
             self.crowds.count_placed(*tags, is_placed);
@@ -275,6 +278,11 @@ impl Catalog {
     #[must_use]
     pub fn pods_on(&self, node: NodeId) -> &[PodId] {
         self.pods.on_node(node)
+    }
+
+    /// The pods on nodes with these tags, in no order.
+    pub(crate) fn pods_like(&self, tags: TagsId) -> &[PodId] {
+        self.pods.like(tags)
     }
 
     /// Waiting pods for which a node is proposed.

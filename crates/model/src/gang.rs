@@ -10,6 +10,8 @@ pub const GANG_MAX: u32 = 10_000;
 pub const GANG_LEVELS_MAX: usize = 8;
 /// How many gangs a gang may wait for.
 pub const GANG_AFTER_MAX: usize = 64;
+/// How many different things the pods of a gang may say of it.
+pub const GANG_CLAIMS_MAX: usize = 64;
 /// Over how many gangs that wait for each other a chain is followed.
 pub const GANG_CHAIN_MAX: usize = 1_000;
 
@@ -99,7 +101,7 @@ pub struct PodGroupFacts {
 pub type GroupPart = (PodGroupKind, Box<str>, Box<str>);
 
 /// What a pod says of its gang, and of gangs it waits for.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct GangClaim {
     /// The gang's name, in the pod's namespace; empty if it belongs to none.
@@ -123,6 +125,12 @@ pub struct GangClaim {
 }
 
 impl GangClaim {
+    /// Whether the pod makes others of its gang when it runs.
+    #[must_use]
+    pub fn makes_others(&self) -> bool {
+        !self.workers.is_empty()
+    }
+
     /// What is left of a claim if only the pod's own fields count, which the API server knows, and
     /// neither labels nor annotations do; nothing if they name no gang.
     #[must_use]
@@ -142,7 +150,7 @@ impl GangClaim {
 }
 
 /// Pods that do not exist yet.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Workers {
     /// How many.

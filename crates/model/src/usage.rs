@@ -169,8 +169,8 @@ impl Usage {
     /// Counts the crowds that were made, or whose members are others, since the last time. To be
     /// called after whatever brings a class, or changes a namespace.
     pub fn count_crowds(&mut self, catalog: &mut Catalog) {
-        for (crowd, members_max) in catalog.take_uncounted_crowds() {
-            for node in self.gatherings.count(catalog, crowd, members_max) {
+        for (crowd, members) in catalog.take_uncounted_crowds() {
+            for node in self.gatherings.count(catalog, crowd, &members) {
                 self.touch(Touch { node, is_facts: false });
             }
         }

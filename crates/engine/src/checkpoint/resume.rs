@@ -320,10 +320,9 @@ impl Scheduler {
         rank: i64,
         is_starving: bool,
     ) -> (Standing, Urgency) {
-        let mut standing = self.standing(own[0]).0;
-        for pod in &own[1..] {
-            standing.join(self.standing(*pod).0);
-        }
+        let mut crew = Crew::default();
+        own.iter().for_each(|pod| crew.set(*pod, self.own(*pod)));
+        let mut standing = crew.standing().expect("a unit has pods");
         standing.rank = rank;
         standing.is_mending = gang.is_some_and(|gang| self.catalog.gang(gang).is_started());
         let urgency = match (standing.is_mending, is_starving) {

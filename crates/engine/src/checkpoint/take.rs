@@ -163,6 +163,7 @@ fn pod_entry(pod: &Pod, (spec, plans): (usize, u32), catalog: &Catalog) -> PodEn
         claim,
         gang: _,
         state,
+        among_like: _,
     } = pod;
     let attempt = match state {
         PodState::Assumed(_, attempt) => Some(*attempt),

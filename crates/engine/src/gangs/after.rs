@@ -30,6 +30,7 @@ impl Scheduler {
         let mut seen = BTreeSet::new();
         let mut name = to;
         while name != from {
+            catalog.look(1);
             let found = catalog.find_gang(namespace, name);
             let known = found.and_then(|gang| catalog.gang(gang).chain.get());
             match (found, known.filter(|(then, _)| *then == revision)) {

@@ -47,7 +47,8 @@ impl Scheduler {
         let is_short =
             row.terms.as_ref().is_ok_and(|terms| terms.min_resources.named().count() > 0);
         // The first on a node ends what others wait for.
-        let is_begun = is_short && row.placed == 1;
+        let is_first = |pod: PodId| self.catalog.pod(pod).state != PodState::Waiting;
+        let is_begun = is_short && row.placed == 1 && news.pod().is_none_or(is_first);
         let pods = match news.pod() {
             Some(pod) if !is_begun => vec![pod],
             None if news == News::Left && !is_begun => Vec::new(),

@@ -10,21 +10,29 @@ const SUMS_MAX: usize = 16;
 impl Scheduler {
     /// What all nodes together have too little of for a gang that is about to start.
     pub(super) fn cluster_short(&self, gang: GangId) -> Option<Reason> {
+        let (resource, asked, free) = self.short_of(gang)?;
+        let offered = offered_by_all(&self.catalog, resource);
+        Some(Reason::ClusterShort { resource: resource.into(), asked, free, offered })
+    }
+
+    /// The resource of which there is too little, how much of it is asked for and how much is free.
+    fn short_of(&self, gang: GangId) -> Option<(&str, i64, i64)> {
         let asked = &self.catalog.gang(gang).terms.as_ref().ok()?.min_resources;
         asked.named().find_map(|(resource, asked)| {
             let free = self.gangs.free.borrow_mut().of(&self.catalog, &self.usage, resource);
-            (free < asked).then(|| {
-                let offered = offered_by_all(&self.catalog, resource);
-                Reason::ClusterShort { resource: resource.into(), asked, free, offered }
-            })
+            (free < asked).then_some((resource, asked, free))
         })
     }
 
     /// Wakes a unit for which all nodes together had too little, if its gang asks for less now, or
     /// has begun.
     pub(super) fn wake_from_all(&mut self, unit: UnitId, now: Time) {
-        let is_short = self.queue.waits_for_all(unit);
-        if is_short && self.refusal(unit, self.queue.pods(unit)).is_none() {
+        if !self.queue.waits_for_all(unit) {
+            return;
+        }
+        let pods = self.queue.pods(unit);
+        let is_short = || self.beginning(unit, pods).and_then(|gang| self.short_of(gang)).is_some();
+        if self.refusal_by_pods(unit, pods).is_none() && !is_short() {
             self.queue.wake_unit(unit, now);
         }
     }

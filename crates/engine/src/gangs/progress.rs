@@ -139,9 +139,14 @@ impl Scheduler {
         let Progress { stage, found, .. } = &self.catalog.gang(gang).progress;
         let Some(mut found) = found.filter(|_| !stage.is_started()) else { return false };
         match news {
-            News::Arrived(pod) => add_found(&mut found, self.catalog.pod(pod)),
-            // Those that are gone, or wait no more, do not count.
-            News::All | News::Pod(_) | News::Left => found = self.found_in(gang),
+            News::Arrived(pod) | News::Pod(pod) => add_found(&mut found, self.catalog.pod(pod)),
+            News::Left => {}
+            News::All => found = self.found_in(gang),
+        }
+        // Those that are gone, or wait no more, do not count. Without them there may be nobody to
+        // take a place, never somebody more.
+        if found.is_replaced() {
+            found = self.found_in(gang);
         }
         self.catalog.progress_mut(gang).found = Some(found);
         found.is_replaced()

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use model::{
-    Change, ClassId, GangId, GangReport, GangState, Kept, NodeId, Occupant, PodId, PodSpec,
-    PodState, Seat, Time, Txn,
+    Change, ClassId, GangId, GangReport, GangState, Kept, NodeId, Occupant, PodId, PodSpec, Seat,
+    Time, Txn,
 };
 
 use crate::Scheduler;
@@ -43,11 +43,7 @@ impl Scheduler {
 
     /// Whether a pod that makes others of a gang is on a node, or sent there.
     pub(super) fn has_placed_maker(&self, gang: GangId) -> bool {
-        self.catalog.gang(gang).members.iter().any(|pod| {
-            let pod = self.catalog.pod(*pod);
-            self.catalog.look(1);
-            pod.makes_others() && pod.state != PodState::Waiting
-        })
+        self.catalog.gang(gang).makers_placed > 0
     }
 
     /// Keeps room for pods of a gang that do not exist yet, as far as there is any.
@@ -101,10 +97,8 @@ impl Scheduler {
     /// Wakes whom it helps that room is not kept any more, and gives up classes that were held for
     /// it.
     pub(super) fn freed(&mut self, seats: &[Seat], classes: &[ClassId], now: Time) {
-        for seat in seats {
-            self.wake(Change::Freed, seat.node, now);
-        }
         let nodes: BTreeSet<NodeId> = seats.iter().map(|seat| seat.node).collect();
+        nodes.iter().for_each(|node| self.wake(Change::Freed, *node, now));
         nodes.into_iter().for_each(|node| self.release_if_empty(node));
         classes.iter().for_each(|class| self.catalog.release_class(*class));
     }

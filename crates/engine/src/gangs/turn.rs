@@ -24,17 +24,22 @@ struct Tried {
 impl Scheduler {
     /// Why a unit is not looked at, if it is not.
     pub(crate) fn refusal(&self, unit: UnitId, pods: &[PodId]) -> Option<Reason> {
-        if let Some(reason) = self.queue.refusal(unit) {
-            return Some(reason.clone());
-        }
-        let pod = self.catalog.pod(pods[0]);
-        if let Some(reason) = self.refusal_by_claim(pod) {
-            return Some(reason);
-        }
-        let row = pod.gang.map(|gang| self.catalog.gang(gang));
+        let by_pods = self.refusal_by_pods(unit, pods);
+        by_pods.or_else(|| self.cluster_short(self.beginning(unit, pods)?))
+    }
+
+    /// The same, as far as it does not depend on what is free.
+    pub(super) fn refusal_by_pods(&self, unit: UnitId, pods: &[PodId]) -> Option<Reason> {
+        let own = self.queue.refusal(unit).cloned();
+        own.or_else(|| self.refusal_by_claim(self.catalog.pod(pods[0])))
+    }
+
+    /// The gang of a unit if none of its pods is on a node yet.
+    pub(super) fn beginning(&self, unit: UnitId, pods: &[PodId]) -> Option<GangId> {
+        let own = self.catalog.pod(pods[0]).gang;
+        let row = own.map(|gang| self.catalog.gang(gang));
         let is_begun = row.is_some_and(|row| row.is_started() || row.placed > 0);
-        let gang = self.queue.gang(unit).or(pod.gang).filter(|_| !is_begun);
-        gang.and_then(|gang| self.cluster_short(gang))
+        self.queue.gang(unit).or(own).filter(|_| !is_begun)
     }
 
     /// Why a pod is not looked at by what it says of its gang, and of others that it waits for.

@@ -3,9 +3,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use model::{ClassId, Map, PodId};
+use model::{ClassId, Map, Millis, PodId, Symbol};
 
-use super::unit::Standing;
+use super::unit::{Share, Standing};
 
 /// What a pod adds to its unit.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,12 +20,9 @@ pub(crate) struct Own {
 #[derive(Default)]
 pub(crate) struct Crew {
     pods: Map<PodId, Own>,
-    standings: BTreeMap<Standing, usize>,
+    standings: Standings,
     classes: BTreeMap<ClassId, usize>,
     gated: BTreeSet<(Box<str>, PodId)>,
-    /// Where all of them stand together; worked out anew once the last that stood somewhere is
-    /// gone.
-    joined: Option<Standing>,
 }
 
 impl Crew {
@@ -35,12 +32,7 @@ impl Crew {
             return;
         }
         self.remove(pod);
-        if let Some(joined) = &mut self.joined {
-            joined.join(own.standing);
-        } else if self.pods.is_empty() {
-            self.joined = Some(own.standing);
-        }
-        *self.standings.entry(own.standing).or_default() += 1;
+        self.standings.add(own.standing);
         *self.classes.entry(own.class).or_default() += 1;
         self.gated.extend(own.gated.clone().map(|name| (name, pod)));
         self.pods.insert(pod, own);
@@ -48,24 +40,16 @@ impl Crew {
 
     pub(crate) fn remove(&mut self, pod: PodId) {
         let Some(own) = self.pods.remove(&pod) else { return };
-        if uncount(&mut self.standings, own.standing) {
-            self.joined = None;
-        }
+        self.standings.remove(own.standing);
         uncount(&mut self.classes, own.class);
         if let Some(name) = own.gated {
             self.gated.remove(&(name, pod));
         }
     }
 
-    /// Where all of them stand together.
-    pub(crate) fn standing(&mut self) -> Option<Standing> {
-        if self.joined.is_none() {
-            self.joined = self.standings.keys().copied().reduce(|mut joined, other| {
-                joined.join(other);
-                joined
-            });
-        }
-        self.joined
+    /// Where all of them stand together: no better than any of them.
+    pub(crate) fn standing(&self) -> Option<Standing> {
+        self.standings.joined()
     }
 
     /// How many are of a class.
@@ -84,13 +68,67 @@ impl Crew {
     }
 }
 
-/// Counts one less; tells whether none is left.
-fn uncount<K: Ord>(counts: &mut BTreeMap<K, usize>, key: K) -> bool {
-    let Some(count) = counts.get_mut(&key) else { return false };
+/// Where the pods stand, each part of it with how many stand so.
+#[derive(Default)]
+struct Standings {
+    ranks: BTreeMap<i64, usize>,
+    boosts: BTreeMap<i32, usize>,
+    /// Whose turns they take, if they take turns.
+    sharing: BTreeMap<Option<(Symbol, Millis)>, usize>,
+    ages: BTreeMap<i64, usize>,
+    eligible: BTreeMap<Option<i64>, usize>,
+}
+
+impl Standings {
+    fn add(&mut self, Standing { rank, boost, is_mending: _, sharing }: Standing) {
+        *self.ranks.entry(rank).or_default() += 1;
+        *self.boosts.entry(boost).or_default() += 1;
+        *self.sharing.entry(sharing.map(turns)).or_default() += 1;
+        if let Some(Share { age, eligible, .. }) = sharing {
+            *self.ages.entry(age).or_default() += 1;
+            *self.eligible.entry(eligible).or_default() += 1;
+        }
+    }
+
+    fn remove(&mut self, Standing { rank, boost, is_mending: _, sharing }: Standing) {
+        uncount(&mut self.ranks, rank);
+        uncount(&mut self.boosts, boost);
+        uncount(&mut self.sharing, sharing.map(turns));
+        if let Some(Share { age, eligible, .. }) = sharing {
+            uncount(&mut self.ages, age);
+            uncount(&mut self.eligible, eligible);
+        }
+    }
+
+    fn joined(&self) -> Option<Standing> {
+        let (rank, _) = self.ranks.last_key_value()?;
+        let (boost, _) = self.boosts.first_key_value()?;
+        // Whoever takes no turns stands for all.
+        let (turns, _) = self.sharing.first_key_value()?;
+        let age = self.ages.first_key_value().map(|(age, _)| *age);
+        // A gang was not whole before its last pod could be placed.
+        let is_known = !self.eligible.contains_key(&None);
+        let last = self.eligible.last_key_value().and_then(|(last, _)| *last);
+        let eligible = last.filter(|_| is_known);
+        let sharing = turns.zip(age).map(|((tenant, starving_after), age)| Share {
+            tenant,
+            age,
+            eligible,
+            starving_after,
+        });
+        Some(Standing { rank: *rank, boost: *boost, is_mending: false, sharing })
+    }
+}
+
+fn turns(share: Share) -> (Symbol, Millis) {
+    (share.tenant, share.starving_after)
+}
+
+/// Counts one less.
+fn uncount<K: Ord>(counts: &mut BTreeMap<K, usize>, key: K) {
+    let Some(count) = counts.get_mut(&key) else { return };
     *count -= 1;
-    let is_over = *count == 0;
-    if is_over {
+    if *count == 0 {
         counts.remove(&key);
     }
-    is_over
 }

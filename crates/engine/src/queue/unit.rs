@@ -52,20 +52,6 @@ pub(crate) struct Standing {
     pub(crate) sharing: Option<Share>,
 }
 
-impl Standing {
-    /// Stands no better than another one.
-    pub(crate) fn join(&mut self, other: Self) {
-        self.rank = self.rank.max(other.rank);
-        self.boost = self.boost.min(other.boost);
-        if let (Some(share), Some(other)) = (&mut self.sharing, other.sharing) {
-            share.age = share.age.min(other.age);
-            // A gang was not whole before its last pod could be placed.
-            let both = share.eligible.zip(other.eligible);
-            share.eligible = both.map(|(one, other)| one.max(other));
-        }
-    }
-}
-
 /// How a unit takes turns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Share {

@@ -67,9 +67,8 @@ impl Catalog {
         }
     }
 
-    /// Crowds that were made, or whose members are others, since this was last asked; and how many
-    /// pods on nodes are members at most.
-    pub(crate) fn take_uncounted_crowds(&mut self) -> Vec<(CrowdId, usize)> {
+    /// Crowds that were made since this was last asked, and the tags of members on nodes.
+    pub(crate) fn take_uncounted_crowds(&mut self) -> Vec<(CrowdId, Vec<TagsId>)> {
         self.crowds.take_uncounted()
     }
 

@@ -96,8 +96,8 @@ pub(super) struct Crowds {
     pub(super) asks_alike: bool,
     index: Index,
     generation: u32,
-    /// Crowds whose members have to be counted, and how many of these are on nodes at most.
-    uncounted: Vec<(CrowdId, usize)>,
+    /// Crowds whose members have to be counted, and the tags of those that are on nodes.
+    uncounted: Vec<(CrowdId, Vec<TagsId>)>,
     /// Which crowds the pods on nodes with these tags came to be in, or are not in any more.
     shifted: Shifted,
     pub(super) looks: Looks,
@@ -256,13 +256,13 @@ impl Crowds {
             self.crowds.push(None);
             CrowdId::at(self.crowds.len() - 1)
         });
-        let mut placed = 0;
+        let mut members = Vec::new();
         let reached = self.reached(&rule);
         self.looks.add(reached.len());
-        for tags in reached {
-            let tags = self.tags[tags.index()].as_mut().expect("listed tags are there");
-            if tags.join(id, &rule, &self.namespaces) {
-                placed += tags.placed;
+        for tags_id in reached {
+            let tags = self.tags[tags_id.index()].as_mut().expect("listed tags are there");
+            if tags.join(id, &rule, &self.namespaces) && tags.placed > 0 {
+                members.push(tags_id);
             }
         }
         self.index.add_crowd(id, &rule);
@@ -272,7 +272,7 @@ impl Crowds {
         let rows = &self.crowds;
         let rehash = |id: &CrowdId| rows[id.index()].as_deref().map_or(0, |crowd| crowd.hash);
         self.by_rule.insert_unique(hash, id, rehash);
-        self.uncounted.push((id, placed));
+        self.uncounted.push((id, members));
         id
     }
 
@@ -303,7 +303,7 @@ impl Crowds {
         self.index.tags_of(rule).unwrap_or_else(all)
     }
 
-    pub(super) fn take_uncounted(&mut self) -> Vec<(CrowdId, usize)> {
+    pub(super) fn take_uncounted(&mut self) -> Vec<(CrowdId, Vec<TagsId>)> {
         std::mem::take(&mut self.uncounted)
     }
 

@@ -32,6 +32,8 @@ pub struct Gang {
     pub name: Box<str>,
     /// Its pods that are neither finished nor being deleted. None if its parts are gangs.
     pub members: BTreeSet<PodId>,
+    /// Those of them that wait for a node.
+    pub unplaced: BTreeSet<PodId>,
     /// How many of the members are on nodes, or sent there.
     pub placed: u32,
     /// How many of these are known to be there.
@@ -52,8 +54,10 @@ pub struct Gang {
     is_composite: bool,
     /// How many of the members make others when they run.
     pub makers: u32,
+    /// How many of these are on nodes, or sent there.
+    pub makers_placed: u32,
     /// What its members say, each with how many say so.
-    claims: Vec<(Arc<GangClaim>, u32)>,
+    claims: BTreeMap<Arc<GangClaim>, u32>,
 }
 
 /// Where the gangs that a gang waits for lead.
@@ -106,7 +110,7 @@ impl Gang {
     /// How many of its own pods wait for a node.
     #[must_use]
     pub fn waiting(&self) -> usize {
-        self.members.len() - self.placed as usize
+        self.unplaced.len()
     }
 
     /// Whether its parts are gangs.
@@ -119,16 +123,25 @@ impl Gang {
         hash_of(&(&*self.namespace, &*self.name, self.is_composite))
     }
 
-    fn count(&mut self, state: PodState, is_more: bool) {
+    /// Counts a pod that is in this state now, or is not any more.
+    fn count(&mut self, pod: PodId, state: PodState, is_maker: bool, is_more: bool) {
+        match (state, is_more) {
+            (PodState::Waiting, true) => _ = self.unplaced.insert(pod),
+            (PodState::Waiting, false) => _ = self.unplaced.remove(&pod),
+            (PodState::Assumed(..) | PodState::Bound(_), _) => {}
+        }
         let (placed, bound) = match state {
             PodState::Waiting => (0, 0),
             PodState::Assumed(..) => (1, 0),
             PodState::Bound(_) => (1, 1),
         };
+        let makers = if is_maker { placed } else { 0 };
         if is_more {
             (self.placed, self.bound) = (self.placed + placed, self.bound + bound);
+            self.makers_placed += makers;
         } else {
             (self.placed, self.bound) = (self.placed - placed, self.bound - bound);
+            self.makers_placed -= makers;
         }
     }
 }
@@ -143,8 +156,8 @@ pub(super) struct Gangs {
     free: Vec<usize>,
     by_key: Table<GangId>,
     objects: BTreeMap<PodGroupKey, PodGroupFacts>,
-    /// Gangs that an object is about.
-    by_object: BTreeMap<PodGroupKey, BTreeSet<GangId>>,
+    /// Gangs that an object is about, and how many claims of their pods name it.
+    by_object: BTreeMap<PodGroupKey, BTreeMap<GangId, u32>>,
     /// Kinds that were listed.
     served: BTreeSet<PodGroupKind>,
     /// Pods that ran to their end, by the gang they were in.
@@ -224,46 +237,35 @@ impl Gangs {
         let id = self.enter(namespace, &claim.name, false);
         let gang = self.row(id);
         gang.members.insert(pod);
-        gang.makers += u32::from(!claim.workers.is_empty());
-        gang.count(state, true);
-        let found = gang.claims.iter().position(|(known, _)| known == claim);
-        let (known, asked) = (found, found.map_or(gang.claims.len(), |at| at + 1));
-        if let Some(at) = known {
-            gang.claims[at].1 += 1;
-            let known = gang.claims[at].0.clone();
-            self.looks.add(asked);
+        gang.makers += u32::from(claim.makes_others());
+        gang.count(pod, state, claim.makes_others(), true);
+        let known = gang.claims.get_key_value(claim).map(|(known, _)| known.clone());
+        let known = known.unwrap_or_else(|| claim.clone());
+        let count = gang.claims.entry(known.clone()).or_default();
+        *count += 1;
+        if *count > 1 {
             return (id, known);
         }
-        gang.claims.push((claim.clone(), 1));
         for key in objects_of(namespace, claim) {
-            self.by_object.entry(key).or_default().insert(id);
+            *self.by_object.entry(key).or_default().entry(id).or_default() += 1;
         }
         self.resolve(id);
-        (id, claim.clone())
+        (id, known)
     }
 
     pub(super) fn leave(&mut self, id: GangId, pod: PodId, claim: &GangClaim, state: PodState) {
         let gang = self.row(id);
         gang.members.remove(&pod);
-        gang.makers -= u32::from(!claim.workers.is_empty());
-        gang.count(state, false);
-        let at = gang.claims.iter().position(|(known, _)| **known == *claim);
-        let at = at.expect("a member's claim is counted");
-        gang.claims[at].1 -= 1;
-        if gang.claims[at].1 > 0 {
+        gang.makers -= u32::from(claim.makes_others());
+        gang.count(pod, state, claim.makes_others(), false);
+        let count = gang.claims.get_mut(claim).expect("a member's claim is counted");
+        *count -= 1;
+        if *count > 0 {
             return;
         }
-        gang.claims.remove(at);
+        gang.claims.remove(claim);
         let namespace = gang.namespace.clone();
-        let is_named = |key: &PodGroupKey, gang: &Gang| {
-            let mut claims = gang.claims.iter();
-            claims.any(|(claim, _)| objects_of(&namespace, claim).any(|other| other == *key))
-        };
-        for key in objects_of(&namespace, claim) {
-            if !is_named(&key, self.get(id)) {
-                self.unlist(&key, id);
-            }
-        }
+        objects_of(&namespace, claim).for_each(|key| self.unlist(&key, id));
         self.resolve(id);
         let mut due = Vec::new();
         self.remove_if_empty(id, &mut due);
@@ -271,10 +273,15 @@ impl Gangs {
     }
 
     /// Takes in that a member moves on.
-    pub(super) fn move_on(&mut self, id: GangId, before: PodState, after: PodState) {
+    pub(super) fn move_on(
+        &mut self,
+        id: GangId,
+        (pod, is_maker): (PodId, bool),
+        (before, after): (PodState, PodState),
+    ) {
         let gang = self.row(id);
-        gang.count(before, false);
-        gang.count(after, true);
+        gang.count(pod, before, is_maker, false);
+        gang.count(pod, after, is_maker, true);
     }
 
     pub(super) fn progress(&mut self, id: GangId) -> &mut Progress {
@@ -294,8 +301,8 @@ impl Gangs {
             Some(facts) => self.objects.insert(key.clone(), facts.clone()),
             None => self.objects.remove(key),
         };
-        let about = self.by_object.get(key).into_iter().flatten().copied();
-        let mut about: Vec<GangId> = about.collect();
+        let about = self.by_object.get(key).into_iter().flat_map(BTreeMap::keys);
+        let mut about: Vec<GangId> = about.copied().collect();
         if key.kind == PodGroupKind::Composite {
             about.extend(self.find(&key.namespace, &key.name, true));
         }
@@ -341,6 +348,7 @@ impl Gangs {
             namespace: namespace.into(),
             name: name.into(),
             members: BTreeSet::new(),
+            unplaced: BTreeSet::new(),
             placed: 0,
             bound: 0,
             terms: Ok(GangTerms::default()),
@@ -351,7 +359,8 @@ impl Gangs {
             refused_parent: None,
             is_composite,
             makers: 0,
-            claims: Vec::new(),
+            makers_placed: 0,
+            claims: BTreeMap::new(),
         });
         let rows = &self.rows;
         let rehash = |id: &GangId| rows[id.index()].gang.as_ref().map_or(0, Gang::hash);
@@ -361,7 +370,11 @@ impl Gangs {
 
     fn unlist(&mut self, key: &PodGroupKey, id: GangId) {
         let Some(gangs) = self.by_object.get_mut(key) else { return };
-        gangs.remove(&id);
+        let claims = gangs.get_mut(&id).expect("an object that a claim names is listed");
+        *claims -= 1;
+        if *claims == 0 {
+            gangs.remove(&id);
+        }
         if gangs.is_empty() {
             self.by_object.remove(key);
         }

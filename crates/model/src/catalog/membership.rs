@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{Catalog, Chain, Gang, Moved, Pod, PodState, Progress, Tenant};
+use super::{Catalog, Chain, Gang, Moved, Pod, Progress, Tenant};
 use crate::event::PodFacts;
 use crate::gang::{GangClaim, PodGroupFacts, PodGroupKey, PodGroupKind, SucceededFacts};
 use crate::ids::{GangId, PodId};
@@ -72,10 +72,8 @@ impl Catalog {
 
     /// The pods of a gang and of its parts that wait for a node.
     pub fn waiting_in(&self, gang: GangId) -> impl Iterator<Item = PodId> {
-        // All of a gang that runs are on nodes, and it may be large.
-        let parts = self.parts_of(gang).filter(|part| part.waiting() > 0);
-        let pods = parts.flat_map(|part| &part.members).inspect(|_| self.look(1)).copied();
-        pods.filter(|pod| self.pods.get(*pod).state == PodState::Waiting)
+        let pods = self.parts_of(gang).flat_map(|part| &part.unplaced).copied();
+        pods.inspect(|_| self.look(1))
     }
 
     /// What is noted of a gang that is there, to be changed.

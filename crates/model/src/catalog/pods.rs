@@ -84,6 +84,8 @@ pub struct Pod {
     pub gang: Option<GangId>,
     /// Where it is on its way.
     pub state: PodState,
+    /// Its place among the pods on nodes with the same tags, while it is on one.
+    pub among_like: u32,
 }
 
 /// What a pod is to its node and to other pods, or room that is kept for one.
@@ -113,7 +115,7 @@ impl Pod {
     /// Whether it makes others of its gang when it runs.
     #[must_use]
     pub fn makes_others(&self) -> bool {
-        self.claim.as_ref().is_some_and(|claim| !claim.workers.is_empty())
+        self.claim.as_ref().is_some_and(|claim| claim.makes_others())
     }
 
     /// What it is, or would be, on a node.
@@ -134,6 +136,8 @@ pub(super) struct Pods {
     placed: BTreeMap<i32, usize>,
     /// The pods on each node, in no order.
     on_node: Vec<Vec<PodId>>,
+    /// The pods on nodes by their tags, in no order.
+    by_tags: Vec<Vec<PodId>>,
     /// Waiting pods by the name of the node that is proposed for them.
     nominations: BTreeMap<Symbol, Vec<PodId>>,
     /// How often others were to be evicted for whom, where that was so.
@@ -201,6 +205,7 @@ impl Pods {
             claim: None,
             gang: None,
             state: PodState::Waiting,
+            among_like: 0,
         });
         self.list_nomination(id);
         let rows = &self.rows;
@@ -233,7 +238,13 @@ impl Pods {
         pod.eligible = facts.eligible;
         pod.is_remade = facts.is_remade;
         let before = (pod.class, pod.tags);
-        (pod.class, pod.tags) = (class, tags);
+        pod.class = class;
+        if is_placed && before.1 != tags {
+            self.unlist_like(id);
+            self.row(id).tags = tags;
+            self.list_like(id);
+        }
+        self.row(id).tags = tags;
         if is_placed && priority != facts.priority {
             self.count_placed(priority, false);
             self.count_placed(facts.priority, true);
@@ -251,6 +262,12 @@ impl Pods {
         if before == after {
             return;
         }
+        if before.is_some() {
+            self.unlist_like(id);
+        }
+        if after.is_some() {
+            self.list_like(id);
+        }
         if let Some(node) = before {
             self.count_placed(priority, false);
             let pods = &mut self.on_node[node.index()];
@@ -263,6 +280,32 @@ impl Pods {
                 self.on_node.resize_with(node.index() + 1, Vec::new);
             }
             self.on_node[node.index()].push(id);
+        }
+    }
+
+    /// The pods on nodes with these tags, in no order.
+    pub(super) fn like(&self, tags: TagsId) -> &[PodId] {
+        self.by_tags.get(tags.index()).map_or(&[], |pods| pods)
+    }
+
+    fn list_like(&mut self, id: PodId) {
+        let at = self.get(id).tags.index();
+        if self.by_tags.len() <= at {
+            self.by_tags.resize_with(at + 1, Vec::new);
+        }
+        let place = self.by_tags[at].len();
+        self.by_tags[at].push(id);
+        self.row(id).among_like = u32::try_from(place).expect("pods are counted in 32 bits");
+    }
+
+    fn unlist_like(&mut self, id: PodId) {
+        let Pod { tags, among_like, .. } = *self.get(id);
+        let pods = &mut self.by_tags[tags.index()];
+        pods.swap_remove(among_like as usize);
+        match pods.get(among_like as usize).copied() {
+            Some(moved) => self.row(moved).among_like = among_like,
+            None if pods.is_empty() => *pods = Vec::new(),
+            None => {}
         }
     }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::catalog::{Catalog, Crowd, Occupant, Rule, Shifted};
-use crate::ids::{CrowdId, NodeId};
+use crate::ids::{CrowdId, NodeId, TagsId};
 use crate::map::Map;
 
 /// Where the pods of all crowds are.
@@ -34,23 +34,22 @@ impl Gatherings {
         }
     }
 
-    /// Counts the pods of a crowd anew, of which so many are on nodes at most, and names the nodes
-    /// where that may make a difference.
+    /// Counts the pods of a crowd anew, who have one of these tags, and names the nodes where that
+    /// may make a difference.
     pub(super) fn count(
         &mut self,
         catalog: &Catalog,
         crowd: CrowdId,
-        members_max: usize,
+        members: &[TagsId],
     ) -> Vec<NodeId> {
         let mut touched: Vec<NodeId> = self.nodes(crowd).drain().map(|(node, _)| node).collect();
         // Only a class that is known holds a rule, and it is counted from its first pod on.
         if let Crowd { rule: Rule::Meant { .. }, .. } = catalog.crowd(crowd) {
-            let pods = catalog.pods().map(|pod| catalog.pod(pod));
-            let placed = pods.filter_map(|pod| Some((pod.occupant(), pod.state.node()?)));
-            let is_meant = |occupant: Occupant| catalog.is_meant(occupant.tags, crowd);
-            let placed = placed.inspect(|_| catalog.look(1));
-            for (occupant, node) in placed.filter(|(it, _)| is_meant(*it)).take(members_max) {
-                if catalog.is_in_crowd(occupant, crowd) {
+            let pods = members.iter().flat_map(|tags| catalog.pods_like(*tags));
+            let placed = pods.map(|pod| catalog.pod(*pod)).inspect(|_| catalog.look(1));
+            for pod in placed {
+                let Some(node) = pod.state.node() else { continue };
+                if catalog.is_in_crowd(pod.occupant(), crowd) {
                     *self.nodes(crowd).entry(node).or_default() += 1;
                     touched.push(node);
                 }
@@ -61,21 +60,21 @@ impl Gatherings {
         touched
     }
 
-    /// Counts the pods whose tags joined or left crowds, all in one pass; names the nodes where
-    /// that makes a difference.
+    /// Counts the pods whose tags joined or left crowds; names the nodes where that makes a
+    /// difference.
     pub(super) fn shift(&mut self, catalog: &Catalog, shifted: &Shifted) -> BTreeSet<NodeId> {
         let mut touched = BTreeSet::new();
-        catalog.look(catalog.pod_count());
-        for pod in catalog.pods().map(|pod| catalog.pod(pod)) {
-            let Some((crowds, node)) = shifted.get(&pod.tags).zip(pod.state.node()) else {
-                continue;
-            };
-            for (crowd, is_member) in crowds {
-                if pod.is_terminating && !catalog.counts_leaving(*crowd) {
-                    continue;
+        for (tags, crowds) in shifted {
+            let placed = catalog.pods_like(*tags).iter().map(|pod| catalog.pod(*pod));
+            for pod in placed.inspect(|_| catalog.look(1)) {
+                let Some(node) = pod.state.node() else { continue };
+                for (crowd, is_member) in crowds {
+                    if pod.is_terminating && !catalog.counts_leaving(*crowd) {
+                        continue;
+                    }
+                    self.change(*crowd, node, *is_member);
+                    touched.insert(node);
                 }
-                self.change(*crowd, node, *is_member);
-                touched.insert(node);
             }
         }
         touched

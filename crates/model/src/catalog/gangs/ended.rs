@@ -76,6 +76,7 @@ impl Gangs {
             return false;
         }
         let mut min = 1;
+        self.looks.add(ended.pods.len());
         for facts in ended.pods.values() {
             let objects = facts.objects.iter().filter_map(|(kind, name, part)| {
                 let (namespace, name) = (namespace.into(), name.clone());

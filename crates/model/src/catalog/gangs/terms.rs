@@ -1,7 +1,7 @@
 //! What holds for a gang, by what its pods and its objects say.
 
 use super::{Gang, GangTerms, Gangs, Name};
-use crate::gang::{GANG_MAX, PodGroupKey, PodGroupKind};
+use crate::gang::{GANG_CLAIMS_MAX, GANG_MAX, PodGroupKey, PodGroupKind};
 use crate::ids::GangId;
 use crate::reason::Reason;
 
@@ -43,7 +43,12 @@ impl Gangs {
             let own = PodGroupKey { kind: PodGroupKind::Composite, namespace, name };
             self.add_object(own, "", &mut terms, &mut min, parent)?;
         }
-        for (claim, _) in &gang.claims {
+        if gang.claims.len() > GANG_CLAIMS_MAX {
+            let text = format!("its pods say more than {GANG_CLAIMS_MAX} different things of it");
+            return Err(Reason::GangFault(text.into()));
+        }
+        self.looks.add(gang.claims.len());
+        for claim in gang.claims.keys() {
             if let Some(said) = claim.min {
                 agree(&mut min, said, gang)?;
             }
