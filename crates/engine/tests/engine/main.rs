@@ -29,3 +29,4 @@ mod rescue;
 mod sizes;
 mod turns;
 mod wake;
+mod work;
