@@ -133,6 +133,7 @@ impl Scheduler {
         self.queue.clock = moment.into();
         self.catalog.forget_unheld_resources();
         self.take_in(event, moment.at);
+        self.gangs.free.get_mut().catch_up(&self.catalog, &self.usage);
     }
 
     /// Decides about at most `budget` units whose turn it is, most important first. The ids in the
@@ -150,6 +151,7 @@ impl Scheduler {
             let Some(unit) = self.queue.pop() else { break };
             self.attempt(unit, now, decisions);
         }
+        self.gangs.free.get_mut().catch_up(&self.catalog, &self.usage);
     }
 
     /// When a step can next do something, if nothing happens before. A time that has passed means

@@ -15,6 +15,7 @@ mod ledger;
 mod roster;
 mod tiers;
 mod told;
+mod work;
 
 use std::fmt;
 
@@ -29,6 +30,7 @@ pub(crate) use roster::{Gang, SeatFacts, gang_of};
 use rules::Objection;
 pub(crate) use tiers::{TIER, Tiers};
 pub(crate) use told::check_told;
+pub(crate) use work::Before;
 
 /// A rule that was broken.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -138,6 +140,15 @@ pub enum Violation {
         /// How it should be.
         right: &'static str,
     },
+    /// An event cost more than what it is about explains.
+    Overworked {
+        /// The event.
+        event: String,
+        /// How much the scheduler looked at.
+        looks: u64,
+        /// How much it may look at.
+        most: u64,
+    },
     /// What a waiting pod was told is not so.
     Untrue {
         /// The pod.
@@ -185,6 +196,9 @@ impl fmt::Display for Violation {
             Self::Gang { gang, why } => write!(out, "gang {gang}: {why}"),
             Self::Tier { pod, given, right } => {
                 write!(out, "pod {pod} is {given}, but what was delivered makes it {right}")
+            }
+            Self::Overworked { event, looks, most } => {
+                write!(out, "{looks} looks for an event that is worth {most} at most: {event}")
             }
             Self::Untrue { pod, text } => write!(out, "pod {pod} was told {text}"),
         }

@@ -89,6 +89,8 @@ pub struct Run {
     ends_when_settled: bool,
     /// Looks at everything, if that is wanted.
     inspector: Option<(ReplicaId, Inspector)>,
+    /// An event that cost a replica too much.
+    overworked: Option<Violation>,
     changes: Vec<Change>,
     decisions: Vec<Decision>,
     #[cfg(test)]
@@ -162,6 +164,7 @@ impl Run {
             evictions: BTreeMap::new(),
             tally: Tally::default(),
             inspector: None,
+            overworked: None,
             changes: Vec::new(),
             decisions: Vec::new(),
             #[cfg(test)]

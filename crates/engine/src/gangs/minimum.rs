@@ -64,7 +64,20 @@ impl FreeSums {
         });
         // Those that are asked for stay.
         self.0[..=at].rotate_right(1);
-        let FreeSum { free, sum, mark, .. } = &mut self.0[0];
+        self.0[0].catch_up(catalog, usage)
+    }
+
+    /// Takes in the nodes that were touched: soon after, so that nobody who asks has to take in
+    /// what others left behind.
+    pub(crate) fn catch_up(&mut self, catalog: &Catalog, usage: &Usage) {
+        self.0.iter_mut().for_each(|sum| _ = sum.catch_up(catalog, usage));
+    }
+}
+
+impl FreeSum {
+    /// How much is free after all that was touched.
+    fn catch_up(&mut self, catalog: &Catalog, usage: &Usage) -> i64 {
+        let Self { free, sum, mark, resource, .. } = self;
         let touched = usage.touched_since(*mark).filter(|_| !free.is_empty());
         let touched: Vec<NodeId> = match touched {
             Some(touched) => touched.iter().map(|touch| touch.node).collect(),
@@ -75,7 +88,7 @@ impl FreeSums {
         for node in touched {
             let (offer, load) = (catalog.offer(node), usage.load(node));
             // What is taken beyond what a node has is not missing elsewhere.
-            let now = offer.amounts.of(resource).saturating_sub(load.of(resource)).max(0);
+            let now = offer.amounts.of(*resource).saturating_sub(load.of(*resource)).max(0);
             let before = std::mem::replace(&mut free[node.index()], now);
             *sum += i128::from(now) - i128::from(before);
         }

@@ -56,6 +56,11 @@ impl Known {
     pub(crate) fn facts(&self) -> &PodFacts {
         facts_of(&self.object)
     }
+
+    /// The event that delivered it.
+    pub(crate) fn object(&self) -> Arc<Event> {
+        self.object.clone()
+    }
 }
 
 /// Pods as they were last delivered, by number.
@@ -414,6 +419,11 @@ impl Ledger {
     /// The labels of a namespace that is there.
     pub(crate) fn namespace(&self, name: &str) -> Option<&Labels> {
         self.namespaces.get(name)
+    }
+
+    /// Grows with every change of a node, or of what is on it.
+    pub(crate) fn version(&self) -> u64 {
+        self.versions
     }
 
     pub(crate) fn pod_count(&self) -> usize {

@@ -2,7 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use model::{Amounts, Event, GangClaim, PodFacts, PodGroupFacts, PodGroupKey, PodSpec, Present};
+use model::{
+    Amounts, Event, GangClaim, PodFacts, PodGroupFacts, PodGroupKey, PodGroupKind, PodSpec, Present,
+};
 
 use super::ledger::{Known, Ledger, Spot};
 
@@ -112,6 +114,13 @@ impl Roster {
 
     pub(super) fn keys(&self) -> impl Iterator<Item = &GangKey> {
         self.members.keys()
+    }
+
+    /// How many objects about gangs a namespace has; none if no gang has parts.
+    pub(super) fn groups_in_trees(&self, namespace: &str) -> usize {
+        let own = || self.groups.keys().filter(|key| *key.namespace == *namespace);
+        let is_tree = own().any(|key| key.kind == PodGroupKind::Composite);
+        if is_tree { own().count() } else { 0 }
     }
 
     pub(super) fn group(&self, key: &PodGroupKey) -> Option<&PodGroupFacts> {

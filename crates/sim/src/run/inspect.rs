@@ -4,8 +4,12 @@ use super::Run;
 use crate::checkers::{Inspector, Violation};
 
 impl Run {
-    /// Looks at everything that the leader keeps, and at how every replica serves whom.
+    /// Looks at everything that the leader keeps, at how every replica serves whom, and at what
+    /// events cost every replica.
     pub(super) fn inspect(&mut self) -> Result<(), Violation> {
+        if let Some(violation) = self.overworked.take() {
+            return Err(violation);
+        }
         let Some((id, mut inspector)) = self.inspector.take() else { return Ok(()) };
         for replica in &mut self.replicas {
             replica.tiers.check(&replica.ledger, &replica.scheduler)?;

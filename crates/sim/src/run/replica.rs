@@ -7,7 +7,7 @@ use k8s::config::Settings;
 use model::{Catalog, Event, Time};
 
 use super::watch::Watch;
-use crate::checkers::{Ledger, Patience, SeatFacts, Tiers, is_partial};
+use crate::checkers::{Before, Ledger, Patience, SeatFacts, Tiers, Violation, is_partial};
 use crate::world::{ByKind, Kind};
 
 /// Tells replicas apart, dead ones included.
@@ -70,6 +70,21 @@ impl Replica {
             }
         });
         seats.collect()
+    }
+
+    /// How things are before an event.
+    pub(super) fn before(&self, event: &Event) -> Before {
+        Before::of(&self.ledger, &self.scheduler, event)
+    }
+
+    /// What is wrong if an event cost too much; `more` is added to what it cost.
+    pub(super) fn overworked(
+        &self,
+        before: &Before,
+        event: &Event,
+        more: u64,
+    ) -> Option<Violation> {
+        before.check(&self.ledger, &self.scheduler, event, more).err()
     }
 
     pub(super) fn watch(&mut self, kind: Kind) -> &mut Watch {

@@ -102,6 +102,7 @@ impl Run {
         let now = self.world.now();
         let counted = self.counted(event);
         let replica = &mut self.replicas[at];
+        let before = self.inspector.as_ref().map(|_| replica.before(&counted));
         replica.ledger.apply(&counted);
         if self.inspector.is_some() {
             replica.tiers.note(event);
@@ -112,9 +113,14 @@ impl Run {
                 replica.scheduler.apply(&event, now);
             }
             replica.sync_seats();
+            let more = saboteur.looks(&replica.ledger);
+            let overworked = before.and_then(|before| replica.overworked(&before, &counted, more));
+            self.overworked = self.overworked.take().or(overworked);
             return;
         }
         replica.scheduler.apply(event, now);
         replica.sync_seats();
+        let overworked = before.and_then(|before| replica.overworked(&before, &counted, 0));
+        self.overworked = self.overworked.take().or(overworked);
     }
 }

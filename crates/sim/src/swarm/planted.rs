@@ -2,6 +2,7 @@
 
 mod gangs;
 mod tiers;
+mod work;
 
 use framework::Point;
 use model::{
