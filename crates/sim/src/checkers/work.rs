@@ -13,9 +13,9 @@
 //!
 //! `helped` are classes of waiting pods for which a node that changed has enough free, or that do
 //! not wait for a change any more; for each of the nodes that changed. What changes about a node
-//! itself, such as its labels, can end any reason: all classes count then. `changing` are waiting pods
-//! of the gang that is concerned, if they are tried together from now on, or not any more, or go
-//! elsewhere in the queue; and units that were woken.
+//! itself, such as its labels, can end any reason: all classes count then. `changing` are waiting
+//! pods of the gang that is concerned, if they are tried together from now on, or not any more, or
+//! go elsewhere in the queue; and units that were woken.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
