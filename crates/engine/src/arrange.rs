@@ -8,6 +8,7 @@
 mod deep;
 mod domains;
 mod explain;
+mod groups;
 mod opened;
 mod outlook;
 mod sizes;
@@ -112,6 +113,7 @@ impl<'a> Arranger<'a> {
         let within = self.within.clone();
         let result = self.part(gang, &within, limit);
         let result = result.and_then(|()| self.expect(gang));
+        let result = result.and_then(|()| self.has_moved(gang, start));
         if result.is_err() {
             self.back_to(start);
         }
@@ -169,40 +171,6 @@ impl<'a> Arranger<'a> {
         } else {
             self.members(gang, domain, limit)
         }
-    }
-
-    /// Places as many parts of a gang of gangs as fit, if they are enough.
-    fn groups(&mut self, gang: GangId, within: &Within, limit: usize) -> Result<(), Short> {
-        let row = self.txn.catalog().gang(gang);
-        let (min, parts) = (row.min() as usize, row.parts.clone());
-        let (mut placed, mut failed) = (0, None);
-        // Parts that fit by themselves, or may do so: another order could fit them.
-        let mut possible = 0;
-        for part in parts {
-            if !self.is_complete(part) {
-                continue;
-            }
-            match self.part(part, within, limit) {
-                Ok(()) => (placed, possible) = (placed + 1, possible + 1),
-                Err(short) => {
-                    possible += usize::from(placed > 0);
-                    failed.get_or_insert(short);
-                }
-            }
-        }
-        match failed {
-            Some(short) if placed < min => {
-                self.is_cut |= possible >= min;
-                Err(short)
-            }
-            Some(_) | None => Ok(()),
-        }
-    }
-
-    /// Whether all pods of a gang that have to start together are there, or are made by one of it.
-    fn is_complete(&self, gang: GangId) -> bool {
-        let row = self.txn.catalog().gang(gang);
-        row.is_composite() || row.members.len() + self.expected_of(row) >= row.min() as usize
     }
 
     /// How many pods of a gang do not exist yet.

@@ -194,7 +194,7 @@ impl Scheduler {
         let row = self.catalog.gang(gang);
         self.catalog.look(1);
         if row.is_composite() {
-            let satisfied = row.parts.iter().filter(|part| self.is_satisfied(**part));
+            let satisfied = row.parts.iter().filter(|part| self.is_satisfied_part(**part));
             return satisfied.count() >= row.min() as usize;
         }
         if row.min() <= 1 || row.placed >= row.min() {
@@ -206,6 +206,12 @@ impl Scheduler {
         }
         let kept = kept.seats.len().min(self.missing(gang) + row.waiting());
         row.placed as usize + kept >= row.min() as usize
+    }
+
+    /// The same of a part, of which one pod counts though its pods go one by one.
+    fn is_satisfied_part(&self, part: GangId) -> bool {
+        let row = self.catalog.gang(part);
+        self.is_satisfied(part) && (row.is_composite() || row.placed > 0)
     }
 
     /// Whether enough pods of a gang are known to be on nodes.
@@ -258,13 +264,24 @@ impl Scheduler {
         };
         let there = u32::try_from(count).unwrap_or(u32::MAX);
         // What takes the place of a pod that is gone does not wait for others.
-        if row.is_started() {
+        if row.is_started() && (!row.is_composite() || self.can_be_mended(gang)) {
             return true;
         }
         if there < terms.min {
             refusal.get_or_insert(Reason::GangIncomplete { there, min: terms.min });
         }
         there >= terms.min
+    }
+
+    /// Whether pods of a gang of gangs wait that can be tried: their part has started before, or
+    /// has all it needs.
+    fn can_be_mended(&self, gang: GangId) -> bool {
+        let row = self.catalog.gang(gang);
+        if !row.is_composite() {
+            return row.waiting() > 0;
+        }
+        let mut parts = row.parts.iter();
+        parts.any(|part| self.is_ready(*part, &mut None) && self.can_be_mended(*part))
     }
 
     /// Where the unit of a pod stands, and whether it is kept out.

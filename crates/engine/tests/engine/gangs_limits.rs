@@ -126,6 +126,99 @@ fn groups_become_parts_once_nothing_is_in_the_way() {
     );
 }
 
+/// Also of groups whose pods go one by one: one of each has to find a place.
+#[test]
+fn a_composite_does_not_start_with_one_of_two_groups() {
+    let mut run = script();
+    for line in [
+        "node a cpu=1",
+        "podgroup composite/c min=2",
+        "podgroup native/g min=1 parent=c",
+        "podgroup native/h min=1 parent=c",
+        "pod g1 cpu=1 group=native/g",
+        "pod h1 cpu=1 group=native/h",
+    ] {
+        run.command(line);
+    }
+    let said = run.command("step");
+    let is_short =
+        |said: &String| said.contains("waits: gang h: room for 0 of at least 1; h1: 0/1");
+    assert!(said.len() == 3 && said.iter().all(is_short), "{said:?}");
+    run.command("node b cpu=1");
+    run.command("after 5s");
+    let said = run.command("step");
+    assert!(said.len() == 2 && said.iter().all(|said| said.contains(" -> ")), "{said:?}");
+}
+
+/// It waits for the others, and is not tried again and again meanwhile.
+#[test]
+fn a_group_that_came_to_a_composite_which_runs_waits_for_all_its_pods() {
+    check(
+        "
+        node a
+        podgroup composite/c min=1
+        podgroup native/g min=1 parent=c
+        podgroup native/h min=2 parent=c
+        pod g1 group=native/g
+        step
+        > g1 -> a
+        confirm g1
+        pod h1 group=native/h
+        gone pod g1
+        after 1s
+        step
+        > gang c started
+        > gang c degraded
+        > h1 waits: waiting for the gang: 0 of at least 1 are there
+        > gang c waits: waiting for the gang: 0 of at least 1 are there
+        pod h2 group=native/h
+        step
+        > h1 -> a
+        > h2 -> a
+        ",
+    );
+}
+
+/// A composite that has too few parts is left out as a group is that has too few pods.
+#[test]
+fn a_part_that_has_too_few_parts_is_left_out() {
+    check(
+        "
+        node a
+        podgroup composite/c min=1
+        podgroup composite/d min=2 parent=c
+        podgroup native/g min=2 parent=d
+        podgroup native/h min=2 parent=c
+        pod g1 group=native/g
+        pod g2 group=native/g
+        pod h1 group=native/h
+        pod h2 group=native/h
+        step
+        > h1 -> a
+        > h2 -> a
+        ",
+    );
+}
+
+/// The one that it moves to was there for the sake of the one that it leaves.
+#[test]
+fn a_group_moves_to_a_composite_further_up() {
+    check(
+        "
+        node a
+        podgroup composite/c1 min=1
+        podgroup composite/c2 min=1 parent=c1
+        podgroup native/g min=2 parent=c2
+        pod g1 group=native/g
+        pod g2 group=native/g
+        podgroup native/g min=2 parent=c1
+        step
+        > g1 -> a
+        > g2 -> a
+        ",
+    );
+}
+
 /// A kind that is found late gives a gang another parent, which ends the one it had.
 #[test]
 fn a_kind_that_is_served_late_may_end_a_composite() {

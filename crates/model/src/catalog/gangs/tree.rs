@@ -45,14 +45,16 @@ impl Gangs {
         self.accept_parent(id);
         let gang = self.get(id);
         let (namespace, before) = (gang.namespace.clone(), gang.parent);
-        let known = parent.as_ref().and_then(|name| self.find(&namespace, name, true));
-        if before.is_some() && before == known {
+        let known = |gangs: &Self| gangs.find(&namespace, parent.as_ref()?, true);
+        if before.is_some() && before == known(self) {
             return;
         }
         if let Some(before) = before {
             self.cut(id, before, due);
             self.remove_if_empty(before, due);
         }
+        // One that was above it may be gone now.
+        let known = known(self);
         let Some(name) = parent else { return };
         if let Some(fault) = self.link_fault(id, known, &name) {
             self.refused_parts.entry((namespace, name.clone())).or_default().insert(id);
