@@ -208,6 +208,8 @@ impl Scheduler {
             // It is not tried again.
             self.catalog.progress_mut(gang).kept = Some(Kept::default());
             self.gangs.reports.push(GangReport { gang, state: GangState::Room(0) });
+            // Without it they may be too few to be tried one by one.
+            self.regroup(gang, News::All, now);
         }
         self.watch(gang);
     }
