@@ -325,22 +325,7 @@ impl Queue {
                 self.activate(id, now);
             }
         }
-        let clock = self.clock;
-        while let Some(&Reverse((at, id))) = self.ripening.peek() {
-            if at > now {
-                break;
-            }
-            self.ripening.pop();
-            let is_ripe = |unit: &Unit| {
-                unit.place == Place::Active
-                    && unit.urgency == Urgency::Waits
-                    && unit.starves(now, clock)
-            };
-            if self.units[id.index()].as_ref().is_some_and(is_ripe) {
-                self.leave(id);
-                self.activate(id, now);
-            }
-        }
+        self.ripen(now);
         while let Some(&(since, id)) = self.parked.first() {
             if since + self.backoff.flush > now {
                 break;
@@ -384,7 +369,7 @@ impl Queue {
         match unit.place {
             Place::Active => {
                 self.active.insert(unit.spot(), id);
-                let starves_at = unit.starves_at(unit.since, self.clock);
+                let starves_at = unit.starves_at(self.clock);
                 self.ripening.extend(starves_at.map(|at| Reverse((at, id))));
                 self.counts.active += 1;
             }
@@ -439,7 +424,8 @@ impl Queue {
         unit.arrived.get_or_insert(now);
         unit.place = Place::Active;
         unit.urgency = unit.urgency_at(now, clock);
-        let (spot, starves_at) = (unit.spot(), unit.starves_at(now, clock));
+        let (spot, urgency) = (unit.spot(), unit.urgency);
+        let starves_at = unit.starves_at(clock).filter(|_| urgency == Urgency::Waits);
         self.active.insert(spot, id);
         self.ripening.extend(starves_at.map(|at| Reverse((at, id))));
         self.counts.active += 1;

@@ -167,8 +167,9 @@ impl Scheduler {
             | Place::Gathering(_)
             | Place::Tried => {}
         }
-        self.queue.renew(unit, wanted.standing, now, &start(&wanted, now));
+        let start = start(&wanted, now);
         self.queue.set_refusal(unit, wanted.refusal);
+        self.queue.renew(unit, wanted.standing, now, &start);
     }
 
     /// Whether another pod could help a gang that finds no room: not if as many of its kind as the

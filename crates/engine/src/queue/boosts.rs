@@ -1,8 +1,12 @@
-//! Units that go sooner or later than before, because of what is known of them now.
+//! Units that go sooner or later than before, because of what is known of them now or because they
+//! have waited for too long.
 
-use model::UnitId;
+use std::cmp::Reverse;
 
-use super::{Place, Queue};
+use model::{Time, UnitId};
+
+use super::{Place, Queue, Unit};
+use crate::lanes::Urgency;
 
 impl Queue {
     /// All units, in the order of their ids.
@@ -22,6 +26,29 @@ impl Queue {
         if place == Place::Active {
             self.active.remove(before);
             self.active.insert(after, id);
+        }
+    }
+
+    /// Moves active units that begin to starve.
+    pub(super) fn ripen(&mut self, now: Time) {
+        let clock = self.clock;
+        while let Some(&Reverse((at, id))) = self.ripening.peek() {
+            if at > now {
+                break;
+            }
+            self.ripening.pop();
+            let is_waiting =
+                |unit: &&Unit| unit.place == Place::Active && unit.urgency == Urgency::Waits;
+            let unit = self.units[id.index()].as_ref().filter(is_waiting);
+            match unit.and_then(|unit| unit.starves_at(clock)) {
+                Some(at) if at <= now => {
+                    self.leave(id);
+                    self.activate(id, now);
+                }
+                // The clock on the wall was set back.
+                Some(at) => self.ripening.push(Reverse((at, id))),
+                None => {}
+            }
         }
     }
 }

@@ -71,8 +71,14 @@ impl Queue {
         self.unit_mut(id).standing = standing;
     }
 
+    /// Notes why the gang of a unit cannot be tried, if it cannot. Once it can, it never could
+    /// before.
     pub(crate) fn set_refusal(&mut self, id: UnitId, refusal: Option<Reason>) {
-        self.unit_mut(id).refusal = refusal;
+        let unit = self.unit_mut(id);
+        if unit.refusal.is_some() && refusal.is_none() {
+            unit.arrived = None;
+        }
+        unit.refusal = refusal;
     }
 
     /// The gang all of whose waiting pods a unit has.

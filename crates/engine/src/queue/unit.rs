@@ -79,23 +79,18 @@ impl Unit {
         (lane, tenant, Turn { age, since, arrival: self.arrival })
     }
 
-    /// When it begins to starve, if it can and does not at `now`, since when it waits for its turn.
-    pub(super) fn starves_at(&self, now: Time, clock: Clock) -> Option<Time> {
-        let share = self.standing.sharing.filter(|_| self.urgency == Urgency::Waits)?;
-        let waited = self.waited(now, clock)?;
-        Some(now + Millis(share.starving_after.0.saturating_sub(waited.0)))
+    /// When it begins to starve, if it can. What its pods say counts, so that it is the same
+    /// whoever leads; as long as they do not say it, when it could first be tried here.
+    pub(super) fn starves_at(&self, clock: Clock) -> Option<Time> {
+        let Share { eligible, starving_after, .. } = self.standing.sharing?;
+        match eligible {
+            Some(seconds) => Some(clock.at(seconds, starving_after)),
+            None => Some(self.arrived? + starving_after),
+        }
     }
 
-    pub(super) fn starves(&self, now: Time, clock: Clock) -> bool {
-        let waited = self.standing.sharing.zip(self.waited(now, clock));
-        waited.is_some_and(|(share, waited)| waited >= share.starving_after)
-    }
-
-    /// For how long it could be tried, here or where others led before.
-    fn waited(&self, now: Time, clock: Clock) -> Option<Millis> {
-        let here = Millis(now.0.saturating_sub(self.arrived?.0));
-        let eligible = self.standing.sharing.and_then(|share| share.eligible);
-        Some(eligible.map_or(here, |seconds| here.max(clock.since(seconds, now))))
+    fn starves(&self, now: Time, clock: Clock) -> bool {
+        self.starves_at(clock).is_some_and(|at| at <= now)
     }
 
     pub(super) fn urgency_at(&self, now: Time, clock: Clock) -> Urgency {
@@ -120,9 +115,10 @@ impl From<Moment> for Clock {
 }
 
 impl Clock {
-    /// How long ago that was, given in seconds since 1970; nothing if it is yet to come.
-    fn since(self, seconds: i64, now: Time) -> Millis {
-        let wall = now.0.cast_signed().saturating_add(self.0);
-        Millis(u64::try_from(wall.saturating_sub(seconds.saturating_mul(1000))).unwrap_or(0))
+    /// The engine's time that long after so many seconds since 1970; its first moment if that was
+    /// before it began.
+    fn at(self, seconds: i64, after: Millis) -> Time {
+        let wall = seconds.saturating_mul(1000).saturating_add_unsigned(after.0);
+        Time(u64::try_from(wall.saturating_sub(self.0)).unwrap_or(0))
     }
 }

@@ -1,8 +1,9 @@
 //! Where a gang stands among others: by the lowest priority of its pods unless its PodGroup says
 //! one, by its oldest pod, and by the lowest boost that one of its pods has.
 
+use framework::ProfileSettings;
 use kubenexus_engine::Options;
-use testkit::{Script, own_profile};
+use testkit::{Script, default_profile, own_profile};
 
 /// Whose turn it is in which order, on a node for all, as far as the first pod of each unit tells.
 fn check(lines: &str, expected: &[&str]) {
@@ -85,4 +86,49 @@ fn a_gang_counts_as_one_turn_of_its_namespace() {
         ",
         &["g1", "g2", "g3", "b1", "b2", "a1"],
     );
+}
+
+/// The order of a gang of pods with and without turns, which come in this order, and of two others.
+fn mixed(lines: &[&str]) -> Vec<String> {
+    let kube = ProfileSettings { scheduler: "kube".to_owned(), ..default_profile() };
+    let mut run = Script::new(&[own_profile(), kube], Options::default());
+    run.command("node n cpu=64 pods=500");
+    run.command("pod taken cpu=1 namespace=b on=n");
+    run.command("pod much cpu=30 namespace=c scheduler=kube on=n");
+    for line in lines {
+        run.command(line);
+    }
+    run.command("pod one cpu=1 namespace=a created=5");
+    run.command("pod other cpu=1 namespace=b created=4");
+    let said = run.command("step");
+    let placed = said.iter().filter(|line| line.contains(" -> "));
+    placed.filter_map(|line| Some(line.split(' ').next()?.to_owned())).collect()
+}
+
+#[test]
+fn a_gang_takes_no_turns_if_one_of_its_pods_does_not_whichever_comes_first() {
+    let (with, without) = (
+        "pod g1 cpu=1 gang=g/2 namespace=a created=9",
+        "pod g2 cpu=1 gang=g/2 namespace=a created=3 scheduler=kube",
+    );
+    for lines in [[with, without], [without, with]] {
+        assert_eq!(mixed(&lines), ["one", "other", "g1", "g2"], "{lines:?}");
+    }
+}
+
+#[test]
+fn a_gang_that_gathered_for_long_does_not_starve_before_its_youngest_pod_does() {
+    let mut run = Script::new(&[own_profile()], Options::default());
+    run.command("node n cpu=64 pods=500");
+    run.command("pod taken cpu=8 namespace=a on=n");
+    run.command("pod g1 cpu=1 gang=g/2 namespace=a created=1");
+    run.command("after 2s");
+    run.command("step");
+    run.command("after 88s");
+    run.command("pod g2 cpu=1 gang=g/2 namespace=a created=90");
+    run.command("pod young cpu=1 namespace=b created=90");
+    let said = run.command("step");
+    let placed = said.iter().filter(|line| line.contains(" -> "));
+    let order: Vec<&str> = placed.filter_map(|line| line.split(' ').next()).collect();
+    assert_eq!(order, ["young", "g1", "g2"], "{said:?}");
 }
