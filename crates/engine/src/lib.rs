@@ -139,6 +139,18 @@ impl Scheduler {
     /// Decides about at most `budget` units whose turn it is, most important first. The ids in the
     /// decisions hold until the next event is applied.
     pub fn step(&mut self, now: Time, budget: usize, decisions: &mut Vec<Decision>) {
+        self.step_shown(now, budget, decisions, |_, _| {});
+    }
+
+    /// As [`step`](Self::step); the pods of every unit are shown before they are tried, while all
+    /// others are where they are at that moment.
+    pub fn step_shown(
+        &mut self,
+        now: Time,
+        budget: usize,
+        decisions: &mut Vec<Decision>,
+        mut show: impl FnMut(&Self, &[PodId]),
+    ) {
         self.restand();
         self.review_gangs(now, decisions);
         self.queue.advance(now);
@@ -149,6 +161,7 @@ impl Scheduler {
             let moved = self.catalog.take_moved_shares();
             self.queue.set_shares(moved, |tenant| self.catalog.share(tenant));
             let Some(unit) = self.queue.pop() else { break };
+            show(self, self.queue.pods(unit));
             self.attempt(unit, now, decisions);
         }
         self.gangs.free.get_mut().catch_up(&self.catalog, &self.usage);
