@@ -12,6 +12,7 @@ mod evictions;
 mod gangs;
 mod inspector;
 mod ledger;
+mod order;
 mod roster;
 mod tiers;
 mod told;
@@ -26,6 +27,7 @@ pub(crate) use evictions::{Eviction, check_eviction, check_preemption, helps};
 pub(crate) use gangs::{Patience, check_disband, check_whole, is_partial, is_ready, witness};
 pub(crate) use inspector::{Inspector, takes_one};
 pub(crate) use ledger::{Ledger, Spot};
+pub(crate) use order::Order;
 pub(crate) use roster::{Gang, SeatFacts, gang_of};
 use rules::Objection;
 pub(crate) use tiers::{TIER, Tiers};
@@ -149,6 +151,15 @@ pub enum Violation {
         /// How much it may look at.
         most: u64,
     },
+    /// A unit had its turn, and it was not its turn.
+    Order {
+        /// A pod of the unit that was tried.
+        tried: String,
+        /// A pod of the unit that should have been.
+        first: String,
+        /// Why that one.
+        why: String,
+    },
     /// What a waiting pod was told is not so.
     Untrue {
         /// The pod.
@@ -199,6 +210,9 @@ impl fmt::Display for Violation {
             }
             Self::Overworked { event, looks, most } => {
                 write!(out, "{looks} looks for an event that is worth {most} at most: {event}")
+            }
+            Self::Order { tried, first, why } => {
+                write!(out, "{tried} was tried though it was the turn of {first}: {why}")
             }
             Self::Untrue { pod, text } => write!(out, "pod {pod} was told {text}"),
         }

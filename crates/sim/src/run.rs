@@ -327,8 +327,9 @@ impl Run {
         let now = self.world.now();
         while self.next_turn().is_some_and(|at| at <= now) {
             let mut decisions = std::mem::take(&mut self.decisions);
+            let is_inspected = self.inspector.is_some();
             let leader = self.leader_mut().expect("only a leader has a turn");
-            leader.scheduler.step(now, 1, &mut decisions);
+            leader.step(now, is_inspected, &mut decisions)?;
             // Room that is new in a step that places nobody was there before it decided.
             if decisions.iter().any(|decision| matches!(decision, Decision::Bind { .. })) {
                 leader.drop_seats();

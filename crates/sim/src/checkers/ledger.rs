@@ -38,7 +38,7 @@ impl Spot {
 /// A pod as it was last delivered.
 pub(crate) struct Known {
     /// Its number: pods are numbered as they become known.
-    number: u64,
+    pub(crate) number: u64,
     object: Arc<Event>,
     pub(crate) spot: Spot,
     /// The node that is proposed for it: what the API said last, or we since.
@@ -481,6 +481,16 @@ impl Ledger {
     /// The pods that wait for us, gated or not, by uid.
     pub(crate) fn waiting(&self) -> impl Iterator<Item = (&str, &PodFacts)> {
         self.waiting.values().map(|object| facts_of(object)).map(|facts| (&*facts.key.uid, facts))
+    }
+
+    pub(crate) fn waiting_count(&self) -> usize {
+        self.waiting.len()
+    }
+
+    /// All pods that are on nodes, or sent there.
+    pub(crate) fn placed(&self) -> impl Iterator<Item = &PodFacts> {
+        let placed = self.pods.values().filter(|known| known.spot.node().is_some());
+        placed.map(Known::facts)
     }
 
     /// Whether nothing but a missing node keeps a pod from being placed.

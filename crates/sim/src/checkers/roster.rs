@@ -143,6 +143,8 @@ pub(crate) struct Terms {
     pub(crate) topology: Vec<Box<str>>,
     pub(crate) workers: usize,
     pub(crate) is_started: bool,
+    /// How important all of it is, if that is said.
+    pub(crate) priority: Option<i32>,
     pub(crate) after: Vec<Box<str>>,
     /// What has to be free on all nodes together before it starts.
     pub(crate) min_resources: Amounts<String>,
@@ -276,6 +278,7 @@ fn terms(
             if claim.priority.is_some_and(|own| said.is_some_and(|said| own != said)) {
                 troubles.push(Trouble::Contradiction);
             }
+            terms.priority = group.priority.or(terms.priority);
         }
     }
     if mins.len() > 1 {

@@ -32,16 +32,10 @@ pub(crate) struct Tiers {
 
 impl Tiers {
     pub(crate) fn new(settings: &Settings) -> Self {
-        let classifies = |profile: &&ProfileSettings| {
-            profile.at(Point::PreFilter).iter().any(|choice| choice.name == "ProfileClassifier")
-        };
-        let args = |profile: &ProfileSettings| match profile.args_of("ProfileClassifier") {
-            Some(Args::Classifier(args)) => args.clone(),
-            Some(_) | None => ClassifierArgs::default(),
-        };
-        let profiles = settings.profiles.iter().filter(classifies);
+        let rule =
+            |profile: &ProfileSettings| Some((profile.scheduler.clone(), classifier(profile)?));
         Self {
-            rules: profiles.map(|profile| (profile.scheduler.clone(), args(profile))).collect(),
+            rules: settings.profiles.iter().filter_map(rule).collect(),
             looks: 0,
             pods: BTreeSet::new(),
             namespaces: BTreeSet::new(),
@@ -128,8 +122,18 @@ impl Tiers {
     }
 }
 
+/// What an administrator says of tiers in a profile, if it classifies pods.
+pub(super) fn classifier(profile: &ProfileSettings) -> Option<ClassifierArgs> {
+    let mut choices = profile.at(Point::PreFilter).iter();
+    choices.find(|choice| choice.name == "ProfileClassifier")?;
+    Some(match profile.args_of("ProfileClassifier") {
+        Some(Args::Classifier(args)) => args.clone(),
+        Some(_) | None => ClassifierArgs::default(),
+    })
+}
+
 /// The tier of a pod, by the labels of its namespace if that was delivered.
-fn tier(args: &ClassifierArgs, namespace: Option<&Labels>, facts: &PodFacts) -> Tier {
+pub(super) fn tier(args: &ClassifierArgs, namespace: Option<&Labels>, facts: &PodFacts) -> Tier {
     let hints = facts.spec.hints.as_deref();
     let class = hints.and_then(|hints| hints.priority_class.as_deref());
     let granted = namespace.map_or(Tier::Bronze, |labels| granted(args, labels, facts, class));

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use engine::{Backoff, Scheduler};
 use k8s::config::Settings;
-use model::{Catalog, Event, Time};
+use model::{Catalog, Decision, Event, Time};
 
 use super::watch::Watch;
-use crate::checkers::{Before, Ledger, Patience, SeatFacts, Tiers, Violation, is_partial};
+use crate::checkers::{Before, Ledger, Order, Patience, SeatFacts, Tiers, Violation, is_partial};
 use crate::world::{ByKind, Kind};
 
 /// Tells replicas apart, dead ones included.
@@ -23,6 +23,8 @@ pub(crate) struct Replica {
     pub(super) patience: Patience,
     /// What may have changed about the tiers of its pods since they were last looked at.
     pub(super) tiers: Tiers,
+    /// What the order of its units depends on beyond the ledger.
+    pub(super) order: Order,
     watches: ByKind<Watch>,
     /// Bindings that are out.
     pub(super) in_flight: usize,
@@ -36,40 +38,48 @@ impl Replica {
             ledger: Ledger::new(names(settings)),
             patience: Patience::default(),
             tiers: Tiers::new(settings),
+            order: Order::new(settings),
             watches: Kind::ALL.map(|_| Watch::unlisted()),
             in_flight: 0,
         }
     }
 
+    /// Lets one unit have its turn, and looks whether it is its turn if that is wanted.
+    pub(super) fn step(
+        &mut self,
+        now: Time,
+        is_inspected: bool,
+        decisions: &mut Vec<Decision>,
+    ) -> Result<(), Violation> {
+        if !is_inspected {
+            self.scheduler.step(now, 1, decisions);
+            return Ok(());
+        }
+        let Self { scheduler, ledger, order, .. } = self;
+        let mut kept = Ok(());
+        scheduler.step_shown(now, 1, decisions, |scheduler, tried| {
+            // What was reviewed before may have given up room, or kept some.
+            ledger.set_seats(seats(scheduler));
+            kept = order.check(ledger, scheduler, tried, now);
+        });
+        kept
+    }
+
     /// Shows the ledger for which pods room is kept that do not exist yet.
     pub(super) fn sync_seats(&mut self) {
-        let seats = self.seats();
-        self.ledger.set_seats(seats);
+        self.ledger.set_seats(seats(&self.scheduler));
     }
 
     /// Shows the ledger which room is not kept any more. What is new is kept after the pods of the
     /// same step are placed.
     pub(super) fn drop_seats(&mut self) {
         let mut before = self.ledger.seats().to_vec();
-        let mut seats = self.seats();
+        let mut seats = seats(&self.scheduler);
         seats.retain(|seat| {
             let at = before.iter().position(|other| other == seat);
             at.map(|at| before.remove(at)).is_some()
         });
         self.ledger.set_seats(seats);
-    }
-
-    fn seats(&self) -> Vec<SeatFacts> {
-        let catalog = self.scheduler.catalog();
-        let seats = self.scheduler.seats().map(|(gang, class, node)| {
-            let gang = catalog.gang(gang);
-            SeatFacts {
-                gang: (gang.namespace.clone(), gang.name.clone()),
-                node: catalog.node_name(node).into(),
-                spec: catalog.class(class).spec.clone(),
-            }
-        });
-        seats.collect()
     }
 
     /// How things are before an event.
@@ -118,6 +128,20 @@ impl Replica {
         let busy = self.watches.iter_mut().filter(|watch| watch.next_at().is_some());
         busy.min_by_key(|watch| watch.next_at())?.take_until(to)
     }
+}
+
+/// Room that is kept for pods which do not exist yet.
+fn seats(scheduler: &Scheduler) -> Vec<SeatFacts> {
+    let catalog = scheduler.catalog();
+    let seats = scheduler.seats().map(|(gang, class, node)| {
+        let gang = catalog.gang(gang);
+        SeatFacts {
+            gang: (gang.namespace.clone(), gang.name.clone()),
+            node: catalog.node_name(node).into(),
+            spec: catalog.class(class).spec.clone(),
+        }
+    });
+    seats.collect()
 }
 
 /// Names of the profiles.

@@ -106,6 +106,7 @@ impl Run {
         replica.ledger.apply(&counted);
         if self.inspector.is_some() {
             replica.tiers.note(event);
+            replica.order.note(event, now);
         }
         #[cfg(test)]
         if let Some(saboteur) = &mut self.saboteur {
