@@ -11,6 +11,8 @@ pub(crate) enum Stream {
     World = 3,
     Network = 4,
     Swarm = 5,
+    /// Who says how important a gang is.
+    Ranks = 7,
     TraceArrivals = 16,
     TracePolicy = 17,
 }

@@ -7,6 +7,7 @@ mod gangs;
 mod importance;
 mod jobs;
 mod nodes;
+mod ranks;
 mod tiers;
 
 use framework::Point;
@@ -56,7 +57,8 @@ pub(super) fn plan(seed: u64) -> Plan {
         settings.max_backoff = Millis(dice.between(3_000, 20_000));
     }
     let budgets = importance::draw(&mut dice, &mut jobs);
-    let pod_groups = gangs::draw(&mut dice, &mut jobs, span);
+    let mut pod_groups = gangs::draw(&mut dice, &mut jobs, span);
+    ranks::draw(seed, &jobs, &mut pod_groups);
     let namespaces = tiers::draw(&mut dice, (&mut jobs, span), &mut settings.profiles);
     // Jobs of both profiles may be gangs by their labels.
     let kube = settings.profiles.iter_mut().filter(|profile| profile.scheduler == OURS[0]);

@@ -41,6 +41,7 @@ pub(super) fn claims(jobs: &[Job]) -> Vec<Option<Arc<GangClaim>>> {
             objects: object.into_iter().collect(),
             workers: workers.collect(),
             after: gang.after.clone(),
+            priority: (gang.object == Some(PodGroupKind::Native)).then_some(job.priority),
             ..GangClaim::default()
         }))
     };
