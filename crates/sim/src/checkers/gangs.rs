@@ -8,7 +8,7 @@ use model::{Millis, NodeFacts, PodFacts, Time};
 use super::Violation;
 use super::company::{self, Scene};
 use super::ledger::{Known, Ledger, Place};
-use super::roster::{Gang, GangKey, gang_of};
+use super::roster::{Gang, GangKey, gang_of, makes_others};
 
 /// For how long a gang may be incomplete if nobody says otherwise, and how much longer it may take
 /// until somebody notices.
@@ -241,6 +241,9 @@ pub(crate) fn witness(ledger: &Ledger, gang: &Gang<'_>) -> Option<Vec<String>> {
             if let Some(node) = nodes.iter().find(takes) {
                 places.push(format!("{} on {}", pod.key.name, node.name));
                 scene.add(node, pod);
+            } else if makes_others(pod) {
+                // While a driver waits, the others do not go without it.
+                return None;
             }
         }
         (places.len() >= needed && needed > 0).then_some(places)

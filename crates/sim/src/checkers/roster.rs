@@ -240,7 +240,11 @@ impl<'a> Gang<'a> {
 
 /// Whether a pod makes others of its gang.
 pub(crate) fn is_maker(known: &Known) -> bool {
-    known.facts().gang.as_ref().is_some_and(|claim| !claim.workers.is_empty())
+    makes_others(known.facts())
+}
+
+pub(crate) fn makes_others(facts: &PodFacts) -> bool {
+    facts.gang.as_ref().is_some_and(|claim| !claim.workers.is_empty())
 }
 
 fn terms(
