@@ -13,6 +13,7 @@ mod opened;
 mod outlook;
 mod sizes;
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use framework::Profile;
@@ -79,6 +80,8 @@ struct Moment {
 enum Choice {
     Best,
     Tightest,
+    /// The first by name.
+    First,
 }
 
 impl<'a> Arranger<'a> {
@@ -239,6 +242,14 @@ impl<'a> Arranger<'a> {
         if self.in_order(&pods, spare, within, Choice::Tightest, false).is_ok() {
             return Ok(());
         }
+        // Rules about other pods can rule out what looks best, and leave what is simplest.
+        order.sort_by_key(|pod| {
+            let fit = &catalog.class(class(pod)).requests.fit;
+            (Reverse((fit.cpu, fit.memory)), &catalog.pod(*pod).key.name)
+        });
+        if self.in_order(&order, spare, within, Choice::First, false).is_ok() {
+            return Ok(());
+        }
         let classes = if is_one { BTreeSet::from([class(&pods[0])]) } else { classes };
         // Whoever must be near others is asked once they have their places.
         pods.sort_by_key(|pod| !catalog.class(class(pod)).spec.near.is_empty());
@@ -333,13 +344,17 @@ impl<'a> Arranger<'a> {
     /// A node for a pod.
     fn seek(&mut self, id: PodId, within: &Within, choice: Choice) -> Option<NodeId> {
         self.work += 1;
-        if choice == Choice::Tightest {
+        if choice != Choice::Best {
             if self.work > WORK_MAX {
                 return None;
             }
-            let class = self.txn.catalog().pod(id).class;
-            let nodes = self.fitting(id, within);
-            return nodes.into_iter().min_by_key(|node| (room(&self.txn, class, *node), *node));
+            let nodes = self.fitting(id, within).into_iter();
+            let catalog = self.txn.catalog();
+            let class = catalog.pod(id).class;
+            return match choice {
+                Choice::First => nodes.min_by_key(|node| catalog.node_name(*node)),
+                _ => nodes.min_by_key(|node| (room(&self.txn, class, *node), *node)),
+            };
         }
         let own;
         let within = if self.gangs.refused.is_empty() {

@@ -256,7 +256,10 @@ fn fail(
     let mut instead = Instead::new();
     for node in trial.contested() {
         if !trial.rivals(node).is_empty() {
-            let (_, reasons) = trial.why_not(screen, node).unwrap_or_default();
+            let (_, mut reasons) = trial.why_not(screen, node).unwrap_or_default();
+            if reasons.is_empty() && !within.allows(node) {
+                reasons.push(Reason::OtherDomain);
+            }
             instead.push((node, reasons));
         }
     }

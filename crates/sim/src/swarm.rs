@@ -192,7 +192,7 @@ mod tests {
     }
 
     /// Parts of worlds in which something was wrong once, each with what it was.
-    const FOUND: [(&str, &str); 5] = [
+    const FOUND: [(&str, &str); 9] = [
         (
             "pods that must be near others have their turn after them, on every node there is",
             "44616 4,18,19 8,9,13 none second 6 9",
@@ -213,6 +213,22 @@ mod tests {
         (
             "nor are those from which others want to be far",
             "56771 0,2,3,4,5,6,8,9,10,12 0,2,6,7,8,9,11,13,14,15,16 none lag,cut,second 37 14",
+        ),
+        (
+            "a driver that waits keeps back the others of its gang",
+            "19711 3,4,5,6,8,9,10,12,14,15 1,2,6,7,8,9,12,13,14,16,18 10:0 none 26 86",
+        ),
+        (
+            "a gang is placed where the largest first, on the first node that takes it, fits",
+            "24628 0,1,2,8 5,8,15,16,17,18 none none 7 11",
+        ),
+        (
+            "also where its pods are spread and want to be far from each other",
+            "26584 12,14,15 1,2 12:0,15:0 none 9 74",
+        ),
+        (
+            "a node that is proposed for another pod is still in the wrong domain",
+            "31126 0,3,5,6 2,16 none none 17 119",
         ),
     ];
 
