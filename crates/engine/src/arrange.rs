@@ -208,46 +208,15 @@ impl<'a> Arranger<'a> {
         let needed = min.saturating_sub(there).max(makers).min(pods.len());
         let spare = pods.len() - needed;
         let short = |pod: PodId| Short { gang, pod, within: within.clone(), expected: None };
-        let mut failed = match self.in_order(&pods, spare, within, Choice::Best, limit == 0) {
-            Ok(()) => return Ok(()),
-            Err(failed) => failed,
+        let Err(failed) = self.in_order(&pods, spare, within, Choice::Best, limit == 0) else {
+            return Ok(());
         };
-        let first = failed;
         let is_alike = is_one && !self.is_around(pods[0]);
         self.is_cut |= !is_alike && self.work > limit;
         if limit == 0 || is_alike || self.work > limit {
-            return Err(short(first));
+            return Err(short(failed));
         }
-        // Whoever found no place goes first; each class once.
-        let mut tried = BTreeSet::new();
-        let mut order = pods.clone();
-        while tried.insert(catalog.pod(failed).class) && self.work <= limit {
-            let class = catalog.pod(failed).class;
-            order.sort_by_key(|pod| catalog.pod(*pod).class != class);
-            match self.in_order(&order, spare, within, Choice::Best, false) {
-                Ok(()) => return Ok(()),
-                Err(next) => failed = next,
-            }
-        }
-        // Those that must be near others go last.
-        for last in &classes {
-            order.clone_from(&pods);
-            order.sort_by_key(|pod| class(pod) == *last);
-            if self.work <= limit
-                && self.in_order(&order, spare, within, Choice::Best, false).is_ok()
-            {
-                return Ok(());
-            }
-        }
-        if self.in_order(&pods, spare, within, Choice::Tightest, false).is_ok() {
-            return Ok(());
-        }
-        // Rules about other pods can rule out what looks best, and leave what is simplest.
-        order.sort_by_key(|pod| {
-            let fit = &catalog.class(class(pod)).requests.fit;
-            (Reverse((fit.cpu, fit.memory)), &catalog.pod(*pod).key.name)
-        });
-        if self.in_order(&order, spare, within, Choice::First, false).is_ok() {
+        if self.in_other_order(&pods, spare, within, limit, failed) {
             return Ok(());
         }
         let classes = if is_one { BTreeSet::from([class(&pods[0])]) } else { classes };
@@ -259,7 +228,54 @@ impl<'a> Arranger<'a> {
         // Of nodes that are alike one is tried, though rules about other pods may tell them apart.
         let is_narrowed = !is_one && pods.iter().any(|pod| self.is_around(*pod));
         self.is_cut |= pods.len() > DEEP_MAX || self.work > limit || is_narrowed;
-        Err(short(first))
+        Err(short(failed))
+    }
+
+    /// Places pods in other orders and on other nodes than the best, after one found no place.
+    fn in_other_order(
+        &mut self,
+        pods: &[PodId],
+        spare: usize,
+        within: &Within,
+        limit: usize,
+        mut failed: PodId,
+    ) -> bool {
+        let catalog = self.txn.catalog();
+        let class = |pod: &PodId| catalog.pod(*pod).class;
+        // Whoever found no place goes first; each class once.
+        let mut tried = BTreeSet::new();
+        let mut order = pods.to_vec();
+        while tried.insert(class(&failed)) && self.work <= limit {
+            let first = class(&failed);
+            order.sort_by_key(|pod| class(pod) != first);
+            match self.in_order(&order, spare, within, Choice::Best, false) {
+                Ok(()) => return true,
+                Err(next) => failed = next,
+            }
+        }
+        // Those that must be near others go last. Of one class none does.
+        let mut classes: BTreeSet<ClassId> = pods.iter().map(class).collect();
+        if classes.len() == 1 {
+            classes.clear();
+        }
+        for last in classes {
+            order.copy_from_slice(pods);
+            order.sort_by_key(|pod| class(pod) == last);
+            if self.work <= limit
+                && self.in_order(&order, spare, within, Choice::Best, false).is_ok()
+            {
+                return true;
+            }
+        }
+        if self.in_order(pods, spare, within, Choice::Tightest, false).is_ok() {
+            return true;
+        }
+        // Rules about other pods can rule out what looks best, and leave what is simplest.
+        order.sort_by_key(|pod| {
+            let fit = &catalog.class(class(pod)).requests.fit;
+            (Reverse((fit.cpu, fit.memory)), &catalog.pod(*pod).key.name)
+        });
+        self.in_order(&order, spare, within, Choice::First, false).is_ok()
     }
 
     /// Places pods one after the other; at most `spare` of them may be left out. Gives back the
@@ -353,7 +369,9 @@ impl<'a> Arranger<'a> {
             let class = catalog.pod(id).class;
             return match choice {
                 Choice::First => nodes.min_by_key(|node| catalog.node_name(*node)),
-                _ => nodes.min_by_key(|node| (room(&self.txn, class, *node), *node)),
+                Choice::Best | Choice::Tightest => {
+                    nodes.min_by_key(|node| (room(&self.txn, class, *node), *node))
+                }
             };
         }
         let own;
