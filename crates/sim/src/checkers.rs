@@ -16,6 +16,7 @@ mod order;
 mod roster;
 mod tiers;
 mod told;
+mod trees;
 mod work;
 
 use std::fmt;
@@ -24,8 +25,10 @@ use model::PodFacts;
 
 use company::Scene;
 pub(crate) use evictions::{Eviction, check_eviction, check_preemption, helps};
-pub(crate) use gangs::{Patience, check_disband, check_whole, is_partial, is_ready, witness};
-pub(crate) use inspector::{Inspector, takes_one};
+pub(crate) use gangs::{
+    Patience, check_disband, check_whole, is_partial, is_partial_tree, is_ready, witness,
+};
+pub(crate) use inspector::{Inspector, takes_one, waits_with_others};
 pub(crate) use ledger::{Ledger, Spot};
 pub(crate) use order::Order;
 pub(crate) use roster::{Gang, SeatFacts, gang_of};
@@ -235,6 +238,9 @@ pub(crate) fn check_binding(ledger: &Ledger, uid: &str, node: &str) -> Result<()
     let wrong = |why| Violation::WrongNode { pod: pod(), node: node.name.clone(), why };
     if !facts.spec.needs.is_empty() {
         return Err(wrong("it asks for something that is not supported"));
+    }
+    if !ledger.may_be_placed(facts) {
+        return Err(wrong("by what it says of gangs it has to wait"));
     }
     gangs::check_begin(ledger, facts)?;
     let objections = company::objections(&Scene::of(ledger), facts, node);

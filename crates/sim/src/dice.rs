@@ -11,6 +11,7 @@ pub(crate) enum Stream {
     World = 3,
     Network = 4,
     Swarm = 5,
+    Shapes = 6,
     /// Who says how important a gang is.
     Ranks = 7,
     TraceArrivals = 16,

@@ -27,6 +27,8 @@ pub struct Happened {
     pub nodes_changed: u64,
     /// Namespaces that were made, labelled or deleted.
     pub namespaces_changed: u64,
+    /// Objects about gangs that changed, or came back.
+    pub groups_changed: u64,
     /// Bindings that were refused.
     pub refused: u64,
     /// Requests that never arrived, or late.
@@ -44,7 +46,7 @@ pub struct Happened {
 impl Happened {
     /// Every count with its name, in a fixed order.
     #[must_use]
-    pub fn rows(&self) -> [(&'static str, u64); 18] {
+    pub fn rows(&self) -> [(&'static str, u64); 19] {
         [
             ("pods", self.pods),
             ("bound", self.bound),
@@ -58,6 +60,7 @@ impl Happened {
             ("nodes lost", self.nodes_lost),
             ("nodes changed", self.nodes_changed),
             ("namespaces changed", self.namespaces_changed),
+            ("objects of gangs changed", self.groups_changed),
             ("bindings refused", self.refused),
             ("requests lost or late", self.lost),
             ("answers lost", self.unanswered),
@@ -83,6 +86,7 @@ impl Happened {
             nodes_lost,
             nodes_changed,
             namespaces_changed,
+            groups_changed,
             refused,
             lost,
             unanswered,
@@ -96,6 +100,7 @@ impl Happened {
         self.nodes_lost += nodes_lost;
         self.nodes_changed += nodes_changed;
         self.namespaces_changed += namespaces_changed;
+        self.groups_changed += groups_changed;
         self.refused += refused;
         self.lost += lost;
         self.unanswered += unanswered;

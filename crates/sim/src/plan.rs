@@ -251,6 +251,8 @@ pub struct PodGroupPlan {
     pub at: Time,
     /// When it is deleted, if it is.
     pub deleted: Option<Time>,
+    /// What it says from some time on, or that it is not there from then on.
+    pub later: Vec<(Time, Option<PodGroupFacts>)>,
 }
 
 /// A namespace, as an object of an administrator.

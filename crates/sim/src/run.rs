@@ -22,14 +22,14 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use k8s::config::Settings;
-use model::{Attempt, Decision, Event, Millis, NodeId, PodId, Time, Waiting};
+use model::{Attempt, Decision, Event, Millis, NodeId, PodGroupKind, PodId, Time, Waiting};
 
 use crate::checkers::{self, Inspector, Violation};
 use crate::dice::{Dice, Stream};
 use crate::fingerprint::Fingerprint;
 use crate::history::Recorder;
 use crate::map::{self, ClusterMap};
-use crate::plan::{Faults, Plan};
+use crate::plan::{Faults, Plan, PodGroupPlan};
 use crate::report::{self, Report};
 use crate::world::{Agenda, Answer, ByKind, Change, Kind, NodeAt, PodAt, Whereabouts, World};
 use evict::{Eviction, Said};
@@ -75,6 +75,8 @@ pub struct Run {
     agenda: Agenda<Doing>,
     /// The versions of the API server: how many changes of each kind there were.
     versions: ByKind<u64>,
+    /// What is watched.
+    kinds: &'static [Kind],
     /// Those that live, oldest first.
     replicas: Vec<Replica>,
     replicas_made: u64,
@@ -139,6 +141,8 @@ impl Run {
     #[must_use]
     pub fn new(plan: Plan) -> Self {
         let Plan { seed, span, nodes, jobs, settings, faults, .. } = plan;
+        let is_composite = |group: &PodGroupPlan| group.facts.key.kind == PodGroupKind::Composite;
+        let has_composites = plan.pod_groups.iter().any(is_composite);
         let objects = (plan.pod_groups, plan.namespaces);
         let recorder = Recorder::new(&jobs, span);
         let groupings = plan.groupings.into_iter();
@@ -155,6 +159,7 @@ impl Run {
             dice: Dice::new(seed, Stream::Network),
             agenda: Agenda::default(),
             versions: Kind::ALL.map(|_| 0),
+            kinds: Kind::watched(has_composites),
             replicas: Vec::new(),
             replicas_made: 0,
             lead: Lead::Vacant,

@@ -50,10 +50,12 @@ pub(crate) enum Kind {
     /// Pods of gangs that ran to a good end.
     Succeeded,
     Namespaces,
+    /// Objects about gangs of gangs. It is the last, because most worlds have none.
+    Composites,
 }
 
 /// Something for each kind.
-pub(crate) type ByKind<T> = [T; 7];
+pub(crate) type ByKind<T> = [T; 8];
 
 impl Kind {
     pub(crate) const ALL: ByKind<Self> = [
@@ -64,7 +66,13 @@ impl Kind {
         Self::PluginGroups,
         Self::Succeeded,
         Self::Namespaces,
+        Self::Composites,
     ];
+
+    /// Those that are watched, with composites or without.
+    pub(crate) fn watched(has_composites: bool) -> &'static [Self] {
+        if has_composites { &Self::ALL } else { &Self::ALL[..Self::Composites as usize] }
+    }
 }
 
 /// Something that changed, as watches show it.

@@ -9,6 +9,7 @@ use super::Violation;
 use super::company::{self, Scene};
 use super::ledger::{Known, Ledger, Place};
 use super::roster::{Gang, GangKey, gang_of, makes_others};
+use super::trees::{Top, Tree};
 
 /// For how long a gang may be incomplete if nobody says otherwise, and how much longer it may take
 /// until somebody notices.
@@ -37,9 +38,21 @@ pub(crate) fn check_whole(ledger: &Ledger, sent: &[Box<str>]) -> Result<(), Viol
             let why = format!("{} are sent, {placed} of {min:?} would be on nodes", sent.len());
             return Err(wrong(&key, why));
         }
+        check_tree(ledger, &gang)?;
         check_domain(ledger, &gang, &sent)?;
     }
     Ok(())
+}
+
+/// A gang that is a part of another goes with enough others, or that one has started before.
+fn check_tree(ledger: &Ledger, gang: &Gang<'_>) -> Result<(), Violation> {
+    let Top::Composite(root) = &gang.top else { return Ok(()) };
+    let roster = ledger.roster();
+    if roster.reached.contains(root) || roster.blurred.contains(root) {
+        return Ok(());
+    }
+    let Some(tree) = Tree::around(ledger, gang) else { return Ok(()) };
+    Err(wrong(&gang.key, format!("pods are sent to nodes, but not enough parts of {}", tree.name)))
 }
 
 /// All pods of a gang go where those are that it has, if it has to stay together.
@@ -78,6 +91,9 @@ pub(crate) fn check_disband(
     evicted: &[Box<str>],
     bare: &[Box<str>],
 ) -> Result<(), Violation> {
+    if !ledger.roster().is_gang(key) {
+        return check_disband_tree(ledger, key, evicted);
+    }
     let gang = Gang::of(ledger, key);
     if gang.is_reached || gang.is_up() {
         return Err(wrong(key, "pods are taken back, though it has started".to_owned()));
@@ -91,6 +107,27 @@ pub(crate) fn check_disband(
         });
         if !is_right {
             return Err(wrong(key, format!("{uid} is taken back, or reported, and must not be")));
+        }
+    }
+    Ok(())
+}
+
+fn check_disband_tree(
+    ledger: &Ledger,
+    key: &GangKey,
+    evicted: &[Box<str>],
+) -> Result<(), Violation> {
+    let tree = Tree::of(ledger, key);
+    let Some(tree) = tree.filter(|_| !ledger.roster().blurred.contains(key)) else { return Ok(()) };
+    if ledger.roster().reached.contains(key) || tree.is_up() {
+        return Err(wrong(key, "pods are taken back, though it has started".to_owned()));
+    }
+    let all = tree.gangs();
+    for uid in evicted {
+        let mut bound = all.iter().flat_map(|gang| gang.bound());
+        let known = bound.find(|known| known.facts().key.uid == *uid);
+        if !known.is_some_and(|known| known.facts().is_remade && !known.is_leaving()) {
+            return Err(wrong(key, format!("{uid} is taken back, and must not be")));
         }
     }
     Ok(())
@@ -152,6 +189,18 @@ impl Patience {
             }
             waited.insert(key.clone(), (opened, so_far));
         }
+        for (tree, key, opened) in ledger.open_trees().filter(|(tree, ..)| is_partial_tree(tree)) {
+            let so_far = self.waited.get(key).filter(|(since, _)| *since == opened);
+            let so_far = so_far.map_or(Millis(0), |(_, so_far)| *so_far);
+            if so_far.0 > PERMITTED.0 + NOTICED.0 {
+                let why = format!("not enough parts were on nodes for {} ms", so_far.0);
+                return Err(wrong(key, why));
+            }
+            if is_able && !tree.is_whole() {
+                self.counted.push(key.clone());
+            }
+            waited.insert(key.clone(), (opened, so_far));
+        }
         self.waited = waited;
         Ok(())
     }
@@ -166,6 +215,13 @@ fn allowed(gang: &Gang<'_>) -> Option<Millis> {
 pub(crate) fn is_partial(gang: &Gang<'_>) -> bool {
     let could_go = |known: &Known| known.facts().is_remade && !known.is_leaving();
     gang.min().is_some() && !gang.is_reached && !gang.is_up() && gang.bound().any(could_go)
+}
+
+/// The same of a gang of gangs.
+pub(crate) fn is_partial_tree(tree: &Tree<'_>) -> bool {
+    let could_go = |known: &Known| known.facts().is_remade && !known.is_leaving();
+    let is_clear = tree.gangs().iter().all(|gang| gang.terms.is_ok());
+    is_clear && !tree.is_up() && tree.gangs().iter().any(|gang| gang.bound().any(could_go))
 }
 
 /// Whether nothing but a lack of room keeps a gang from being placed.
@@ -206,6 +262,10 @@ pub(crate) fn check_begin(ledger: &Ledger, facts: &PodFacts) -> Result<(), Viola
     let Some(key) = gang_of(facts) else { return Ok(()) };
     let gang = Gang::of(ledger, &key);
     let Ok(terms) = &gang.terms else { return Ok(()) };
+    let early = terms.after.iter().find(|name| !ledger.is_gang_over(&key.0, name));
+    if let Some(name) = early.filter(|_| gang.placed() == 0) {
+        return Err(wrong(&key, format!("it begins, and gang {name} has not succeeded")));
+    }
     if gang.is_reached || gang.placed() > 0 {
         return Ok(());
     }

@@ -15,6 +15,7 @@ use super::gangs::{check_seats, domains, is_ready, may_begin, witness};
 use super::ledger::{self, Ledger};
 use super::roster::{Gang, GangKey, gang_of};
 use super::rules::{self, Taken};
+use super::trees::{Top, Tree};
 
 /// After how many looks everything is looked at again.
 const EVERYTHING_EVERY: u64 = 64;
@@ -116,6 +117,10 @@ fn check_parked_gang(
     parked: &[&PodFacts],
 ) -> Result<(), Violation> {
     let asleep = |pod: String, node: String| Err(Violation::Asleep { pod, node });
+    if let Some(waits) = waits_with_others(ledger, gang) {
+        let Some(place) = waits else { return Ok(()) };
+        return asleep(format!("gang {}", gang.key.1), place);
+    }
     if gang.is_whole() {
         let taken = parked.iter().find_map(|facts| Some((facts, takes_one(ledger, gang, facts)?)));
         let Some((facts, node)) = taken else { return Ok(()) };
@@ -126,6 +131,20 @@ fn check_parked_gang(
     }
     let Some(places) = witness(ledger, gang) else { return Ok(()) };
     asleep(format!("gang {}", gang.key.1), places.join(", "))
+}
+
+/// Of a gang that has to wait for others: where all of them would find room, if they would.
+pub(crate) fn waits_with_others(ledger: &Ledger, gang: &Gang<'_>) -> Option<Option<String>> {
+    match &gang.top {
+        Top::Itself => return None,
+        Top::Unclear => return Some(None),
+        Top::Composite(_) => {}
+    }
+    // Where all have enough, parts stand for themselves.
+    let tree = Tree::around(ledger, gang)?;
+    let mut waiting = tree.gangs().into_iter().flat_map(|gang| gang.waiting());
+    let is_odd = waiting.any(|known| rules::cannot_be_ranked(&known.facts().spec));
+    Some(if tree.is_ready(ledger) && !is_odd { tree.witness(ledger) } else { None })
 }
 
 /// A node that takes a pod of a gang which has enough already.

@@ -10,7 +10,7 @@ mod proposals;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use model::{Attempt, BudgetFacts, Event, Labels, Map, NodeFacts, PodFacts, Present};
+use model::{Attempt, BudgetFacts, Event, GangClaim, Labels, Map, NodeFacts, PodFacts, Present};
 
 use super::Violation;
 use super::evictions::Eviction;
@@ -214,6 +214,7 @@ impl Ledger {
             | Event::SucceededApplied(_)
             | Event::SucceededDeleted(_)
             | Event::Reset(Present::PodGroups(..) | Present::Succeeded(_)) => {
+                self.blur(event);
                 self.roster.apply(event);
                 let keys: Vec<GangKey> = self.roster.keys().cloned().collect();
                 keys.into_iter().for_each(|key| self.note_gang(key));
@@ -495,6 +496,15 @@ impl Ledger {
 
     /// Whether nothing but a missing node keeps a pod from being placed.
     pub(crate) fn may_be_placed(&self, facts: &PodFacts) -> bool {
-        facts.gates.is_empty() && facts.spec.needs.is_empty()
+        let claim = facts.gang.as_deref();
+        let is_over = |name: &str| self.is_gang_over(&facts.key.namespace, name);
+        // Of a gang it counts whether it has begun.
+        let is_next = |claim: &GangClaim| {
+            let mut after = claim.after.iter();
+            !claim.name.is_empty() || after.all(|name| is_over(name))
+        };
+        facts.gates.is_empty()
+            && facts.spec.needs.is_empty()
+            && claim.is_none_or(|claim| claim.fault.is_none() && is_next(claim))
     }
 }

@@ -7,6 +7,7 @@ use model::{
 };
 
 use super::ledger::{Known, Ledger, Spot};
+use super::trees::{self, Top};
 
 /// Namespace and name of a gang.
 pub(crate) type GangKey = (Box<str>, Box<str>);
@@ -31,9 +32,10 @@ pub(crate) struct Roster {
     /// Pods that live, by uid.
     members: BTreeMap<GangKey, BTreeSet<Box<str>>>,
     groups: BTreeMap<PodGroupKey, PodGroupFacts>,
-    /// Pods that ran to a good end, by uid.
-    /// Pods that succeeded, by uid: of which gang, and how many of it start together.
-    succeeded: BTreeMap<Box<str>, (GangKey, u32)>,
+    /// Pods that succeeded, by uid: of which gang.
+    succeeded: BTreeMap<Box<str>, GangKey>,
+    /// The same by gang, with how many of it start together.
+    succeeded_of: BTreeMap<GangKey, BTreeMap<Box<str>, u32>>,
     /// Gangs that had enough pods on nodes.
     pub(super) reached: BTreeSet<GangKey>,
     /// Gangs that have pods on nodes, and never had enough; with a number that is another one
@@ -41,6 +43,9 @@ pub(crate) struct Roster {
     pub(super) open: BTreeMap<GangKey, u64>,
     /// Gangs some of whose pods were on nodes when they were first heard of.
     pub(super) found: BTreeSet<GangKey>,
+    /// Composites of which it is not known how far they were: objects about them changed while
+    /// pods were on nodes, or pods were there when they were first heard of.
+    pub(super) blurred: BTreeSet<GangKey>,
 }
 
 impl Roster {
@@ -81,11 +86,16 @@ impl Roster {
             }
             Event::SucceededApplied(facts) => {
                 let key = (facts.namespace.clone(), facts.gang.clone());
-                self.succeeded.insert(facts.uid.clone(), (key, facts.min.unwrap_or(1)));
+                self.unsucceed(&facts.uid);
+                self.succeeded.insert(facts.uid.clone(), key.clone());
+                let own = self.succeeded_of.entry(key).or_default();
+                own.insert(facts.uid.clone(), facts.min.unwrap_or(1));
             }
-            Event::SucceededDeleted(uid) => _ = self.succeeded.remove(uid.as_str()),
+            Event::SucceededDeleted(uid) => self.unsucceed(uid),
             Event::Reset(Present::Succeeded(uids)) => {
-                self.succeeded.retain(|uid, _| uids.contains(uid));
+                let gone = self.succeeded.keys().filter(|uid| !uids.contains(*uid));
+                let gone: Vec<Box<str>> = gone.cloned().collect();
+                gone.iter().for_each(|uid| self.unsucceed(uid));
             }
             Event::NodeApplied(_)
             | Event::NodeDeleted(_)
@@ -112,6 +122,58 @@ impl Roster {
         }
     }
 
+    fn unsucceed(&mut self, uid: &str) {
+        let Some(key) = self.succeeded.remove(uid) else { return };
+        let Some(own) = self.succeeded_of.get_mut(&key) else { return };
+        own.remove(uid);
+        if own.is_empty() {
+            self.succeeded_of.remove(&key);
+        }
+    }
+
+    /// Whether an object says the same of a gang as before, or there is no such object.
+    pub(super) fn says_nothing_new(&self, facts: &PodGroupFacts) -> bool {
+        let is_started = facts.is_started;
+        let known = self.groups.get(&facts.key);
+        known.is_some_and(|known| PodGroupFacts { is_started, ..known.clone() } == *facts)
+    }
+
+    pub(super) fn has_composites(&self) -> bool {
+        self.groups.keys().any(|key| key.kind == PodGroupKind::Composite)
+    }
+
+    /// The composites of a namespace.
+    pub(super) fn composites(&self, namespace: &str) -> impl Iterator<Item = &PodGroupFacts> {
+        let all = self.groups.values();
+        all.filter(move |facts| {
+            facts.key.kind == PodGroupKind::Composite && *facts.key.namespace == *namespace
+        })
+    }
+
+    /// The composites that groups of a namespace say they are parts of, whose pods live.
+    pub(super) fn parents_in(&self, namespace: &str) -> impl Iterator<Item = Option<Box<str>>> {
+        let keys = self.members.keys().filter(move |(other, _)| **other == *namespace);
+        keys.filter_map(|key| self.native(key)).map(|facts| facts.parent.clone())
+    }
+
+    /// The composite that a gang is a part of, by an object that its pods name.
+    pub(super) fn parent_of(&self, ledger: &Ledger, key: &GangKey) -> Option<Box<str>> {
+        let first = self.members.get(key)?.first()?;
+        let claim = ledger.pod(first)?.facts().gang.as_deref()?;
+        let is_native = claim.objects.iter().any(|(kind, ..)| *kind == PodGroupKind::Native);
+        self.native(key).filter(|_| is_native)?.parent.clone()
+    }
+
+    fn native(&self, (namespace, name): &GangKey) -> Option<&PodGroupFacts> {
+        let kind = PodGroupKind::Native;
+        self.groups.get(&PodGroupKey { kind, namespace: namespace.clone(), name: name.clone() })
+    }
+
+    /// Whether pods are in such a gang.
+    pub(super) fn is_gang(&self, key: &GangKey) -> bool {
+        self.members.contains_key(key)
+    }
+
     pub(super) fn keys(&self) -> impl Iterator<Item = &GangKey> {
         self.members.keys()
     }
@@ -129,9 +191,9 @@ impl Roster {
 
     /// Whether a gang ran to a good end: as many of its pods did as start together, and none lives.
     pub(super) fn is_over(&self, key: &GangKey) -> bool {
-        let own = || self.succeeded.values().filter(|(other, _)| other == key);
-        let min = own().map(|(_, min)| *min as usize).max().unwrap_or(1);
-        !self.members.contains_key(key) && own().count() >= min.max(1)
+        let Some(own) = self.succeeded_of.get(key) else { return false };
+        let min = own.values().copied().max().unwrap_or(1).max(1);
+        !self.members.contains_key(key) && own.len() >= min as usize
     }
 }
 
@@ -148,6 +210,8 @@ pub(crate) struct Terms {
     pub(crate) after: Vec<Box<str>>,
     /// What has to be free on all nodes together before it starts.
     pub(crate) min_resources: Amounts<String>,
+    /// The composite it says it is a part of.
+    pub(super) parent: Option<Box<str>>,
 }
 
 /// Why it cannot be told what holds.
@@ -157,6 +221,12 @@ pub(crate) enum Trouble {
     NoGroup(Box<str>),
     /// Members, or members and objects, contradict each other.
     Contradiction,
+    /// What its pods say of it makes no sense.
+    Fault(Box<str>),
+    /// Groups are parts of each other.
+    Circle,
+    /// There are too many levels of groups above it.
+    Depth,
 }
 
 /// A gang as it is at the moment.
@@ -165,6 +235,8 @@ pub(crate) struct Gang<'a> {
     /// Its pods that live.
     pub(crate) members: Vec<&'a Known>,
     pub(crate) terms: Result<Terms, Vec<Trouble>>,
+    /// What it is tried with.
+    pub(crate) top: Top,
     /// Room that is kept for pods which it is to make.
     pub(crate) seats: usize,
     /// Whether it had enough pods on nodes, as far as can be known.
@@ -177,10 +249,18 @@ impl<'a> Gang<'a> {
         let uids = roster.members.get(key).into_iter().flatten();
         let members: Vec<&Known> = uids.filter_map(|uid| ledger.pod(uid)).collect();
         let seats = ledger.seats().iter().filter(|seat| seat.gang == *key).count();
-        let terms = terms(roster, key, &members);
+        let mut terms = terms(roster, key, &members);
+        let parent = terms.as_ref().ok().and_then(|terms| terms.parent.as_deref());
+        let top = match trees::top(roster, &key.0, parent) {
+            Ok(top) => top,
+            Err(troubles) => {
+                terms = Err(troubles);
+                Top::Itself
+            }
+        };
         let is_started = terms.as_ref().is_ok_and(|terms| terms.is_started);
         let is_reached = is_started || roster.reached.contains(key);
-        Self { key: key.clone(), members, terms, seats, is_reached }
+        Self { key: key.clone(), members, terms, top, seats, is_reached }
     }
 
     /// How many have to start together; none if nothing has to, or it cannot be told.
@@ -260,9 +340,12 @@ fn terms(
         }
     }
     for claim in claims {
+        troubles.extend(claim.fault.clone().map(Trouble::Fault));
         mins.extend(claim.min);
         let workers: u32 = claim.workers.iter().map(|workers| workers.count).sum();
         terms.workers += workers as usize;
+        let timeout_ms = claim.timeout.map(|seconds| u64::from(seconds) * 1000);
+        terms.timeout_ms = terms.timeout_ms.max(timeout_ms);
         if terms.after.is_empty() {
             terms.after = claim.after.to_vec();
         }
@@ -274,7 +357,8 @@ fn terms(
                 continue;
             };
             mins.extend(group.mins.iter().filter(|(own, _)| own == part).map(|(_, min)| *min));
-            terms.timeout_ms = group.timeout.map(|seconds| u64::from(seconds) * 1000);
+            let timeout_ms = group.timeout.map(|seconds| u64::from(seconds) * 1000);
+            terms.timeout_ms = timeout_ms.or(terms.timeout_ms);
             terms.topology = group.topology.to_vec();
             terms.min_resources = group.min_resources.clone();
             terms.is_started |= group.is_started;
@@ -283,6 +367,7 @@ fn terms(
                 troubles.push(Trouble::Contradiction);
             }
             terms.priority = group.priority.or(terms.priority);
+            terms.parent = group.parent.clone();
         }
     }
     if mins.len() > 1 {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use model::{Catalog, Diagnosis, Need, NodeFacts, PodFacts, Reason};
+use model::{Catalog, Diagnosis, GangClaim, Need, NodeFacts, PodFacts, Reason};
 
 use super::Violation;
 use super::company::{self, Scene};
@@ -10,6 +10,7 @@ use super::gangs::{domains, free, pieces};
 use super::ledger::Ledger;
 use super::roster::{Gang, Terms, Trouble, gang_of};
 use super::rules::{self, Objection};
+use super::trees::{Top, Tree};
 
 /// Everything that can keep a pod waiting, without numbers of any catalog.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -36,8 +37,17 @@ pub(crate) fn check_told(
     facts: &PodFacts,
     told: &Diagnosis,
 ) -> Result<(), Violation> {
+    if let Some(claim) = facts.gang.as_deref().filter(|claim| is_refused(ledger, facts, claim)) {
+        return check_refused(ledger, facts, claim, told);
+    }
     if let Some(key) = gang_of(facts) {
         let gang = Gang::of(ledger, &key);
+        if gang.top == Top::Unclear {
+            return Ok(());
+        }
+        if let Some(tree) = Tree::around(ledger, &gang) {
+            return check_part(ledger, &tree, facts, told);
+        }
         if let Some(checked) = check_gang(ledger, &gang, facts, told) {
             return checked;
         }
@@ -55,6 +65,70 @@ pub(crate) fn check_told(
     Err(Violation::Untrue { pod: facts.key.name.to_string(), text })
 }
 
+/// Whether a pod without a gang is not looked at by what it says of gangs, or any by what it says
+/// that makes no sense.
+fn is_refused(ledger: &Ledger, facts: &PodFacts, claim: &GangClaim) -> bool {
+    let is_over = |name: &str| ledger.is_gang_over(&facts.key.namespace, name);
+    let is_early = claim.name.is_empty() && claim.after.iter().any(|name| !is_over(name));
+    claim.fault.is_some() || is_early
+}
+
+fn check_refused(
+    ledger: &Ledger,
+    facts: &PodFacts,
+    claim: &GangClaim,
+    told: &Diagnosis,
+) -> Result<(), Violation> {
+    let is_over = |name: &str| ledger.is_gang_over(&facts.key.namespace, name);
+    let said = told.rejection.as_ref();
+    let is_so = said.is_some_and(|said| match &claim.fault {
+        Some(fault) => *said == Reason::GangFault(fault.clone()) && is_limit(fault),
+        None => matches!(said, Reason::After(name) if claim.after.contains(name) && !is_over(name)),
+    });
+    if is_so {
+        return Ok(());
+    }
+    let text = format!("{told:?}; it says {claim:?}");
+    Err(Violation::Untrue { pod: facts.key.name.to_string(), text })
+}
+
+/// Whether a text names the key and the limit that something is beyond.
+fn is_limit(text: &str) -> bool {
+    let limits = ["at most 64 gangs", "at most 4096 bytes"];
+    text.contains("scheduling.kubenexus.io/depends-on")
+        && limits.iter().any(|limit| text.contains(limit))
+}
+
+/// Checks what a pod was told whose gang is tried with others.
+fn check_part(
+    ledger: &Ledger,
+    tree: &Tree<'_>,
+    facts: &PodFacts,
+    told: &Diagnosis,
+) -> Result<(), Violation> {
+    let gangs = tree.gangs();
+    let mut waiting = gangs.iter().flat_map(|gang| gang.waiting());
+    let is_so = match &told.rejection {
+        Some(Reason::GangIncomplete { there, min }) => {
+            let is_own = tree.mins().contains(&(*min as usize));
+            is_own && there < min
+        }
+        Some(Reason::MemberGated(name)) => {
+            waiting.any(|one| one.facts().key.name == *name && !one.facts().gates.is_empty())
+        }
+        Some(Reason::GangFault(_) | Reason::NoPodGroup(_)) => {
+            gangs.iter().any(|gang| gang.terms.is_err())
+        }
+        Some(_) => true,
+        None => told.nodes == ledger.nodes().count(),
+    };
+    if is_so {
+        return Ok(());
+    }
+    let text = format!("{told:?}; it is a part of {}, {:?}", tree.name, tree.mins());
+    Err(Violation::Untrue { pod: facts.key.name.to_string(), text })
+}
+
 /// Checks what a pod was told of its gang; none if it was told what a pod without one is told.
 fn check_gang(
     ledger: &Ledger,
@@ -66,9 +140,15 @@ fn check_gang(
     let terms = gang.terms.as_ref();
     let is_member = |name: &str| gang.waiting().find(|one| &*one.facts().key.name == name);
     let is_so = match &told.rejection {
-        Some(Reason::GangFault(_)) => {
-            terms.is_err_and(|troubles| troubles.contains(&Trouble::Contradiction))
-        }
+        Some(Reason::GangFault(said)) => terms.is_err_and(|troubles| {
+            troubles.iter().any(|trouble| match trouble {
+                Trouble::Contradiction => true,
+                Trouble::Fault(fault) => fault == said,
+                Trouble::Circle => said.contains("parts of each other"),
+                Trouble::Depth => said.contains("levels of groups: expected at most 8"),
+                Trouble::NoGroup(_) => false,
+            })
+        }),
         Some(Reason::NoPodGroup(name)) => {
             terms.is_err_and(|troubles| troubles.contains(&Trouble::NoGroup(name.clone())))
         }

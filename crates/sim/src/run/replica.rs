@@ -7,7 +7,9 @@ use k8s::config::Settings;
 use model::{Catalog, Decision, Event, Time};
 
 use super::watch::Watch;
-use crate::checkers::{Before, Ledger, Order, Patience, SeatFacts, Tiers, Violation, is_partial};
+use crate::checkers::{
+    Before, Ledger, Order, Patience, SeatFacts, Tiers, Violation, is_partial, is_partial_tree,
+};
 use crate::world::{ByKind, Kind};
 
 /// Tells replicas apart, dead ones included.
@@ -31,7 +33,8 @@ pub(crate) struct Replica {
 }
 
 impl Replica {
-    pub(super) fn new(id: ReplicaId, settings: &Settings, seed: u64) -> Self {
+    pub(super) fn new(id: ReplicaId, settings: &Settings, seed: u64, kinds: &[Kind]) -> Self {
+        let watch = |kind| if kinds.contains(&kind) { Watch::unlisted() } else { Watch::idle() };
         Self {
             id,
             scheduler: scheduler(settings, seed),
@@ -39,7 +42,7 @@ impl Replica {
             patience: Patience::default(),
             tiers: Tiers::new(settings),
             order: Order::new(settings),
-            watches: Kind::ALL.map(|_| Watch::unlisted()),
+            watches: Kind::ALL.map(watch),
             in_flight: 0,
         }
     }
@@ -105,6 +108,7 @@ impl Replica {
     pub(super) fn is_at_rest(&self) -> bool {
         self.ledger.seats().is_empty()
             && !self.ledger.open_gangs().any(|(gang, _)| is_partial(&gang))
+            && !self.ledger.open_trees().any(|(tree, ..)| is_partial_tree(&tree))
     }
 
     /// When a watch shows something next.

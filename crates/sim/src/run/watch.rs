@@ -25,6 +25,11 @@ impl Watch {
         Self { is_cut: true, ..Self::default() }
     }
 
+    /// A watch of something that is not there, and never will be.
+    pub(crate) fn idle() -> Self {
+        Self { has_listed: true, ..Self::default() }
+    }
+
     /// Sends a change on its way.
     pub(crate) fn send(&mut self, event: Arc<Event>, version: u64, at: Time) {
         if !self.is_cut {

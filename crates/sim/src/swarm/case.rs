@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-use model::Millis;
+use model::{Millis, PodGroupKind};
 
 use super::draw;
 use crate::plan::{Budget, Faults, Job, NamespacePlan, NodePlan, Plan, PodGroupPlan};
@@ -129,9 +129,15 @@ impl Case {
             };
             plan.jobs.iter().any(names)
         };
-        plan.pod_groups.retain(is_named);
+        let mut named: Vec<PodGroupPlan> =
+            plan.pod_groups.extract_if(.., |one| is_named(one)).collect();
+        named.extend(above(&named, plan.pod_groups));
+        plan.pod_groups = named;
         let is_used = |name: &str| plan.jobs.iter().any(|job| job.spec.namespace == name);
-        plan.namespaces.retain(|namespace| is_used(&namespace.name));
+        // Where nobody is in a namespace, it is there for rules that select some.
+        let has_rule = plan.jobs.iter().any(selects_namespaces);
+        let is_meant = |name: &str| has_rule && name.starts_with(draw::shapes::NAMESPACE);
+        plan.namespaces.retain(|one| is_used(&one.name) || is_meant(&one.name));
         for job in &mut plan.jobs {
             job.pods = job.pods.min(only.pods.unwrap_or(u64::MAX));
         }
@@ -209,12 +215,17 @@ impl Case {
         let _ = writeln!(text, "faults: {faults}");
         plan.nodes.iter().for_each(|node| describe_node(&mut text, node));
         plan.jobs.iter().for_each(|job| describe_job(&mut text, job));
-        for PodGroupPlan { facts, at, deleted } in &plan.pod_groups {
+        for PodGroupPlan { facts, at, deleted, later } in &plan.pod_groups {
             let (key, mins, timeout) = (&facts.key, &facts.mins, facts.timeout);
             let _ = write!(text, "{:?} {} in {} at {} ms", key.kind, key.name, key.namespace, at.0);
             let _ = write!(text, ", deleted {deleted:?}: {mins:?}, timeout {timeout:?}");
             let asked: Vec<_> = facts.min_resources.named().collect();
-            let _ = writeln!(text, ", topology {:?}, asks for {asked:?}", facts.topology);
+            let _ = write!(text, ", topology {:?}, asks for {asked:?}", facts.topology);
+            let _ = writeln!(text, ", part of {:?}", facts.parent);
+            for (at, facts) in later {
+                let said = facts.as_ref().map(|facts| (&facts.mins, &facts.parent));
+                let _ = writeln!(text, "  at {} ms: {said:?}", at.0);
+            }
         }
         for NamespacePlan { name, states } in &plan.namespaces {
             let _ = writeln!(text, "namespace {name}: {states:?}");
@@ -228,6 +239,35 @@ impl Case {
         }
         text
     }
+}
+
+/// The composites that groups are parts of at any time, and those above these.
+fn above(groups: &[PodGroupPlan], mut others: Vec<PodGroupPlan>) -> Vec<PodGroupPlan> {
+    let mut found: Vec<PodGroupPlan> = Vec::new();
+    loop {
+        let states = |plan: &PodGroupPlan| {
+            let later = plan.later.iter().filter_map(|(_, facts)| facts.as_ref());
+            later.chain([&plan.facts]).filter_map(|facts| facts.parent.clone()).collect::<Vec<_>>()
+        };
+        let parents: BTreeSet<Box<str>> = groups.iter().chain(&found).flat_map(states).collect();
+        let before = found.len();
+        let is_above = |plan: &mut PodGroupPlan| {
+            let key = &plan.facts.key;
+            key.kind == PodGroupKind::Composite && parents.contains(&key.name)
+        };
+        found.extend(others.extract_if(.., is_above));
+        if found.len() == before {
+            return found;
+        }
+    }
+}
+
+/// Whether a job's pods have a rule about namespaces by their labels.
+fn selects_namespaces(job: &Job) -> bool {
+    let spec = &job.spec;
+    let terms = spec.near.iter().chain(&spec.far).chain(spec.prefers.iter().map(|(_, term)| term));
+    let mut selectors = terms.filter_map(|term| term.target.namespace_selector.as_ref());
+    selectors.any(|selector| !selector.requirements.is_empty())
 }
 
 fn describe_node(text: &mut String, node: &NodePlan) {

@@ -8,6 +8,7 @@ mod importance;
 mod jobs;
 mod nodes;
 mod ranks;
+pub(super) mod shapes;
 mod tiers;
 
 use framework::Point;
@@ -36,6 +37,13 @@ const MIB: i64 = 1 << 20;
 
 /// Everything that follows from a seed.
 pub(super) fn plan(seed: u64) -> Plan {
+    let mut plan = plain(seed);
+    shapes::add(&mut plan);
+    plan
+}
+
+/// The same without what few worlds have.
+fn plain(seed: u64) -> Plan {
     let mut dice = Dice::new(seed, Stream::Swarm);
     let span = Millis::seconds(dice.between(20, 240));
     let mut nodes = nodes::draw(&mut dice, span);

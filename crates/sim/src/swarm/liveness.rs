@@ -9,7 +9,7 @@ use model::{Millis, PodFacts};
 use super::{Failure, go};
 use crate::checkers::company::{self, Scene};
 use crate::checkers::{
-    Gang, Spot, check_told, gang_of, helps, is_ready, rules, takes_one, witness,
+    Gang, Spot, check_told, gang_of, helps, is_ready, rules, takes_one, waits_with_others, witness,
 };
 use crate::run::{Replica, Run};
 use crate::world::{Phase, PodRecord};
@@ -123,6 +123,11 @@ fn check_gang_waits_rightly(
     pod: &PodFacts,
 ) -> Result<(), Failure> {
     let (ledger, name) = (&leader.ledger, &gang.key.1);
+    if let Some(waits) = waits_with_others(ledger, gang) {
+        let Some(place) = waits else { return Ok(()) };
+        let text = format!("gang {name} waits, but it fits with others: {place}");
+        return Err(Failure::stuck(run, text));
+    }
     if gang.is_whole() {
         let Some(node) = takes_one(ledger, gang, pod) else { return Ok(()) };
         let text = format!("pod {} of gang {name} waits, but {node} takes it", pod.key.name);

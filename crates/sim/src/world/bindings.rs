@@ -77,6 +77,7 @@ impl World {
             Kind::Pods => self.list_pods(),
             Kind::Budgets => self.list_budgets(),
             Kind::NativeGroups => self.list_groups(PodGroupKind::Native),
+            Kind::Composites => self.list_groups(PodGroupKind::Composite),
             Kind::PluginGroups => self.list_groups(PodGroupKind::Coscheduling),
             Kind::Succeeded => self.list_succeeded(),
             Kind::Namespaces => self.list_namespaces(),

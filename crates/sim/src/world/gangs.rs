@@ -16,6 +16,8 @@ use crate::plan::{Job, Keeper, PodGroupPlan};
 pub(super) struct GroupRecord {
     facts: PodGroupFacts,
     is_there: bool,
+    /// What becomes of it, in the order of the plan.
+    later: Box<[Option<PodGroupFacts>]>,
 }
 
 /// Whether the pods of a job are made by a pod of another one.
@@ -58,10 +60,10 @@ fn kind_of(key: &PodGroupKey) -> Kind {
     match key.kind {
         PodGroupKind::Native => Kind::NativeGroups,
         PodGroupKind::Coscheduling => Kind::PluginGroups,
-        PodGroupKind::Composite
-        | PodGroupKind::Workload
-        | PodGroupKind::Volcano
-        | PodGroupKind::Kai => unreachable!("plans have no such objects"),
+        PodGroupKind::Composite => Kind::Composites,
+        PodGroupKind::Workload | PodGroupKind::Volcano | PodGroupKind::Kai => {
+            unreachable!("plans have no such objects")
+        }
     }
 }
 
@@ -74,7 +76,11 @@ impl World {
         if let Some(deleted) = plan.deleted {
             self.agenda.add(deleted, Happening::GroupDeleted(at));
         }
-        self.groups.push(GroupRecord { facts: plan.facts, is_there: false });
+        for (number, (time, _)) in plan.later.iter().enumerate() {
+            self.agenda.add(*time, Happening::GroupChanges(at, number));
+        }
+        let later = plan.later.into_iter().map(|(_, facts)| facts).collect();
+        self.groups.push(GroupRecord { facts: plan.facts, is_there: false, later });
     }
 
     pub(super) fn group_made(&mut self, at: usize) {
@@ -88,6 +94,17 @@ impl World {
             let key = group.facts.key.clone();
             self.publish(kind_of(&key), Event::PodGroupDeleted(key));
         }
+    }
+
+    /// An object says something else, is gone, or is made anew.
+    pub(super) fn group_changes(&mut self, at: usize, state: usize) {
+        let group = &mut self.groups[at];
+        let Some(facts) = group.later[state].clone() else { return self.group_deleted(at) };
+        let is_started = group.is_there && group.facts.is_started;
+        group.facts = PodGroupFacts { is_started, ..facts };
+        group.is_there = true;
+        self.happened.groups_changed += 1;
+        self.publish_group(at);
     }
 
     fn publish_group(&mut self, at: usize) {
@@ -119,7 +136,7 @@ impl World {
 impl World {
     fn success(&self, pod: PodAt) -> Option<SucceededFacts> {
         let record = &self.pods[pod.0];
-        let claim = self.claims[record.job.0].as_ref()?;
+        let claim = self.claims[record.job.0].as_ref().filter(|claim| !claim.name.is_empty())?;
         let is_there = record.phase == Phase::Finished && !record.is_gone;
         is_there.then(|| SucceededFacts {
             uid: record.key.uid.clone(),

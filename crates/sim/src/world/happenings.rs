@@ -18,6 +18,8 @@ pub(super) enum Happening {
     /// An object about a gang is made, or deleted.
     GroupMade(usize),
     GroupDeleted(usize),
+    /// It says something else, or is gone: by its place in the plan, and that of what it says.
+    GroupChanges(usize, usize),
     /// A namespace gets other labels, or is gone: by its place in the plan, and that of its state.
     NamespaceChanges(usize, usize),
     /// A pod makes others.
@@ -60,6 +62,7 @@ impl Happening {
             | Self::MemberArrives(_)
             | Self::GroupMade(_)
             | Self::GroupDeleted(_)
+            | Self::GroupChanges(..)
             | Self::NamespaceChanges(..)
             | Self::PodResizes(_)
             | Self::PodTolerates(_)
@@ -81,6 +84,7 @@ impl World {
             Happening::MemberArrives(job) => self.pod_arrives(job, None),
             Happening::GroupMade(group) => self.group_made(group),
             Happening::GroupDeleted(group) => self.group_deleted(group),
+            Happening::GroupChanges(group, state) => self.group_changes(group, state),
             Happening::NamespaceChanges(at, state) => self.namespace_changes(at, state),
             Happening::WorkersMade(pod) => self.workers_made(pod),
             Happening::MakerEnded(pod) => self.delete_workers(pod),

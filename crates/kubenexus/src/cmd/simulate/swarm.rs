@@ -34,8 +34,11 @@ pub(crate) struct SwarmArgs {
     /// Draw worlds with faults from seeds, and check every step
     ///
     /// Each seed draws a small cluster, a workload and faults: slow, refused and lost requests,
-    /// late and cut watches, lost leaders, nodes that change and die, a second scheduler. The
-    /// scheduler that runs in it is the real one. After every step all rules are checked; in the
+    /// late and cut watches, lost leaders, nodes that change and die, a second scheduler. One seed
+    /// in four adds shapes that are rare, one in a hundred adds one of them in a large size: trees
+    /// of gangs, gangs of thousands, pods that fit nowhere, chains, names that are used once, many
+    /// namespaces. Their nodes and jobs have the numbers after all others. The scheduler that runs
+    /// in it is the real one. After every step all rules are checked; in the
     /// end faults are switched off, and what fits must be placed and the rest must say why.
     ///
     /// A failing seed is made smaller, and the command that repeats it is printed. The exit code

@@ -1,8 +1,9 @@
 //! The part of the account that is about gangs.
 
-use model::{PodFacts, PodKey};
+use model::{Event, PodFacts, PodKey};
 
 use super::super::roster::{Gang, GangKey, Roster, SeatFacts, is_maker};
+use super::super::trees::{Top, Tree};
 use super::Ledger;
 
 impl Ledger {
@@ -10,7 +11,11 @@ impl Ledger {
     pub(super) fn note_gang(&mut self, key: GangKey) {
         let gang = Gang::of(self, &key);
         let is_found = self.roster.found.contains(&key);
-        let is_gang = gang.min().is_some();
+        let top = gang.top.clone();
+        if let Top::Composite(root) = top {
+            return self.note_tree(root, is_found);
+        }
+        let is_gang = gang.min().is_some() && top == Top::Itself;
         let is_open = is_gang && !gang.is_reached && gang.bound().next().is_some();
         if is_gang && (gang.is_up() || is_found && gang.seems_mended()) {
             self.roster.open.remove(&key);
@@ -19,6 +24,51 @@ impl Ledger {
             self.roster.open.entry(key).or_insert(self.numbers);
         } else {
             self.roster.open.remove(&key);
+        }
+    }
+
+    /// Takes in how far a gang of gangs is.
+    fn note_tree(&mut self, root: GangKey, is_found: bool) {
+        if is_found {
+            self.roster.blurred.insert(root.clone());
+        }
+        let Some(tree) = Tree::of(self, &root) else { return };
+        let up: Vec<GangKey> =
+            tree.gangs().iter().filter(|gang| gang.is_up()).map(|gang| gang.key.clone()).collect();
+        let is_up = tree.is_up();
+        let has_bound = tree.gangs().iter().any(|gang| gang.bound().next().is_some());
+        let is_open = !is_up && has_bound && !self.roster.reached.contains(&root);
+        for key in tree.gangs().iter().map(|gang| gang.key.clone()).collect::<Vec<_>>() {
+            self.roster.open.remove(&key);
+        }
+        self.roster.reached.extend(up);
+        if is_up {
+            self.roster.open.remove(&root);
+            self.roster.reached.insert(root);
+        } else if is_open {
+            self.roster.open.entry(root).or_insert(self.numbers);
+        } else {
+            self.roster.open.remove(&root);
+        }
+    }
+
+    /// Takes in that objects about gangs of gangs change: of those that have pods on nodes it is
+    /// not known any more how far they were.
+    pub(super) fn blur(&mut self, event: &Event) {
+        let is_same = matches!(event, Event::PodGroupApplied(facts)
+            if self.roster.says_nothing_new(facts));
+        if is_same || !self.roster.has_composites() {
+            return;
+        }
+        let keys: Vec<GangKey> = self.roster.keys().cloned().collect();
+        for key in keys {
+            let gang = Gang::of(self, &key);
+            let has_begun = gang.placed() > 0;
+            let Top::Composite(root) = gang.top else { continue };
+            self.roster.open.remove(&root);
+            if has_begun {
+                self.roster.blurred.insert(root);
+            }
         }
     }
 
@@ -63,7 +113,17 @@ impl Ledger {
     /// Gangs that have pods on nodes, and never had enough; with a number that is another one
     /// each time the first of them comes to a node.
     pub(crate) fn open_gangs(&self) -> impl Iterator<Item = (Gang<'_>, u64)> {
-        self.roster.open.iter().map(|(key, opened)| (Gang::of(self, key), *opened))
+        let all = self.roster.open.iter();
+        let gangs = all.filter(|(key, _)| self.roster.is_gang(key));
+        gangs.map(|(key, opened)| (Gang::of(self, key), *opened))
+    }
+
+    /// The same for gangs of gangs of which that is known.
+    pub(crate) fn open_trees(&self) -> impl Iterator<Item = (Tree<'_>, &GangKey, u64)> {
+        let is_clear =
+            |key: &GangKey| !self.roster.is_gang(key) && !self.roster.blurred.contains(key);
+        let all = self.roster.open.iter().filter(move |(key, _)| is_clear(key));
+        all.filter_map(|(key, opened)| Some((Tree::of(self, key)?, key, *opened)))
     }
 
     /// Room that is kept for pods which do not exist yet.

@@ -101,7 +101,7 @@ fn group(
     };
     let at = if dice.percent(60) { 0 } else { dice.between(0, span.0) };
     let deleted = dice.percent(10).then(|| Time(dice.between(at, span.0)));
-    PodGroupPlan { facts, at: Time(at), deleted }
+    PodGroupPlan { facts, at: Time(at), deleted, later: Vec::new() }
 }
 
 /// Some ask for something of the cluster as a whole: of little nodes have less than that free, of

@@ -1,9 +1,9 @@
 //! Bugs about gangs.
 
-use model::{Event, Millis};
+use model::{Amounts, Event, Millis, PodGroupFacts, PodGroupKey, PodGroupKind, Time};
 
 use super::{Alters, FailureKind, Saboteur, World, caught, check, plan, requests, run};
-use crate::plan::{Job, Membership, Plan};
+use crate::plan::{Job, Membership, Plan, PodGroupPlan};
 
 fn member(gang: &str, min: u32) -> Option<Membership> {
     Some(Membership { gang: gang.into(), min: Some(min), ..Membership::default() })
@@ -93,4 +93,101 @@ fn a_gang_that_sleeps_beside_its_room_is_caught() {
         |event: &mut Event| !matches!(event, Event::NodeApplied(facts) if facts.name == "b"),
     );
     check(&caught(plan, bug), FailureKind::Wrong, "nodes is lost");
+}
+
+fn object(kind: PodGroupKind, name: &str, min: u32, parent: Option<&str>) -> PodGroupPlan {
+    let facts = PodGroupFacts {
+        key: PodGroupKey { kind, namespace: "team".into(), name: name.into() },
+        mins: [("".into(), min)].into(),
+        timeout: None,
+        priority: None,
+        topology: Box::default(),
+        is_evicted_whole: false,
+        parent: parent.map(Into::into),
+        is_started: false,
+        min_resources: Amounts::default(),
+    };
+    PodGroupPlan { facts, at: Time(0), deleted: None, later: Vec::new() }
+}
+
+/// Two groups of one pod each, of which both have to start.
+fn tree() -> Plan {
+    let mut plan = plan();
+    plan.jobs[0].pods = 1;
+    plan.jobs.push(Job { name: "other".to_owned(), ..plan.jobs[0].clone() });
+    for (job, name) in plan.jobs.iter_mut().zip(["g", "h"]) {
+        let object = Some(PodGroupKind::Native);
+        job.gang = Some(Membership { gang: name.into(), object, ..Membership::default() });
+        plan.pod_groups.push(object_of(name));
+    }
+    plan.pod_groups.push(object(PodGroupKind::Composite, "c", 2, None));
+    plan
+}
+
+fn object_of(name: &str) -> PodGroupPlan {
+    object(PodGroupKind::Native, name, 1, Some("c"))
+}
+
+/// A group below eight composites.
+fn deep() -> Plan {
+    let mut plan = tree();
+    plan.pod_groups.truncate(2);
+    plan.pod_groups.push(object(PodGroupKind::Composite, "c", 1, Some("c1")));
+    for at in 1..8 {
+        let (name, parent) = (format!("c{at}"), format!("c{}", at + 1));
+        let parent = (at < 7).then_some(&*parent);
+        plan.pod_groups.push(object(PodGroupKind::Composite, &name, 1, parent));
+    }
+    plan
+}
+
+#[test]
+fn nobody_is_accused_whose_gangs_are_parts_of_others() {
+    for plan in [tree(), deep()] {
+        assert_eq!(run(plan, Alters(|_: &mut Event| true)), Ok(()));
+    }
+}
+
+#[test]
+fn one_of_two_groups_that_is_bound_alone_is_caught() {
+    let bug = Alters(|event: &mut Event| {
+        if let Event::PodGroupApplied(facts) = event
+            && facts.key.kind == PodGroupKind::Composite
+        {
+            facts.mins = [("".into(), 1)].into();
+        }
+        !matches!(event, Event::PodApplied(facts) if facts.key.name.starts_with("other"))
+    });
+    let words = "not enough parts of c";
+    check(&caught(tree(), bug), FailureKind::Wrong, words);
+}
+
+#[test]
+fn a_tree_with_too_many_levels_that_is_placed_is_caught() {
+    let bug = Alters(|event: &mut Event| {
+        if let Event::PodGroupApplied(facts) = event
+            && *facts.key.name == *"c3"
+        {
+            facts.parent = None;
+        }
+        true
+    });
+    check(&caught(deep(), bug), FailureKind::Wrong, "pods are sent to nodes, but [Depth]");
+}
+
+#[test]
+fn a_pod_that_does_not_wait_for_others_is_caught() {
+    let mut plan = plan();
+    plan.jobs[0].gang =
+        Some(Membership { after: ["never".into()].into(), ..member("g", 3).unwrap() });
+    let bug = Alters(|event: &mut Event| {
+        if let Event::PodApplied(facts) = event {
+            facts.gang = facts
+                .gang
+                .take()
+                .map(|claim| model::GangClaim { after: Box::default(), ..(*claim).clone() }.into());
+        }
+        true
+    });
+    check(&caught(plan, bug), FailureKind::Wrong, "gang never has not succeeded");
 }

@@ -1,0 +1,236 @@
+//! Gangs of gangs, held against the plain rules: which of them a gang is a part of, whether enough
+//! of its parts have enough pods, and which trees are not allowed.
+
+use std::collections::BTreeSet;
+
+use model::{NodeFacts, PodFacts, PodGroupFacts, PodGroupKey, PodGroupKind};
+
+use super::company::{self, Scene};
+use super::ledger::{Known, Ledger};
+use super::roster::{Gang, GangKey, Roster, Trouble};
+
+/// How many levels a tree may have, with the groups of pods.
+const LEVELS_MAX: usize = 8;
+
+/// What a gang is tried with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Top {
+    /// Nobody: it stands for itself.
+    Itself,
+    /// All that is below a composite.
+    Composite(GangKey),
+    /// That depends on which groups were there first: others make the tree too deep.
+    Unclear,
+}
+
+/// A composite as it was last delivered.
+fn composite<'a>(roster: &'a Roster, namespace: &str, name: &str) -> Option<&'a PodGroupFacts> {
+    let kind = PodGroupKind::Composite;
+    roster.group(&PodGroupKey { kind, namespace: namespace.into(), name: name.into() })
+}
+
+/// How many parts of a composite start together.
+fn min_of(facts: &PodGroupFacts) -> usize {
+    facts.mins.first().map_or(0, |(_, min)| *min as usize)
+}
+
+/// The composites above a gang, upwards; or why it cannot be placed, of which it is told one.
+fn lineage<'a>(
+    roster: &'a Roster,
+    namespace: &str,
+    parent: Option<&str>,
+) -> Result<Vec<&'a PodGroupFacts>, Vec<Trouble>> {
+    let mut above: Vec<&PodGroupFacts> = Vec::new();
+    let mut next = parent;
+    while let Some(name) = next {
+        // What is named is a level, also if it is not there.
+        let deep = (above.len() + 2 > LEVELS_MAX).then_some(Trouble::Depth);
+        let with = |trouble| deep.into_iter().chain([trouble]).collect();
+        if above.iter().any(|facts| *facts.key.name == *name) {
+            return Err(with(Trouble::Circle));
+        }
+        let Some(facts) = composite(roster, namespace, name) else {
+            return Err(with(Trouble::NoGroup(name.into())));
+        };
+        above.push(facts);
+        next = facts.parent.as_deref();
+    }
+    Ok(above)
+}
+
+/// What a gang with such a parent is tried with.
+pub(super) fn top(
+    roster: &Roster,
+    namespace: &str,
+    parent: Option<&str>,
+) -> Result<Top, Vec<Trouble>> {
+    if parent.is_none() {
+        return Ok(Top::Itself);
+    }
+    let above = lineage(roster, namespace, parent)?;
+    if above.len() + 1 > LEVELS_MAX {
+        return Err(vec![Trouble::Depth]);
+    }
+    let own: BTreeSet<&str> = above.iter().map(|facts| &*facts.key.name).collect();
+    let is_deep = |other: &Option<Box<str>>| {
+        let found = lineage(roster, namespace, other.as_deref());
+        found.is_ok_and(|found| {
+            found.len() + 1 > LEVELS_MAX && found.iter().any(|one| own.contains(&*one.key.name))
+        })
+    };
+    if roster.parents_in(namespace).any(|parent| is_deep(&parent)) {
+        return Ok(Top::Unclear);
+    }
+    let top = above.iter().rev().find(|facts| min_of(facts) > 0);
+    Ok(top.map_or(Top::Itself, |facts| {
+        Top::Composite((facts.key.namespace.clone(), facts.key.name.clone()))
+    }))
+}
+
+/// A composite with everything below it.
+pub(crate) struct Tree<'a> {
+    pub(super) name: Box<str>,
+    min: usize,
+    topology: bool,
+    groups: Vec<Gang<'a>>,
+    trees: Vec<Tree<'a>>,
+}
+
+impl<'a> Tree<'a> {
+    /// A composite that has pods below it.
+    pub(crate) fn of(ledger: &'a Ledger, (namespace, name): &GangKey) -> Option<Self> {
+        let keys: Vec<&GangKey> =
+            ledger.roster().keys().filter(|(other, _)| other == namespace).collect();
+        let gangs: Vec<(&GangKey, Option<Box<str>>)> =
+            keys.into_iter().map(|key| (key, ledger.roster().parent_of(ledger, key))).collect();
+        Self::below(ledger, namespace, name, &gangs, LEVELS_MAX)
+    }
+
+    /// What a gang waits for others with: the first composite from above that has not enough.
+    pub(crate) fn around(ledger: &'a Ledger, gang: &Gang<'_>) -> Option<Self> {
+        let Top::Composite(root) = &gang.top else { return None };
+        let path = path(ledger.roster(), gang, &root.1);
+        let mut trees = path.into_iter().rev().filter_map(|key| Self::of(ledger, &key));
+        trees.find(|tree| !tree.is_whole())
+    }
+
+    fn below(
+        ledger: &'a Ledger,
+        namespace: &str,
+        name: &str,
+        gangs: &[(&GangKey, Option<Box<str>>)],
+        levels: usize,
+    ) -> Option<Self> {
+        let facts = composite(ledger.roster(), namespace, name)?;
+        let is_own = |parent: &Option<Box<str>>| parent.as_deref() == Some(name);
+        let own = gangs.iter().filter(|(_, parent)| is_own(parent));
+        let groups: Vec<Gang<'_>> = own.map(|(key, _)| Gang::of(ledger, key)).collect();
+        let trees: Vec<Tree<'_>> = match levels.checked_sub(1) {
+            None => Vec::new(),
+            Some(levels) => {
+                let composites = ledger.roster().composites(namespace);
+                let parts = composites.filter(|facts| is_own(&facts.parent));
+                let below =
+                    parts.map(|one| Self::below(ledger, namespace, &one.key.name, gangs, levels));
+                below.flatten().collect()
+            }
+        };
+        let (min, topology) = (min_of(facts), !facts.topology.is_empty());
+        let has_pods = !groups.is_empty() || !trees.is_empty();
+        has_pods.then(|| Self { name: name.into(), min, topology, groups, trees })
+    }
+
+    /// All groups of pods in it.
+    pub(crate) fn gangs(&self) -> Vec<&Gang<'a>> {
+        let below = self.trees.iter().flat_map(Tree::gangs);
+        self.groups.iter().chain(below).collect()
+    }
+
+    /// How many parts start together, for it or for anything in it.
+    pub(crate) fn mins(&self) -> Vec<usize> {
+        let groups = self.groups.iter().filter_map(|gang| gang.terms.as_ref().ok());
+        let below = self.trees.iter().flat_map(Tree::mins);
+        groups.map(|terms| terms.min).chain(below).chain([self.min]).collect()
+    }
+
+    /// How many of its parts are something.
+    fn count(&self, group: &dyn Fn(&Gang<'_>) -> bool, is_any: bool) -> usize {
+        let groups = self.groups.iter().filter(|gang| group(gang)).count();
+        let is_enough = |tree: &&Tree<'_>| {
+            let count = tree.count(group, is_any);
+            count >= tree.min && !(is_any && count == 0)
+        };
+        groups + self.trees.iter().filter(is_enough).count()
+    }
+
+    /// Whether enough parts have enough pods on nodes, or sent there.
+    pub(crate) fn is_whole(&self) -> bool {
+        self.count(&has_enough, false) >= self.min
+    }
+
+    /// Whether enough parts are known to have enough pods on nodes.
+    pub(crate) fn is_up(&self) -> bool {
+        let is_up = |gang: &Gang<'_>| {
+            let (bound, min) = (gang.bound().count(), gang.min().unwrap_or(1));
+            bound > 0 && bound >= min
+        };
+        let up = self.count(&is_up, true);
+        up > 0 && up >= self.min
+    }
+
+    /// Whether nothing but a lack of room keeps it from being placed.
+    pub(crate) fn is_ready(&self, ledger: &Ledger) -> bool {
+        let is_there = |gang: &Gang<'_>| {
+            gang.terms.as_ref().is_ok_and(|terms| gang.members.len() >= terms.min)
+        };
+        let all = self.gangs();
+        let mut waiting = all.iter().flat_map(|gang| gang.waiting());
+        self.count(&is_there, false) >= self.min
+            && all.iter().all(|gang| gang.terms.is_ok())
+            && waiting.all(|known| ledger.may_be_placed(known.facts()))
+    }
+
+    /// One node that takes everybody who waits. Whatever is put elsewhere leaves more room there,
+    /// so that it needs no search.
+    pub(crate) fn witness(&self, ledger: &Ledger) -> Option<String> {
+        let all = self.gangs();
+        let is_close =
+            |gang: &&Gang<'_>| gang.terms.as_ref().map_or(true, |terms| !terms.topology.is_empty());
+        if self.has_topology() || all.iter().any(is_close) {
+            return None;
+        }
+        let pods: Vec<&PodFacts> =
+            all.iter().flat_map(|gang| gang.waiting()).map(Known::facts).collect();
+        if pods.is_empty() || pods.iter().any(|pod| company::matters(ledger, pod)) {
+            return None;
+        }
+        let takes_all = |node: &NodeFacts| {
+            let mut scene = Scene::of(ledger);
+            pods.iter().all(|pod| {
+                let takes = company::objections(&scene, pod, node).is_empty();
+                scene.add(node, pod);
+                takes
+            })
+        };
+        let found = ledger.nodes().find(|(node, _)| takes_all(node))?.0;
+        Some(format!("{} of {} on {}", pods.len(), self.name, found.name))
+    }
+
+    fn has_topology(&self) -> bool {
+        self.topology || self.trees.iter().any(Tree::has_topology)
+    }
+}
+
+/// The composites above a gang, up to the one it is tried with.
+fn path(roster: &Roster, gang: &Gang<'_>, root: &str) -> Vec<GangKey> {
+    let parent = gang.terms.as_ref().ok().and_then(|terms| terms.parent.as_deref());
+    let above = lineage(roster, &gang.key.0, parent).unwrap_or_default();
+    let last = above.iter().position(|facts| *facts.key.name == *root);
+    let own = above.into_iter().take(last.map_or(0, |last| last + 1));
+    own.map(|facts| (facts.key.namespace.clone(), facts.key.name.clone())).collect()
+}
+
+/// Whether a group has enough pods on nodes, or sent there: one at least.
+fn has_enough(gang: &Gang<'_>) -> bool {
+    gang.placed() >= gang.min().unwrap_or(1)
+}
