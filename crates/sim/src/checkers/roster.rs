@@ -12,6 +12,9 @@ use super::trees::{self, Top};
 /// Namespace and name of a gang.
 pub(crate) type GangKey = (Box<str>, Box<str>);
 
+/// How many different things pods may say of their gang.
+const CLAIMS_MAX: usize = 64;
+
 /// The gang a pod is in, if it is in one.
 pub(crate) fn gang_of(facts: &PodFacts) -> Option<GangKey> {
     let claim = facts.gang.as_ref().filter(|claim| !claim.name.is_empty())?;
@@ -223,6 +226,8 @@ pub(crate) enum Trouble {
     Contradiction,
     /// What its pods say of it makes no sense.
     Fault(Box<str>),
+    /// Its pods say too many different things.
+    Claims,
     /// Groups are parts of each other.
     Circle,
     /// There are too many levels of groups above it.
@@ -338,6 +343,9 @@ fn terms(
         if !claims.contains(&claim) {
             claims.push(claim);
         }
+    }
+    if claims.len() > CLAIMS_MAX {
+        troubles.push(Trouble::Claims);
     }
     for claim in claims {
         troubles.extend(claim.fault.clone().map(Trouble::Fault));

@@ -142,7 +142,7 @@ fn check_gang(
     let is_so = match &told.rejection {
         Some(Reason::GangFault(said)) => terms.is_err_and(|troubles| {
             troubles.iter().any(|trouble| match trouble {
-                Trouble::Contradiction => true,
+                Trouble::Contradiction | Trouble::Claims => true,
                 Trouble::Fault(fault) => fault == said,
                 Trouble::Circle => said.contains("parts of each other"),
                 Trouble::Depth => said.contains("levels of groups: expected at most 8"),
