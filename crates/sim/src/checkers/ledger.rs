@@ -10,11 +10,11 @@ mod proposals;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use model::{Attempt, BudgetFacts, Event, GangClaim, Labels, Map, NodeFacts, PodFacts, Present};
+use model::{Attempt, BudgetFacts, Event, Labels, Map, NodeFacts, PodFacts, Present};
 
 use super::Violation;
 use super::evictions::Eviction;
-use super::roster::{GangKey, Roster, SeatFacts, gang_of};
+use super::roster::{Roster, SeatFacts, gang_of};
 use super::rules::Taken;
 
 /// Where a pod is, as far as a scheduler was told.
@@ -214,10 +214,7 @@ impl Ledger {
             | Event::SucceededApplied(_)
             | Event::SucceededDeleted(_)
             | Event::Reset(Present::PodGroups(..) | Present::Succeeded(_)) => {
-                self.blur(event);
-                self.roster.apply(event);
-                let keys: Vec<GangKey> = self.roster.keys().cloned().collect();
-                keys.into_iter().for_each(|key| self.note_gang(key));
+                self.apply_group(event);
             }
             Event::NamespaceApplied(facts) => {
                 self.namespaces.insert(facts.name.clone(), facts.labels.clone());
@@ -492,19 +489,5 @@ impl Ledger {
     pub(crate) fn placed(&self) -> impl Iterator<Item = &PodFacts> {
         let placed = self.pods.values().filter(|known| known.spot.node().is_some());
         placed.map(Known::facts)
-    }
-
-    /// Whether nothing but a missing node keeps a pod from being placed.
-    pub(crate) fn may_be_placed(&self, facts: &PodFacts) -> bool {
-        let claim = facts.gang.as_deref();
-        let is_over = |name: &str| self.is_gang_over(&facts.key.namespace, name);
-        // Of a gang it counts whether it has begun.
-        let is_next = |claim: &GangClaim| {
-            let mut after = claim.after.iter();
-            !claim.name.is_empty() || after.all(|name| is_over(name))
-        };
-        facts.gates.is_empty()
-            && facts.spec.needs.is_empty()
-            && claim.is_none_or(|claim| claim.fault.is_none() && is_next(claim))
     }
 }

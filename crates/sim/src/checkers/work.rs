@@ -7,24 +7,26 @@
 //!                                       nobody else has, or takes the last of them away
 //!       + EACH x pods x rules           for an event about a namespace, a PodGroup, a service: the
 //!                                       pods that it is about
-//!       + EACH x groups                 if its pod is in a gang of gangs
+//!       + EACH x groups x levels        if it is about a gang of gangs, or a pod in one
+//!       + claims                        what pods of its gang say of it that differs
 //!       x (1 + all that is known)       for a list
 //! ```
 //!
 //! `helped` are classes of waiting pods for which a node that changed has enough free, or that do
 //! not wait for a change any more; for each of the nodes that changed. What changes about a node
 //! itself, such as its labels, can end any reason: all classes count then. `changing` are waiting
-//! pods of the gang that is concerned, if they are tried together from now on, or not any more, or
-//! go elsewhere in the queue; and units that were woken.
+//! pods of the gang that is concerned, if they go elsewhere in the queue, all of its pods if they
+//! are tried together from now on, or not any more, those that were sent to nodes together, as they
+//! leave their unit one by one or at once; and units that were woken.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use engine::{Place, QueueCounts, Scheduler};
-use model::{Event, PodFacts, PodSpec};
+use model::{Event, PodFacts, PodGroupKey, PodSpec};
 
 use super::Violation;
-use super::ledger::Ledger;
+use super::ledger::{Known, Ledger, Spot};
 use super::roster::{Gang, GangKey, gang_of};
 use super::rules;
 
@@ -32,6 +34,10 @@ use super::rules;
 const BASE: u64 = 64;
 /// What it may cost more for each of those whom it is about.
 const EACH: u64 = 8;
+/// How many levels a gang of gangs may have: each is asked about what is below it.
+const LEVELS: usize = 8;
+/// How many different things pods may say of a gang: beyond that nothing is read.
+const CLAIMS_MAX: usize = 64;
 /// How many characters name an event that costs too much.
 const WORDS_MAX: usize = 120;
 
@@ -120,12 +126,8 @@ impl Before {
             Event::NamespaceDeleted(name) => pods(&|pod| *pod.key.namespace == **name),
             Event::GroupingApplied(facts) => pods(&|pod| pod.key.namespace == facts.key.namespace),
             Event::GroupingDeleted(key) => pods(&|pod| pod.key.namespace == key.namespace),
-            Event::PodGroupApplied(facts) => {
-                pods(&|pod| pod.gang.is_some() && pod.key.namespace == facts.key.namespace)
-            }
-            Event::PodGroupDeleted(key) => {
-                pods(&|pod| pod.gang.is_some() && pod.key.namespace == key.namespace)
-            }
+            Event::PodGroupApplied(facts) => self.in_gangs(ledger, &facts.key, &pods),
+            Event::PodGroupDeleted(key) => self.in_gangs(ledger, key, &pods),
             Event::NodeApplied(_)
             | Event::NodeDeleted(_)
             | Event::BudgetApplied(_)
@@ -141,7 +143,18 @@ impl Before {
                 return each * (1 + self.known + ledger.pod_count()) as u64;
             }
         };
-        BASE + EACH * (helped + meant) as u64
+        BASE + EACH * (helped + meant) as u64 + self.claims(ledger) as u64
+    }
+
+    /// Pods of gangs in the namespace of an object about gangs, with the groups of trees there.
+    fn in_gangs(
+        &self,
+        ledger: &Ledger,
+        key: &PodGroupKey,
+        pods: &dyn Fn(&dyn Fn(&PodFacts) -> bool) -> usize,
+    ) -> usize {
+        pods(&|pod| pod.gang.is_some() && *pod.key.namespace == *key.namespace)
+            + LEVELS * ledger.roster().groups_in_trees(&key.namespace)
     }
 
     /// Classes that nodes which changed may help, for each of these nodes.
@@ -172,11 +185,17 @@ impl Before {
 
     /// Waiting pods that have another place in the queue now.
     fn changing(&self, ledger: &Ledger, scheduler: &Scheduler) -> usize {
-        let is_other = |(key, before): &&(GangKey, GangState)| {
-            GangState::of(ledger, scheduler, key) != *before
+        let changing = |(key, before): &(GangKey, GangState)| {
+            let (gang, after) = (Gang::of(ledger, key), GangState::of(ledger, scheduler, key));
+            let is_gathering = |state: &GangState| matches!(state.place, Some(Place::Gathering(_)));
+            if after.is_whole != before.is_whole || is_gathering(&after) != is_gathering(before) {
+                return gang.members.len();
+            }
+            let is_sent = |known: &&&Known| matches!(known.spot, Spot::Assumed(..));
+            let sent = gang.members.iter().filter(is_sent).count();
+            sent + if after == *before { 0 } else { gang.waiting().count() }
         };
-        let others = self.gangs.iter().filter(is_other);
-        let pods: usize = others.map(|(key, _)| Gang::of(ledger, key).waiting().count()).sum();
+        let pods: usize = self.gangs.iter().map(changing).sum();
         let woken = self.counts.parked.saturating_sub(scheduler.waiting().parked);
         pods + woken
     }
@@ -184,7 +203,23 @@ impl Before {
     /// Groups of the trees of gangs that the event is about.
     fn groups(&self, ledger: &Ledger) -> usize {
         let spaces: BTreeSet<_> = self.gangs.iter().map(|((namespace, _), _)| namespace).collect();
-        spaces.into_iter().map(|namespace| ledger.roster().groups_in_trees(namespace)).sum()
+        let groups = |namespace: &Box<str>| LEVELS * ledger.roster().groups_in_trees(namespace);
+        spaces.into_iter().map(groups).sum()
+    }
+
+    /// How many different things the pods of gangs say of them that the event is about.
+    fn claims(&self, ledger: &Ledger) -> usize {
+        let claims = |(key, _): &(GangKey, GangState)| {
+            let mut claims = Vec::new();
+            for known in &Gang::of(ledger, key).members {
+                let claim = known.facts().gang.clone();
+                if claims.len() <= CLAIMS_MAX && !claims.contains(&claim) {
+                    claims.push(claim);
+                }
+            }
+            claims.len()
+        };
+        self.gangs.iter().map(claims).sum()
     }
 
     /// How many rules come with a pod or go with it: its own if nobody else has its spec, and one

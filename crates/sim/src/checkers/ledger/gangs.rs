@@ -1,6 +1,6 @@
 //! The part of the account that is about gangs.
 
-use model::{Event, PodFacts, PodKey};
+use model::{Event, GangClaim, PodFacts, PodKey};
 
 use super::super::roster::{Gang, GangKey, Roster, SeatFacts, is_maker};
 use super::super::trees::{Top, Tree};
@@ -52,12 +52,25 @@ impl Ledger {
         }
     }
 
-    /// Takes in that objects about gangs of gangs change: of those that have pods on nodes it is
-    /// not known any more how far they were.
-    pub(super) fn blur(&mut self, event: &Event) {
+    /// Takes in what an object says of gangs.
+    pub(super) fn apply_group(&mut self, event: &Event) {
         let is_same = matches!(event, Event::PodGroupApplied(facts)
             if self.roster.says_nothing_new(facts));
-        if is_same || !self.roster.has_composites() {
+        if !is_same {
+            self.blur();
+        }
+        self.roster.apply(event);
+        if !is_same {
+            self.blur();
+        }
+        let keys: Vec<GangKey> = self.roster.keys().cloned().collect();
+        keys.into_iter().for_each(|key| self.note_gang(key));
+    }
+
+    /// Takes in that gangs of gangs change, as they were and as they are: of those that have pods
+    /// on nodes it is not known any more how far they were.
+    fn blur(&mut self) {
+        if !self.roster.has_composites() {
             return;
         }
         let keys: Vec<GangKey> = self.roster.keys().cloned().collect();
@@ -99,6 +112,20 @@ impl Ledger {
             let facts = PodFacts { key, spec, priority, gates: Box::default(), ..maker.clone() };
             self.place(&seat.node).seats.push(facts);
         }
+    }
+
+    /// Whether nothing but a missing node keeps a pod from being placed.
+    pub(crate) fn may_be_placed(&self, facts: &PodFacts) -> bool {
+        let claim = facts.gang.as_deref();
+        let is_over = |name: &str| self.is_gang_over(&facts.key.namespace, name);
+        // Of a gang it counts whether it has begun.
+        let is_next = |claim: &GangClaim| {
+            let mut after = claim.after.iter();
+            !claim.name.is_empty() || after.all(|name| is_over(name))
+        };
+        facts.gates.is_empty()
+            && facts.spec.needs.is_empty()
+            && claim.is_none_or(|claim| claim.fault.is_none() && is_next(claim))
     }
 
     pub(crate) fn roster(&self) -> &Roster {

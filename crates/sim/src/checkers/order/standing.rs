@@ -59,15 +59,19 @@ pub(super) struct Unit<'a> {
     pods: Vec<&'a Known>,
     /// The gang all of whose waiting pods these are.
     gang: Option<Gang<'a>>,
+    /// Whether it is a gang of gangs, or a part of one: where these stand is not looked at.
+    is_tree: bool,
 }
 
 impl<'a> Unit<'a> {
     /// The unit of a waiting pod: all that wait of its gang, as long as that has too few on nodes.
     pub(super) fn of(ledger: &'a Ledger, pod: &'a Known) -> Self {
         let gang = gang_of(pod.facts()).map(|key| Gang::of(ledger, &key));
+        let parent = |gang: &Gang<'_>| ledger.roster().parent_of(ledger, &gang.key);
+        let is_tree = gang.as_ref().and_then(parent).is_some();
         match gang.filter(|gang| gang.terms.is_err() || !gang.is_whole()) {
-            Some(gang) => Self { pods: gang.waiting().collect(), gang: Some(gang) },
-            None => Self { pods: vec![pod], gang: None },
+            Some(gang) => Self { pods: gang.waiting().collect(), gang: Some(gang), is_tree },
+            None => Self { pods: vec![pod], gang: None, is_tree },
         }
     }
 
@@ -79,7 +83,7 @@ impl<'a> Unit<'a> {
     /// Exactly the pods of the unit are tried.
     pub(super) fn check_tried(&self, tried: &BTreeSet<&str>) -> Result<(), Violation> {
         let own: BTreeSet<&str> = self.pods.iter().map(|pod| &*pod.facts().key.uid).collect();
-        if own == *tried {
+        if own == *tried || self.is_tree {
             return Ok(());
         }
         let key = self.pods.first().and_then(|pod| gang_of(pod.facts()));
@@ -129,6 +133,9 @@ impl Order {
         unit: &Unit<'a>,
         now: Time,
     ) -> Option<Standing<'a>> {
+        if unit.is_tree {
+            return None;
+        }
         let rules = |facts: &PodFacts| {
             self.rules.iter().find(|rules| rules.scheduler == facts.spec.scheduler)
         };
