@@ -16,8 +16,9 @@
 //! not wait for a change any more; for each of the nodes that changed. What changes about a node
 //! itself, such as its labels, can end any reason: all classes count then. `changing` are waiting
 //! pods of the gang that is concerned, if they go elsewhere in the queue, all of its pods if they
-//! are tried together from now on, or not any more, those that were sent to nodes together, as they
-//! leave their unit one by one or at once; and units that were woken.
+//! are tried together from now on, or not any more, or were found on nodes at the start, those that
+//! were sent to nodes together, as they leave their unit one by one or at once; and units that were
+//! woken.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -117,6 +118,11 @@ impl Before {
             let pods = ledger.pods().filter(|facts| is_meant(facts)).count();
             (1 + rules_of(ledger)) * pods
         };
+        // Pods of gangs in the namespace, and groups of trees there.
+        let in_gangs = |key: &PodGroupKey| {
+            pods(&|pod| pod.gang.is_some() && *pod.key.namespace == *key.namespace)
+                + LEVELS * ledger.roster().groups_in_trees(&key.namespace)
+        };
         let meant = match event {
             Event::PodApplied(_) | Event::PodDeleted(_) => {
                 let known = ledger.pod_count() + ledger.nodes().count();
@@ -126,8 +132,8 @@ impl Before {
             Event::NamespaceDeleted(name) => pods(&|pod| *pod.key.namespace == **name),
             Event::GroupingApplied(facts) => pods(&|pod| pod.key.namespace == facts.key.namespace),
             Event::GroupingDeleted(key) => pods(&|pod| pod.key.namespace == key.namespace),
-            Event::PodGroupApplied(facts) => self.in_gangs(ledger, &facts.key, &pods),
-            Event::PodGroupDeleted(key) => self.in_gangs(ledger, key, &pods),
+            Event::PodGroupApplied(facts) => in_gangs(&facts.key),
+            Event::PodGroupDeleted(key) => in_gangs(key),
             Event::NodeApplied(_)
             | Event::NodeDeleted(_)
             | Event::BudgetApplied(_)
@@ -144,17 +150,6 @@ impl Before {
             }
         };
         BASE + EACH * (helped + meant) as u64 + self.claims(ledger) as u64
-    }
-
-    /// Pods of gangs in the namespace of an object about gangs, with the groups of trees there.
-    fn in_gangs(
-        &self,
-        ledger: &Ledger,
-        key: &PodGroupKey,
-        pods: &dyn Fn(&dyn Fn(&PodFacts) -> bool) -> usize,
-    ) -> usize {
-        pods(&|pod| pod.gang.is_some() && *pod.key.namespace == *key.namespace)
-            + LEVELS * ledger.roster().groups_in_trees(&key.namespace)
     }
 
     /// Classes that nodes which changed may help, for each of these nodes.
@@ -188,7 +183,10 @@ impl Before {
         let changing = |(key, before): &(GangKey, GangState)| {
             let (gang, after) = (Gang::of(ledger, key), GangState::of(ledger, scheduler, key));
             let is_gathering = |state: &GangState| matches!(state.place, Some(Place::Gathering(_)));
-            if after.is_whole != before.is_whole || is_gathering(&after) != is_gathering(before) {
+            let is_found = ledger.roster().found.contains(key);
+            let is_made_anew =
+                after.is_whole != before.is_whole || is_gathering(&after) != is_gathering(before);
+            if is_found || is_made_anew {
                 return gang.members.len();
             }
             let is_sent = |known: &&&Known| matches!(known.spot, Spot::Assumed(..));
@@ -203,8 +201,8 @@ impl Before {
     /// Groups of the trees of gangs that the event is about.
     fn groups(&self, ledger: &Ledger) -> usize {
         let spaces: BTreeSet<_> = self.gangs.iter().map(|((namespace, _), _)| namespace).collect();
-        let groups = |namespace: &Box<str>| LEVELS * ledger.roster().groups_in_trees(namespace);
-        spaces.into_iter().map(groups).sum()
+        let groups = spaces.into_iter().map(|space| ledger.roster().groups_in_trees(space));
+        LEVELS * groups.sum::<usize>()
     }
 
     /// How many different things the pods of gangs say of them that the event is about.
