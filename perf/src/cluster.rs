@@ -79,13 +79,14 @@ pub(crate) fn pod_of_uid(uid: &str) -> Option<usize> {
 /// A pod of a shape, without a name. Shapes differ in what they ask for and, if the template says
 /// so, in where they may go.
 pub(crate) fn pod(shape: usize, template: &Template) -> Value {
-    let mut requests = json!({
-        "cpu": format!("{}m", 100 + 10 * shape),
-        "memory": format!("{}Mi", 128 + 16 * shape),
-    });
+    let (cpu, memory) = match template.from {
+        Family::Plain | Family::Mixed => (100 + 10 * shape, (128 + 16 * shape) << 10),
+        Family::Sizes => (50 + 37 * shape % 400, ((64 + 53 * shape % 900) << 10) + shape),
+    };
+    let mut requests = json!({"cpu": format!("{cpu}m"), "memory": format!("{memory}Ki")});
     put(&mut requests, &template.requests);
     let mut spec = match template.from {
-        Family::Plain => json!({}),
+        Family::Plain | Family::Sizes => json!({}),
         Family::Mixed => mixed(shape),
     };
     let image = format!("registry/app-{}:1", shape % 7);

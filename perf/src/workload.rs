@@ -135,6 +135,8 @@ pub(crate) enum Family {
     Plain,
     /// That, and zones, disks and taints.
     Mixed,
+    /// What they ask for, which stays small however many shapes there are.
+    Sizes,
 }
 
 /// Events beside arrivals, each as a number per 1,000 pods that arrive.

@@ -66,8 +66,8 @@ impl Scheduler {
             NodeChange::Changed(aspects) if aspects.is_empty() => None,
             NodeChange::Changed(aspects) => Some(Change::Changed(aspects)),
         };
-        self.usage.grow(self.catalog.node_places());
-        self.usage.touch_facts(node);
+        self.usage.grow(&self.catalog);
+        self.usage.touch_facts(&self.catalog, node);
         match change {
             Some(change) => self.wake(change, node, now),
             None => self.wake_proposed(node, now),
@@ -76,7 +76,7 @@ impl Scheduler {
 
     fn delete_node(&mut self, name: &str, now: Time) {
         if let Some(node) = self.catalog.delete_node(name) {
-            self.usage.touch_facts(node);
+            self.usage.touch_facts(&self.catalog, node);
             self.wake(Change::Removed, node, now);
             self.release_if_empty(node);
         }
@@ -463,7 +463,7 @@ impl Scheduler {
     /// Puts a pod where the API says it is.
     fn bind(&mut self, pod: PodId, name: &str, now: Time) {
         let node = self.catalog.node_place(name);
-        self.usage.grow(self.catalog.node_places());
+        self.usage.grow(&self.catalog);
         let occupant = self.catalog.pod(pod).occupant();
         self.change(|txn| txn.place(occupant, node));
         self.catalog.set_pod_state(pod, PodState::Bound(node));

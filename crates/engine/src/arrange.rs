@@ -326,7 +326,7 @@ impl<'a> Arranger<'a> {
             let pod = stand_in(catalog.pod(maker), occupant);
             let profile = profile_of(self.profiles, catalog, pod.class);
             let seed = self.seed ^ hash_of(&self.seats.len());
-            let board = self.boards.of(pod.class, profile, catalog);
+            let board = self.boards.of(pod.class, profile, catalog, self.txn.usage());
             let mut trial = Trial { id: maker, pod: &pod, board, txn: &mut self.txn };
             self.work += 1;
             let Ok(node) = seek(&mut trial, &self.within, seed) else {
@@ -385,7 +385,7 @@ impl<'a> Arranger<'a> {
         let cast = self.cast(id);
         let pod = cast.as_ref().unwrap_or_else(|| catalog.pod(id));
         let profile = profile_of(self.profiles, catalog, pod.class);
-        let board = self.boards.of(pod.class, profile, catalog);
+        let board = self.boards.of(pod.class, profile, catalog, self.txn.usage());
         let seed = self.seed ^ hash_of(&*pod.key.uid);
         seek(&mut Trial { id, pod, board, txn: &mut self.txn }, within, seed).ok()
     }
@@ -398,7 +398,7 @@ impl<'a> Arranger<'a> {
         let cast = self.cast(id);
         let pod = cast.as_ref().unwrap_or_else(|| catalog.pod(id));
         let profile = profile_of(self.profiles, catalog, pod.class);
-        let board = self.boards.of(pod.class, profile, catalog);
+        let board = self.boards.of(pod.class, profile, catalog, self.txn.usage());
         let mut trial = Trial { id, pod, board, txn: &mut self.txn };
         // What is said before any node is looked at.
         if seek(&mut trial, &within, self.seed).is_err() {
@@ -427,7 +427,7 @@ impl<'a> Arranger<'a> {
         let pod = catalog.pod(id);
         let class = self.class(pod.class);
         let profile = profile_of(self.profiles, catalog, class);
-        self.boards.of(class, profile, catalog).is_around(view(&self.txn, pod))
+        self.boards.prepared(class, profile, catalog).is_around(view(&self.txn, pod))
     }
 
     fn take(&mut self, pod: PodId, node: NodeId) {

@@ -7,23 +7,35 @@
 
 mod alone;
 mod around;
+mod ground;
+mod kept;
 
 use std::sync::Arc;
 
-use framework::{Feasible, Narrow, Normalize, Profile, Ranking, Reach, Rescues, Scores, View};
-use model::{Catalog, Class, ClassId, NodeId, Occupant};
+use framework::{
+    Feasible, Narrow, Parts, Profile, Ranking, Reach, Rescues, Rows, Scores, UNFIT, View,
+};
+use model::{Catalog, Class, NodeId, Occupant, hash_of};
 
-use crate::peaks::{Peaks, UNFIT};
+use crate::peaks::Peaks;
 use crate::preempt::Contest;
-use crate::screen::{Named, Screen, screen};
+use crate::screen::Named;
 use crate::tally::Tally;
 pub(crate) use alone::{Answers, NodeAlone};
+use ground::{Ground, Raws};
+pub(crate) use kept::Boards;
 
 /// Marks a total that is being worked out, so that a node touched twice is looked at once.
 const STALE: i32 = UNFIT + 1;
 
 /// For how many priorities it is kept what evicting would do for pods of a class.
 const CONTESTS_MAX: usize = 4;
+
+/// Beyond this part of the nodes, all of them in order are quicker than some at random.
+const TOUCHED_PART: usize = 8;
+
+/// How many nodes all plugins are asked about before the next ones: their rows stay in the cache.
+const AT_ONCE: usize = 256;
 
 /// What was worked out for a class, and the results for every node.
 pub(crate) struct Board {
@@ -33,21 +45,36 @@ pub(crate) struct Board {
     pub(crate) rankings: Vec<Prepared>,
     /// Who is asked when nothing fits. Plugins are counted among those that are prepared.
     pub(crate) rescues: Rescues,
-    /// The log's end when the board was last brought up to date; none before the first time.
-    mark: Option<u64>,
-    node_revision: u64,
-    revision: u64,
-    /// The same two for what reaches around.
+    is_broken: bool,
+    /// What facts say; only as long as the board is in use, as it is shared.
+    ground: Box<Ground>,
+    ground_hash: u64,
+    totals: Totals,
+    /// The log's end, and the nodes, when what reaches around was last brought up to date.
     mark_around: Option<u64>,
     node_revision_around: u64,
-    columns: Vec<Column>,
-    peaks: Peaks,
-    is_broken: bool,
-    last_used: u64,
     /// Why nothing fits, and what evicting would do about it.
     pub(crate) tally: Tally,
     contests: Vec<Contest>,
-    /// Nodes that are being looked at, and their scores: kept so that a pod allocates nothing.
+    /// Lent by the boards to the one in use.
+    scratch: Scratch,
+    use_: kept::Use,
+}
+
+/// The totals of all nodes.
+#[derive(Default)]
+struct Totals {
+    /// The log's end when they were last brought up to date; none before the first time.
+    mark: Option<u64>,
+    /// The epoch of the ground they stand on.
+    epoch: u64,
+    peaks: Peaks,
+    highs: Vec<High>,
+}
+
+/// Nodes that are being looked at, and their scores: kept so that a pod allocates nothing.
+#[derive(Default)]
+struct Scratch {
     nodes: Vec<NodeId>,
     totals_before: Vec<i32>,
     fitting: Vec<NodeId>,
@@ -62,28 +89,22 @@ pub(crate) struct Prepared {
     pub(crate) scores: Box<dyn Scores>,
 }
 
-/// Raw scores from facts that are normalised by the highest among the nodes that fit.
-struct Column {
-    weight: i32,
-    normalize: Normalize,
-    raw: Vec<i32>,
-    /// How many nodes that fit have each raw score, in no order: there are few scores.
+/// The highest raw score of one column of the ground among the nodes that fit.
+#[derive(Default)]
+struct High {
+    /// How many nodes that fit have each raw score, in no order: there are few scores. Nothing
+    /// until it is needed.
     counts: Vec<(i32, usize)>,
     /// The highest raw score that totals were worked out with.
     highest: i32,
 }
 
-impl Column {
-    fn score(&self, node: usize) -> i32 {
-        self.weight * self.normalize.score(self.raw[node], self.highest)
-    }
-
+impl High {
     fn current_highest(&self) -> i32 {
         self.counts.iter().map(|(raw, _)| *raw).max().unwrap_or(0)
     }
 
-    fn count(&mut self, node: usize, is_fit: bool) {
-        let raw = self.raw[node];
+    fn count(&mut self, raw: i32, is_fit: bool) {
         let at = self.counts.iter().position(|(other, _)| *other == raw);
         match (at, is_fit) {
             (Some(at), true) => self.counts[at].1 += 1,
@@ -97,50 +118,63 @@ impl Column {
             }
         }
     }
+
+    /// Counts all nodes that fit anew.
+    fn recount(&mut self, raws: &Raws, totals: &[i32]) {
+        self.counts.clear();
+        for (raw, _) in raws.raw.iter().zip(totals).filter(|(_, total)| **total != UNFIT) {
+            self.count(*raw, true);
+        }
+    }
 }
 
 impl Board {
     pub(crate) fn new(profile: &Profile, catalog: &Catalog, class: &Class) -> Self {
-        let prepare = |plugins: &[Arc<dyn Feasible>]| -> Vec<Named<dyn Narrow>> {
-            let prepared =
-                |plugin: &Arc<dyn Feasible>| Some((plugin.name(), plugin.prepare(catalog, class)?));
+        let mut parts = Parts::default();
+        let mut prepare = |plugins: &[Arc<dyn Feasible>]| -> Vec<Named<dyn Narrow>> {
+            let prepared = |plugin: &Arc<dyn Feasible>| {
+                let prepared = plugin.prepare(catalog, class)?;
+                if prepared.reach() == Reach::Facts {
+                    parts = parts | plugin.reads();
+                }
+                Some((plugin.name(), prepared))
+            };
             plugins.iter().filter_map(prepared).collect()
         };
+        let claims_after = profile.rescues.claims_after.map(|after| {
+            let asked = profile.before.get(..after);
+            asked.map_or(usize::MAX, |asked| prepare(asked).len())
+        });
+        let (before, filters) = (prepare(&profile.before), prepare(&profile.filters));
         let ranking = |ranking: &Ranking| {
             let scores = ranking.plugin.prepare(catalog, class)?;
             // Without weight a ranking still has a say: it can find the question broken.
             if ranking.weight == 0 && !scores.is_broken() {
                 return None;
             }
+            if scores.reach() == Reach::Facts {
+                parts = parts | ranking.plugin.reads();
+            }
             Some(Prepared { plugin: ranking.plugin.name(), weight: ranking.weight, scores })
         };
         let rankings: Vec<_> = profile.rankings.iter().filter_map(ranking).collect();
-        let claims_after = profile.rescues.claims_after.map(|after| {
-            let asked = profile.before.get(..after);
-            asked.map_or(usize::MAX, |asked| prepare(asked).len())
-        });
+        let key = parts.of(&class.spec);
         Self {
             generation: class.generation(),
-            before: prepare(&profile.before),
+            before,
             rescues: Rescues { claims_after, ..profile.rescues },
-            filters: prepare(&profile.filters),
+            filters,
             is_broken: rankings.iter().any(|ranking| ranking.scores.is_broken()),
             rankings,
-            mark: None,
-            node_revision: 0,
-            revision: 0,
+            ground_hash: hash_of(&key),
+            ground: Box::new(Ground::new(key)),
+            totals: Totals::default(),
             mark_around: None,
             node_revision_around: 0,
-            columns: Vec::new(),
-            peaks: Peaks::default(),
-            last_used: 0,
             tally: Tally::default(),
             contests: Vec::new(),
-            nodes: Vec::new(),
-            totals_before: Vec::new(),
-            fitting: Vec::new(),
-            scores: Vec::new(),
-            sums: Vec::new(),
+            scratch: Scratch::default(),
+            use_: kept::Use::default(),
         }
     }
 
@@ -166,28 +200,21 @@ impl Board {
 
     /// Brings the results up to date.
     pub(crate) fn refresh(&mut self, view: View<'_>) {
-        let revision = self.rankings.iter().map(|r| r.scores.revision(view.catalog)).max();
-        let revision = revision.unwrap_or(0);
-        let is_current =
-            self.node_revision == view.catalog.node_revision() && self.revision == revision;
-        let touched = self.mark.and_then(|mark| view.usage.touched_since(mark));
-        match touched {
-            // Beyond a part of the nodes, all of them in order are quicker than some at random.
-            Some(touched) if is_current && touched.len() <= view.catalog.nodes().len() / 4 => {
-                self.nodes.clear();
-                // Places made since are of nodes that are not there: else all would be rebuilt.
-                let is_known = |node: &NodeId| node.index() < self.peaks.count();
-                self.nodes.extend(touched.iter().map(|touch| touch.node).filter(is_known));
-                if touched.iter().any(|touch| touch.is_facts) {
-                    self.refresh_facts(view);
-                }
-                self.refresh_loads(view);
+        let mark = self.totals.mark.filter(|_| self.totals.epoch == self.ground.epoch);
+        let touched = mark.and_then(|mark| view.usage.touched_since(mark));
+        let few = view.catalog.nodes().len() / TOUCHED_PART;
+        match touched.filter(|touched| touched.len() <= few) {
+            Some([]) => {}
+            Some(touched) => {
+                self.totals.peaks.grow(view.catalog.node_places());
+                self.scratch.nodes.clear();
+                self.scratch.nodes.extend(touched.iter().map(|touch| touch.node));
+                let is_facts = touched.iter().any(|touch| touch.is_facts);
+                self.refresh_nodes(view, is_facts);
             }
-            _ => self.rebuild(view),
+            None => self.rebuild(view),
         }
-        self.node_revision = view.catalog.node_revision();
-        self.revision = revision;
-        self.mark = Some(view.usage.mark());
+        self.totals.mark = Some(view.usage.mark());
         if self.is_around(view) {
             self.refresh_around(view);
         }
@@ -231,161 +258,159 @@ impl Board {
         self.contests.push(contest);
     }
 
+    /// How many bytes it takes, about.
+    fn bytes(&self) -> usize {
+        let contests = self.contests.iter().map(Contest::bytes).sum::<usize>();
+        kept::PREPARED_BYTES + self.totals.peaks.bytes() + self.tally.bytes() + contests
+    }
+
     /// Whether a node fits as far as the node alone tells.
     pub(crate) fn is_fitting(&self, node: NodeId) -> bool {
-        node.index() < self.peaks.count() && self.peaks.total(node.index()) != UNFIT
+        let peaks = &self.totals.peaks;
+        node.index() < peaks.count() && peaks.total(node.index()) != UNFIT
     }
 
     /// Whether a node would do if it were empty, as far as its facts tell.
     pub(crate) fn is_allowed(&self, node: NodeId) -> bool {
-        node.index() < self.peaks.count() && self.peaks.fixed(node.index()) != UNFIT
+        self.ground.fixed.get(node.index()).is_some_and(|fixed| *fixed != UNFIT)
     }
 
+    /// Works out the totals of all nodes.
+    // Hot for pods of a class that was not seen before.
     fn rebuild(&mut self, view: View<'_>) {
         let places = view.catalog.node_places();
-        self.peaks = Peaks::new(places);
-        let is_column = |prepared: &&Prepared| {
-            prepared.scores.reach() == Reach::Facts
-                && prepared.scores.normalize() != Normalize::Ready
-        };
-        let column = |prepared: &Prepared| Column {
-            weight: prepared.weight,
-            normalize: prepared.scores.normalize(),
-            raw: vec![0; places],
-            counts: Vec::new(),
-            highest: 0,
-        };
-        self.columns = self.rankings.iter().filter(is_column).map(column).collect();
-        self.nodes.clear();
-        self.nodes.extend_from_slice(view.catalog.nodes());
-        self.refresh_facts(view);
-        self.refresh_loads(view);
-    }
-
-    /// Asks about the nodes at hand what depends on facts alone.
-    fn refresh_facts(&mut self, view: View<'_>) {
-        // Raw scores change: nodes are counted anew when their loads are looked at.
-        self.take_totals();
-        for (node, before) in self.nodes.iter().zip(&self.totals_before) {
-            *self.peaks.total_mut(node.index()) = UNFIT;
-            if *before != UNFIT {
-                self.columns.iter_mut().for_each(|column| column.count(node.index(), false));
-                self.peaks.lift(node.index(), *before);
+        view.catalog.look(places);
+        let Totals { peaks, highs, epoch, .. } = &mut self.totals;
+        peaks.reset(places);
+        *epoch = self.ground.epoch;
+        highs.clear();
+        highs.resize_with(self.ground.raws.len(), High::default);
+        let totals = &mut peaks.totals_mut()[..places];
+        totals.copy_from_slice(&self.ground.fixed);
+        let odd = view.usage.columns().odd();
+        for (at, totals) in totals.chunks_mut(AT_ONCE).enumerate() {
+            for (_, filter) in self.filters.iter().filter(|(_, f)| f.reach() == Reach::Load) {
+                filter.sweep(view, Rows::From(at * AT_ONCE), totals);
             }
         }
-        self.nodes.iter().for_each(|node| *self.peaks.fixed_mut(node.index()) = UNFIT);
-        view.catalog.look(self.nodes.len());
-        let mut nodes = self.nodes.clone();
-        nodes.retain(|node| view.catalog.has_node(*node));
-        if let Screen::Only(only) = screen(&self.before, view) {
-            let is_named = |name: &str| only.iter().all(|(_, names)| names.contains(name));
-            nodes.retain(|node| is_named(view.catalog.node_name(*node)));
-        }
-        for (_, filter) in self.filters.iter().filter(|(_, f)| f.reach() == Reach::Facts) {
-            filter.narrow(view, &mut nodes);
-        }
-        nodes.iter().for_each(|node| *self.peaks.fixed_mut(node.index()) = 0);
-        let mut columns = self.columns.iter_mut();
-        self.scores.resize(nodes.len(), 0);
-        for prepared in self.rankings.iter().filter(|r| r.scores.reach() == Reach::Facts) {
-            prepared.scores.scores(view, &nodes, &mut self.scores);
-            let raws = nodes.iter().map(|node| node.index()).zip(&self.scores);
-            if prepared.scores.normalize() == Normalize::Ready {
-                raws.for_each(|(node, raw)| *self.peaks.fixed_mut(node) += prepared.weight * raw);
-            } else {
-                let column = columns.next().expect("one column per normalised ranking");
-                for (node, raw) in raws {
-                    column.raw[node] = *raw;
-                    *self.peaks.fixed_mut(node) += column.score(node);
+        for node in odd {
+            totals[node.index()] = self.ground.fixed[node.index()];
+            for (_, filter) in self.filters.iter().filter(|(_, f)| f.reach() == Reach::Load) {
+                if totals[node.index()] != UNFIT && !filter.why_not(view, *node).is_empty() {
+                    totals[node.index()] = UNFIT;
                 }
             }
         }
+        for (high, raws) in highs.iter_mut().zip(&self.ground.raws) {
+            high.highest = raws.highest(totals);
+        }
+        for (at, totals) in totals.chunks_mut(AT_ONCE).enumerate() {
+            let from = at * AT_ONCE;
+            for (high, raws) in highs.iter().zip(&self.ground.raws) {
+                raws.add(high.highest, from, totals);
+            }
+            for prepared in self.rankings.iter().filter(|r| r.scores.reach() == Reach::Load) {
+                prepared.scores.sweep(view, Rows::From(from), prepared.weight, totals);
+            }
+        }
+        for node in odd {
+            *self.totals.peaks.total_mut(node.index()) = self.exact(view, *node);
+        }
+        self.totals.peaks.lift_all();
     }
 
-    /// Asks about the nodes at hand what depends on their load, and works out their totals.
+    /// The part of a node's total that follows from facts.
+    fn fixed(&self, node: NodeId) -> i32 {
+        let Self { ground, totals, .. } = self;
+        let fixed = ground.fixed[node.index()];
+        if fixed == UNFIT {
+            return UNFIT;
+        }
+        let columns = ground.raws.iter().zip(&totals.highs);
+        fixed + columns.map(|(raws, high)| raws.score(node.index(), high.highest)).sum::<i32>()
+    }
+
+    /// Works out the totals of the nodes at hand.
     // Hot: once per pod, for the nodes touched since the class was last looked at.
-    fn refresh_loads(&mut self, view: View<'_>) {
+    fn refresh_nodes(&mut self, view: View<'_>, is_facts: bool) {
+        for (high, raws) in self.totals.highs.iter_mut().zip(&self.ground.raws) {
+            if high.counts.is_empty() && !is_facts {
+                high.recount(raws, self.totals.peaks.totals());
+            }
+        }
         self.take_totals();
-        self.fitting.clear();
-        let is_allowed = |node: &&NodeId| self.peaks.fixed(node.index()) != UNFIT;
-        self.fitting.extend(self.nodes.iter().filter(is_allowed));
-        view.catalog.look(self.fitting.len());
+        let Scratch { nodes, totals_before, sums, .. } = &mut self.scratch;
+        let mut nodes = std::mem::take(nodes);
+        let mut sums = std::mem::take(sums);
+        let totals_before = std::mem::take(totals_before);
+        view.catalog.look(nodes.len());
+        sums.clear();
+        sums.extend(nodes.iter().map(|node| self.fixed(*node)));
         for (_, filter) in self.filters.iter().filter(|(_, f)| f.reach() == Reach::Load) {
-            filter.narrow(view, &mut self.fitting);
+            filter.sweep(view, Rows::These(&nodes), &mut sums);
         }
-        let fixed = |node: &NodeId| self.peaks.fixed(node.index());
-        self.sums.clear();
-        self.sums.extend(self.fitting.iter().map(fixed));
-        self.scores.resize(self.fitting.len(), 0);
         for prepared in self.rankings.iter().filter(|r| r.scores.reach() == Reach::Load) {
-            assert_eq!(prepared.scores.normalize(), Normalize::Ready, "loads are not normalised");
-            prepared.scores.scores(view, &self.fitting, &mut self.scores);
-            for (sum, score) in self.sums.iter_mut().zip(&self.scores) {
-                *sum += prepared.weight * score;
+            prepared.scores.sweep(view, Rows::These(&nodes), prepared.weight, &mut sums);
+        }
+        let columns = view.usage.columns();
+        if !columns.odd().is_empty() {
+            for (node, sum) in
+                nodes.iter().zip(&mut sums).filter(|(node, _)| columns.is_odd(**node))
+            {
+                *sum = self.exact(view, *node);
             }
         }
-        for (node, sum) in self.fitting.iter().zip(&self.sums) {
-            *self.peaks.total_mut(node.index()) = *sum;
-        }
-        for (node, before) in self.nodes.iter().zip(&self.totals_before) {
-            let total = self.peaks.total_mut(node.index());
-            let is_fit = *total != STALE;
-            if !is_fit {
-                *total = UNFIT;
-            }
-            if is_fit != (*before != UNFIT) {
-                self.columns.iter_mut().for_each(|column| column.count(node.index(), is_fit));
+        for ((node, total), before) in nodes.iter().zip(&sums).zip(&totals_before) {
+            *self.totals.peaks.total_mut(node.index()) = *total;
+            let is_fit = *total != UNFIT;
+            if is_fit != (*before != UNFIT) && !is_facts {
+                let columns = self.totals.highs.iter_mut().zip(&self.ground.raws);
+                columns.for_each(|(high, raws)| high.count(raws.raw[node.index()], is_fit));
             }
         }
-        if self.renormalize() || self.nodes.len() > self.peaks.count() / 16 {
-            self.peaks.lift_all();
+        if is_facts {
+            // Raw scores may have changed.
+            for (high, raws) in self.totals.highs.iter_mut().zip(&self.ground.raws) {
+                high.recount(raws, self.totals.peaks.totals());
+            }
+        }
+        let peaks = &mut self.totals.peaks;
+        let is_many = nodes.len() > peaks.count() / 16;
+        if renormalize(peaks, &mut self.totals.highs, &self.ground) || is_many {
+            peaks.lift_all();
         } else {
-            for (node, before) in self.nodes.iter().zip(&self.totals_before) {
-                self.peaks.lift(node.index(), *before);
+            for (node, before) in nodes.iter().zip(&totals_before) {
+                peaks.lift(node.index(), *before);
             }
+        }
+        nodes.clear();
+        let Scratch { nodes: hand, totals_before: befores, sums: hand_sums, .. } =
+            &mut self.scratch;
+        (*hand, *befores, *hand_sums) = (nodes, totals_before, sums);
+    }
+
+    /// The total of one node, asked by itself.
+    fn exact(&self, view: View<'_>, node: NodeId) -> i32 {
+        let mut loads = self.filters.iter().filter(|(_, f)| f.reach() == Reach::Load);
+        match self.fixed(node) {
+            UNFIT => UNFIT,
+            _ if loads.any(|(_, filter)| !filter.why_not(view, node).is_empty()) => UNFIT,
+            fixed => fixed + load_scores(&self.rankings, view, node),
         }
     }
 
     /// Makes the totals of the nodes at hand stale, keeps each of these nodes at hand once, and
     /// notes what its total was.
     fn take_totals(&mut self) {
-        self.totals_before.clear();
-        self.nodes.retain(|node| {
-            let total = std::mem::replace(self.peaks.total_mut(node.index()), STALE);
+        let Scratch { nodes, totals_before, .. } = &mut self.scratch;
+        totals_before.clear();
+        nodes.retain(|node| {
+            let total = std::mem::replace(self.totals.peaks.total_mut(node.index()), STALE);
             if total != STALE {
-                self.totals_before.push(total);
+                totals_before.push(total);
             }
             total != STALE
         });
-    }
-
-    /// Works totals out anew where the highest raw score among the nodes that fit is another one.
-    fn renormalize(&mut self) -> bool {
-        let mut is_changed = false;
-        for column in &mut self.columns {
-            let before = column.highest;
-            let highest = column.current_highest();
-            if before == highest {
-                continue;
-            }
-            is_changed = true;
-            for node in 0..self.peaks.count() {
-                if self.peaks.fixed(node) == UNFIT {
-                    continue;
-                }
-                column.highest = before;
-                let old = column.score(node);
-                column.highest = highest;
-                let change = column.score(node) - old;
-                *self.peaks.fixed_mut(node) += change;
-                let total = self.peaks.total_mut(node);
-                if *total != UNFIT {
-                    *total += change;
-                }
-            }
-            column.highest = highest;
-        }
-        is_changed
     }
 
     /// The best node that is not held for others. Of several that are equally good, `seed` decides.
@@ -393,7 +418,7 @@ impl Board {
         if self.is_around(view) || !held.is_empty() {
             return self.best_around(view, held, seed);
         }
-        self.peaks.best(seed).map(NodeId::at)
+        self.totals.peaks.best(seed).map(NodeId::at)
     }
 
     /// The given nodes that take a pod and are not held for others.
@@ -404,57 +429,36 @@ impl Board {
         held: &[NodeId],
     ) -> Vec<NodeId> {
         self.narrow_to(view, nodes, held);
-        self.fitting.clone()
+        self.scratch.fitting.clone()
     }
 }
 
-/// The boards of all classes in use.
-pub(crate) struct Boards {
-    boards: Vec<Option<Box<Board>>>,
-    kept: usize,
-    uses: u64,
-    totals_max: usize,
+/// The scores of a node by its load.
+fn load_scores(rankings: &[Prepared], view: View<'_>, node: NodeId) -> i32 {
+    let by_load = rankings.iter().filter(|ranking| ranking.scores.reach() == Reach::Load);
+    let score = |prepared: &Prepared| {
+        let mut score = [0];
+        prepared.scores.scores(view, &[node], &mut score);
+        prepared.weight * score[0]
+    };
+    by_load.map(score).sum()
 }
 
-impl Boards {
-    pub(crate) fn new(totals_max: usize) -> Self {
-        Self { boards: Vec::new(), kept: 0, uses: 0, totals_max }
-    }
-
-    /// The board of a class, made if there is none.
-    pub(crate) fn of(
-        &mut self,
-        class: ClassId,
-        profile: &Profile,
-        catalog: &Catalog,
-    ) -> &mut Board {
-        if self.boards.len() <= class.index() {
-            self.boards.resize_with(class.index() + 1, || None);
+/// Works totals out anew where the highest raw score among the nodes that fit is another one.
+fn renormalize(peaks: &mut Peaks, highs: &mut [High], ground: &Ground) -> bool {
+    let mut is_changed = false;
+    for (high, raws) in highs.iter_mut().zip(&ground.raws) {
+        let (before, highest) = (high.highest, high.current_highest());
+        if before == highest {
+            continue;
         }
-        self.uses += 1;
-        let facts = catalog.class(class);
-        let kept = self.boards[class.index()].as_ref();
-        if kept.is_none_or(|board| board.generation != facts.generation()) {
-            if kept.is_none() {
-                self.make_room(catalog.node_places());
-                self.kept += 1;
+        is_changed = true;
+        high.highest = highest;
+        for (at, total) in peaks.totals_mut().iter_mut().enumerate() {
+            if *total != UNFIT {
+                *total += raws.score(at, highest) - raws.score(at, before);
             }
-            self.boards[class.index()] = Some(Box::new(Board::new(profile, catalog, facts)));
-            catalog.look(1);
-        }
-        let board = self.boards[class.index()].as_mut().expect("the board was just made");
-        board.last_used = self.uses;
-        board
-    }
-
-    fn make_room(&mut self, places: usize) {
-        if self.kept < (self.totals_max / places.max(1)).max(1) {
-            return;
-        }
-        let used = |board: &Option<Box<Board>>| board.as_ref().map_or(u64::MAX, |b| b.last_used);
-        if let Some(oldest) = self.boards.iter_mut().min_by_key(|board| used(board)) {
-            *oldest = None;
-            self.kept -= 1;
         }
     }
+    is_changed
 }

@@ -138,7 +138,7 @@ impl Scheduler {
         let pod = self.catalog.pod(id);
         let profile = profile_of(&self.profiles, &self.catalog, pod.class);
         let seed = self.seed ^ hash_of(&*pod.key.uid);
-        let board = self.boards.of(pod.class, profile, &self.catalog);
+        let board = self.boards.of(pod.class, profile, &self.catalog, txn.usage());
         let mut trial = Trial { id, pod, board, txn: &mut txn };
         let node = seek(&mut trial, &Within::default(), seed).map_err(|miss| {
             let (diagnosis, plan) = miss.explain(&mut trial, &Within::default(), true, seed);

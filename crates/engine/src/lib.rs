@@ -59,9 +59,10 @@ pub struct Options {
     pub on_partial_failure: OnPartialFailure,
     /// How long room is kept for pods that another one is to make.
     pub room_kept: Millis,
-    /// How many totals of nodes are kept over all classes, at twelve bytes each. Classes beyond it
-    /// are worked out anew whenever their turn comes.
-    pub totals_max: usize,
+    /// How many bytes of results per node are kept over all classes. What is beyond it is worked
+    /// out anew whenever it is needed.
+    #[serde(alias = "totals_max")]
+    pub board_bytes_max: usize,
 }
 
 impl Default for Options {
@@ -69,7 +70,7 @@ impl Default for Options {
         Self {
             backoff: Backoff::default(),
             seed: 0,
-            totals_max: 4 << 20,
+            board_bytes_max: 16 << 20,
             permit_timeout: Millis(0),
             bind_retries: 0,
             on_partial_failure: OnPartialFailure::default(),
@@ -117,7 +118,7 @@ impl Scheduler {
             usage: Usage::default(),
             profiles,
             queue: Queue::new(options.backoff),
-            boards: Boards::new(options.totals_max),
+            boards: Boards::new(options.board_bytes_max),
             attempt: Attempt::default(),
             seed: options.seed,
             options,

@@ -3,23 +3,15 @@
 //! Changing one total and finding the best both look at one cache line per level, whatever the
 //! number of nodes.
 
+use framework::UNFIT;
 use model::NodeId;
 
-/// The total of a node that does not fit.
-pub(crate) const UNFIT: i32 = i32::MIN;
 /// Nodes per leaf.
 const LEAF: usize = 8;
 /// Values per block above the leaves.
 const FAN: usize = 16;
-
-/// One cache line of nodes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(align(64))]
-struct Leaf {
-    totals: [i32; LEAF],
-    /// The part of each total that follows from facts alone; unfit if facts rule the node out.
-    fixed: [i32; LEAF],
-}
+/// Room is made for a multiple of so many nodes, so that not every new one needs more.
+const ROOM: usize = LEAF * FAN;
 
 /// One cache line of maxima.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,7 +22,8 @@ struct Block([i32; FAN]);
 #[derive(Default)]
 pub(crate) struct Peaks {
     count: usize,
-    leaves: Vec<Leaf>,
+    /// In leaves; what is beyond the nodes in the last one does not fit.
+    totals: Vec<i32>,
     levels: Vec<Vec<Block>>,
 }
 
@@ -38,38 +31,64 @@ impl Peaks {
     /// A tree over `count` nodes of which none fits.
     pub(crate) fn new(count: usize) -> Self {
         let mut width = count.div_ceil(LEAF);
-        let leaves = vec![Leaf { totals: [UNFIT; LEAF], fixed: [UNFIT; LEAF] }; width];
+        let totals = vec![UNFIT; width * LEAF];
         let mut levels = Vec::new();
         while levels.is_empty() || width > 1 {
             width = width.div_ceil(FAN);
             levels.push(vec![Block([UNFIT; FAN]); width]);
         }
-        Self { count, leaves, levels }
+        Self { count, totals, levels }
     }
 
-    /// How many nodes there are.
+    /// Makes room for more nodes, of which none fits.
+    pub(crate) fn grow(&mut self, count: usize) {
+        if count > self.count {
+            let mut grown = Self::new(count.next_multiple_of(ROOM));
+            grown.totals[..self.totals.len()].copy_from_slice(&self.totals);
+            grown.lift_all();
+            *self = grown;
+        }
+    }
+
+    /// Forgets all totals, and has room for so many nodes.
+    pub(crate) fn reset(&mut self, count: usize) {
+        let count = count.next_multiple_of(ROOM);
+        if count == self.count {
+            self.totals.fill(UNFIT);
+        } else {
+            *self = Self::new(count);
+        }
+    }
+
+    /// How many nodes there is room for.
     pub(crate) fn count(&self) -> usize {
         self.count
     }
 
     /// The total of a node.
     pub(crate) fn total(&self, at: usize) -> i32 {
-        self.leaves[at / LEAF].totals[at % LEAF]
+        self.totals[at]
     }
 
     /// The total of a node, to be changed: [`Peaks::lift`] or [`Peaks::lift_all`] must follow.
     pub(crate) fn total_mut(&mut self, at: usize) -> &mut i32 {
-        &mut self.leaves[at / LEAF].totals[at % LEAF]
+        &mut self.totals[at]
     }
 
-    /// The part of a node's total that follows from facts.
-    pub(crate) fn fixed(&self, at: usize) -> i32 {
-        self.leaves[at / LEAF].fixed[at % LEAF]
+    /// The totals of all nodes.
+    pub(crate) fn totals(&self) -> &[i32] {
+        &self.totals[..self.count]
     }
 
-    /// The part of a node's total that follows from facts, to be changed.
-    pub(crate) fn fixed_mut(&mut self, at: usize) -> &mut i32 {
-        &mut self.leaves[at / LEAF].fixed[at % LEAF]
+    /// The totals of all nodes, to be changed: [`Peaks::lift_all`] must follow.
+    pub(crate) fn totals_mut(&mut self) -> &mut [i32] {
+        &mut self.totals[..self.count]
+    }
+
+    /// How many bytes it takes.
+    pub(crate) fn bytes(&self) -> usize {
+        let above: usize = self.levels.iter().map(|level| level.len() * FAN).sum();
+        size_of::<i32>() * (self.totals.len() + above)
     }
 
     /// Brings the levels above one total up to date, which was `before`.
@@ -96,17 +115,24 @@ impl Peaks {
     /// Brings all levels up to date.
     pub(crate) fn lift_all(&mut self) {
         for level in 0..self.levels.len() {
-            let below = if level == 0 { self.leaves.len() } else { self.levels[level - 1].len() };
+            let below = match level {
+                0 => self.totals.len() / LEAF,
+                _ => self.levels[level - 1].len(),
+            };
             for at in 0..below {
                 self.levels[level][at / FAN].0[at % FAN] = self.best_below(level, at);
             }
         }
     }
 
+    fn leaf(&self, at: usize) -> &[i32] {
+        &self.totals[at * LEAF..(at + 1) * LEAF]
+    }
+
     /// The best of the leaf or block that a value of a level stands for.
     fn best_below(&self, level: usize, at: usize) -> i32 {
         match level {
-            0 => best_of(&self.leaves[at].totals),
+            0 => best_of(self.leaf(at)),
             _ => best_of(&self.levels[level - 1][at].0),
         }
     }
@@ -125,7 +151,7 @@ impl Peaks {
         for (height, level) in self.levels.iter().enumerate().rev() {
             at = at * FAN + draw(&level[at].0, best, mix(seed ^ (height as u64 + 1)));
         }
-        Some(at * LEAF + draw(&self.leaves[at].totals, best, mix(seed)))
+        Some(at * LEAF + draw(self.leaf(at), best, mix(seed)))
     }
 
     /// Puts places into `out` whose total, and then hash, are above `best`: from a leaf on, until
@@ -140,11 +166,11 @@ impl Peaks {
         out: &mut Vec<NodeId>,
     ) -> Option<usize> {
         let floor = best.map_or(UNFIT + 1, |(total, _)| total);
-        for at in from..self.leaves.len() {
+        for at in from..self.totals.len() / LEAF {
             if self.levels[0][at / FAN].0[at % FAN] < floor {
                 continue;
             }
-            let places = (at * LEAF..).zip(self.leaves[at].totals);
+            let places = (at * LEAF..).zip(self.leaf(at).iter().copied());
             let is_above = |(at, total): &(usize, i32)| {
                 *total >= floor && Some((*total, tie(seed, *at))) > best
             };

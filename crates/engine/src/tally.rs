@@ -34,6 +34,11 @@ fn is_evictable(reasons: &[Reason]) -> bool {
 pub(crate) type Instead = Vec<(NodeId, Vec<Reason>)>;
 
 impl Tally {
+    /// How many bytes it takes, about.
+    pub(crate) fn bytes(&self) -> usize {
+        self.answer_of.capacity() * size_of::<Option<usize>>()
+    }
+
     /// Brings the answers up to date.
     pub(crate) fn refresh(&mut self, board: &Board, view: View<'_>) {
         let is_around = board.is_around(view);

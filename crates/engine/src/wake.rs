@@ -44,7 +44,7 @@ impl Scheduler {
                 return Helped::None;
             }
             let profile = profile_of(&self.profiles, &self.catalog, class);
-            let board = self.boards.of(class, profile, &self.catalog);
+            let board = self.boards.prepared(class, profile, &self.catalog);
             let has_lesser =
                 || lowest.map(|lowest| profile.order.rank(lowest)) > parked.first_rank();
             let is_noted = |reason: &Reason| parked.all_wait_for(reason);
@@ -70,7 +70,7 @@ impl Scheduler {
                 return true;
             }
             let profile = profile_of(&self.profiles, &self.catalog, class);
-            let board = self.boards.of(class, profile, &self.catalog);
+            let board = self.boards.prepared(class, profile, &self.catalog);
             is_there
                 && !board.is_short(at, &|_| true)
                 && Answers::default().first(board, at).is_none()
@@ -107,12 +107,12 @@ impl Scheduler {
         }
         self.queue.wake(now, is_about, |class, _, _| {
             let profile = profile_of(&self.profiles, &self.catalog, class);
-            let board = self.boards.of(class, profile, &self.catalog);
+            let board = self.boards.prepared(class, profile, &self.catalog);
             board.is_moved_by(&self.catalog, occupant).into()
         });
         self.queue.wake_gangs(now, |class| {
             let profile = profile_of(&self.profiles, &self.catalog, class);
-            self.boards.of(class, profile, &self.catalog).is_moved_by(&self.catalog, occupant)
+            self.boards.prepared(class, profile, &self.catalog).is_moved_by(&self.catalog, occupant)
         });
     }
 

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use model::{Catalog, Class, NodeId, Occupant, Reason, TagsId, Touch, Usage};
 
+use crate::parts::Parts;
 use crate::plugin::Plugin;
 
 /// Everything a question may look at.
@@ -39,8 +40,36 @@ pub enum Verdict {
     Refused(Reason),
 }
 
+/// The total of a node that does not fit.
+pub const UNFIT: i32 = i32::MIN;
+
+/// Nodes whose totals are worked out together.
+#[derive(Clone, Copy, Debug)]
+pub enum Rows<'a> {
+    /// As many as there are totals, from a place on.
+    From(usize),
+    /// These.
+    These(&'a [NodeId]),
+}
+
+impl Rows<'_> {
+    /// The node whose total is at a position.
+    #[must_use]
+    pub fn node(self, at: usize) -> NodeId {
+        match self {
+            Self::From(from) => NodeId::at(from + at),
+            Self::These(nodes) => nodes[at],
+        }
+    }
+}
+
 /// A plugin that can rule nodes out.
 pub trait Feasible: Plugin {
+    /// What of a pod's spec its answers depend on that reach no further than facts.
+    fn reads(&self) -> Parts {
+        Parts::ALL
+    }
+
     /// What it has worked out for a class, or nothing if it does not care about such pods.
     fn prepare(&self, catalog: &Catalog, class: &Class) -> Option<Box<dyn Narrow>>;
 }
@@ -82,6 +111,19 @@ pub trait Narrow: Send + Sync {
     /// Hot: takes the nodes that do not fit out of `nodes`, keeping the order.
     fn narrow(&self, view: View<'_>, nodes: &mut Vec<NodeId>) {
         nodes.retain(|node| self.why_not(view, *node).is_empty());
+    }
+
+    /// Hot: marks the nodes that do not fit. Odd nodes may get any total.
+    fn sweep(&self, view: View<'_>, rows: Rows<'_>, totals: &mut [i32]) {
+        let fit = (0..totals.len()).filter(|at| totals[*at] != UNFIT);
+        let mut nodes: Vec<NodeId> = fit.map(|at| rows.node(at)).collect();
+        self.narrow(view, &mut nodes);
+        let mut left = nodes.iter().peekable();
+        for (at, total) in totals.iter_mut().enumerate().filter(|(_, total)| **total != UNFIT) {
+            if left.next_if(|node| **node == rows.node(at)).is_none() {
+                *total = UNFIT;
+            }
+        }
     }
 
     /// Cold: why a node does not fit, in order; empty if it fits.

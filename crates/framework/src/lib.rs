@@ -9,6 +9,7 @@ mod args;
 mod classify;
 mod feasible;
 mod order;
+mod parts;
 mod plugin;
 mod point;
 mod profile;
@@ -23,8 +24,9 @@ pub use args::{
     Strategy, Tenant, TierBoosts,
 };
 pub use classify::Classify;
-pub use feasible::{Feasible, Narrow, Reach, Verdict, View};
+pub use feasible::{Feasible, Narrow, Reach, Rows, UNFIT, Verdict, View};
 pub use order::{Order, Sharing};
+pub use parts::Parts;
 pub use plugin::Plugin;
 pub use point::{Point, Points};
 pub use profile::{Profile, Ranking, Rescues};

@@ -2,7 +2,8 @@
 
 use model::{Catalog, Class, NodeId, Touch};
 
-use crate::feasible::{Reach, View};
+use crate::feasible::{Reach, Rows, UNFIT, View};
+use crate::parts::Parts;
 use crate::plugin::Plugin;
 
 /// The best score a plugin can give, before its weight.
@@ -45,6 +46,11 @@ fn share(raw: i32, highest: i32) -> i32 {
 
 /// A plugin that can tell better nodes from worse.
 pub trait Rank: Plugin {
+    /// What of a pod's spec its answers depend on that reach no further than facts.
+    fn reads(&self) -> Parts {
+        Parts::ALL
+    }
+
     /// What it has worked out for a class, or nothing if it has nothing to say about such pods.
     fn prepare(&self, catalog: &Catalog, class: &Class) -> Option<Box<dyn Scores>>;
 }
@@ -74,7 +80,8 @@ pub trait Scores: Send + Sync {
         false
     }
 
-    /// Grows when something beyond single nodes changed, so that all kept scores are out of date.
+    /// Another one when something beyond single nodes changed, so that all kept scores are out of
+    /// date.
     fn revision(&self, _catalog: &Catalog) -> u64 {
         0
     }
@@ -82,6 +89,17 @@ pub trait Scores: Send + Sync {
     /// Hot: raw scores of the nodes, in their order. Where answers reach around these are all
     /// nodes that fit.
     fn scores(&self, view: View<'_>, nodes: &[NodeId], out: &mut [i32]);
+
+    /// Hot: adds the scores of the nodes that fit, times a weight, to their totals. Odd nodes may
+    /// get any total. Only called where scores are ready.
+    fn sweep(&self, view: View<'_>, rows: Rows<'_>, weight: i32, totals: &mut [i32]) {
+        let fit = (0..totals.len()).filter(|at| totals[*at] != UNFIT);
+        let nodes: Vec<NodeId> = fit.map(|at| rows.node(at)).collect();
+        let mut scores = vec![0; nodes.len()];
+        self.scores(view, &nodes, &mut scores);
+        let totals = totals.iter_mut().filter(|total| **total != UNFIT);
+        totals.zip(scores).for_each(|(total, score)| *total += weight * score);
+    }
 }
 
 #[cfg(test)]

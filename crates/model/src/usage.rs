@@ -3,6 +3,7 @@
 //! Every change is written to a short log of touched nodes, so that whoever keeps results per node
 //! can bring them up to date by looking at those nodes alone.
 
+mod columns;
 mod crowds;
 
 use crate::amounts::Charge;
@@ -10,6 +11,7 @@ use crate::catalog::{Catalog, Class, Occupant};
 use crate::ids::{CrowdId, NodeId, ResourceId};
 use crate::spec::HostPort;
 use crate::symbol::Symbol;
+pub use columns::{AMOUNT_MAX, Columns, Levels};
 use crowds::Gatherings;
 
 /// What the pods on one node take. It fills one cache line: every placement looks at it.
@@ -139,9 +141,13 @@ pub struct Touch {
 #[derive(Default)]
 pub struct Usage {
     loads: Vec<Load>,
+    columns: Columns,
     touched: Vec<Touch>,
     /// How many log entries were dropped before the first that is kept.
     touched_before: u64,
+    /// Nodes whose facts changed: a log of their own, as that is rare.
+    facts: Vec<NodeId>,
+    facts_before: u64,
     gatherings: Gatherings,
     /// Scratch of transactions, kept so that a placement allocates nothing.
     pub(crate) undo: Vec<crate::txn::Step>,
@@ -182,16 +188,48 @@ impl Usage {
         }
     }
 
-    /// Makes room for places of nodes.
-    pub fn grow(&mut self, places: usize) {
-        if self.loads.len() < places {
+    /// What is left of all nodes.
+    #[must_use]
+    pub fn columns(&self) -> &Columns {
+        &self.columns
+    }
+
+    /// Makes room for the places of nodes that the catalog has.
+    pub fn grow(&mut self, catalog: &Catalog) {
+        let (before, places) = (self.loads.len(), catalog.node_places());
+        if before < places {
             self.loads.resize(places, Load::default());
+            self.columns.resize(places);
+            for node in (before..places).map(NodeId::at) {
+                self.columns.set(node, catalog.offer(node), &self.loads[node.index()]);
+            }
         }
     }
 
     /// Notes that the facts of a node changed.
-    pub fn touch_facts(&mut self, node: NodeId) {
+    pub fn touch_facts(&mut self, catalog: &Catalog, node: NodeId) {
+        self.columns.set(node, catalog.offer(node), &self.loads[node.index()]);
         self.touch(Touch { node, is_facts: true });
+        let keep = self.loads.len().max(1024);
+        if self.facts.len() >= 2 * keep {
+            let dropped = self.facts.len() - keep;
+            self.facts.drain(..dropped);
+            self.facts_before += dropped as u64;
+        }
+        self.facts.push(node);
+    }
+
+    /// The mark of the end of the log of facts, to be given to [`Usage::facts_since`] later.
+    #[must_use]
+    pub fn facts_mark(&self) -> u64 {
+        self.facts_before + self.facts.len() as u64
+    }
+
+    /// Nodes whose facts changed since a mark, or nothing if the log does not reach back that far.
+    #[must_use]
+    pub fn facts_since(&self, mark: u64) -> Option<&[NodeId]> {
+        let dropped = mark.checked_sub(self.facts_before)?;
+        usize::try_from(dropped).ok().and_then(|at| self.facts.get(at..))
     }
 
     /// Notes that a node is not what it was, though its facts and loads are the same.
@@ -237,6 +275,7 @@ impl Usage {
         let load = &mut self.loads[node.index()];
         load.add(&class.requests.charge, 1);
         load.add_rare(class, 1);
+        self.columns.set_load(node, catalog.offer(node), load);
         self.gatherings.enter(catalog, occupant, node);
         self.touch(Touch { node, is_facts: false });
     }
@@ -247,6 +286,7 @@ impl Usage {
         load.add(&class.requests.charge, -1);
         assert!(load.pods >= 0, "a pod that leaves a node was on it");
         load.add_rare(class, -1);
+        self.columns.set_load(node, catalog.offer(node), load);
         self.gatherings.leave(catalog, occupant, node);
         self.touch(Touch { node, is_facts: false });
     }

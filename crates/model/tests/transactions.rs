@@ -34,7 +34,7 @@ impl Case {
         let kinds = dice.iter().map(kind).collect();
         (0..NODES).for_each(|at| _ = catalog.apply_node(&testkit::node(&format!("n{at}"))));
         let mut usage = Usage::default();
-        usage.grow(NODES);
+        usage.grow(&catalog);
         usage.count_crowds(&mut catalog);
         Self { catalog, usage, kinds, pods: vec![Vec::new(); NODES] }
     }
@@ -79,7 +79,7 @@ impl Case {
     /// The same pods, counted one after the other from nothing.
     fn counted(&self) -> (Vec<Load>, Vec<u32>) {
         let mut usage = Usage::default();
-        usage.grow(NODES);
+        usage.grow(&self.catalog);
         let mut txn = Txn::begin(&self.catalog, &mut usage);
         for (at, pods) in self.pods.iter().enumerate() {
             pods.iter().rev().for_each(|kind| txn.place(*kind, NodeId::at(at)));

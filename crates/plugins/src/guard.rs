@@ -3,7 +3,7 @@
 //! Ignoring what a pod asks for would place it wrongly. A profile that disables the plugin has no
 //! guard either: whoever disables it says that pods may be placed as if they had not asked.
 
-use framework::{Feasible, Narrow, Plugin, Reach, Verdict, View};
+use framework::{Feasible, Narrow, Parts, Plugin, Reach, Verdict, View};
 use model::{Catalog, Class, Need, NodeId, Reason};
 
 pub(crate) struct Guard {
@@ -32,6 +32,10 @@ impl Plugin for Guard {
 }
 
 impl Feasible for Guard {
+    fn reads(&self) -> Parts {
+        Parts::NEEDS
+    }
+
     fn prepare(&self, _: &Catalog, class: &Class) -> Option<Box<dyn Narrow>> {
         let is_needed = class.spec.needs.contains(&self.need);
         is_needed.then(|| Box::new(Refusal { need: self.need }) as _)

@@ -3,8 +3,8 @@
 //! An image counts by its size times the share of nodes that have it, so that a node which is the
 //! only one with an image does not attract every pod that needs it.
 
-use framework::{MAX_SCORE, Plugin, Rank, Reach, Scores, View};
-use model::{Catalog, Class, NodeId, Symbol};
+use framework::{MAX_SCORE, Parts, Plugin, Rank, Reach, Scores, View};
+use model::{Catalog, Class, NodeId, Symbol, hash_of};
 
 const MIB: i64 = 1024 * 1024;
 /// Images that add up to less than this are quicker to pull than to think about.
@@ -21,6 +21,10 @@ impl Plugin for ImageLocality {
 }
 
 impl Rank for ImageLocality {
+    fn reads(&self) -> Parts {
+        Parts::IMAGES
+    }
+
     fn prepare(&self, _: &Catalog, class: &Class) -> Option<Box<dyn Scores>> {
         Some(Box::new(Prepared { images: class.images.clone() }))
     }
@@ -52,8 +56,12 @@ impl Scores for Prepared {
     }
 
     fn revision(&self, catalog: &Catalog) -> u64 {
-        let revisions = self.images.iter().map(|image| catalog.image(*image).revision);
-        revisions.max().unwrap_or(0)
+        let images = self.images.iter().map(|image| catalog.image(*image));
+        let known = images.filter(|image| image.nodes > 0);
+        // What an image counts depends on how many nodes there are, with the image and without.
+        known.fold(0, |all, image| {
+            hash_of(&(all, image.nodes, catalog.nodes().len())).wrapping_add(image.revision)
+        })
     }
 
     fn scores(&self, view: View<'_>, nodes: &[NodeId], out: &mut [i32]) {

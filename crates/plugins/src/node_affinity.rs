@@ -7,7 +7,8 @@
 use std::collections::BTreeSet;
 
 use framework::{
-    Feasible, Narrow, NodeAffinityArgs, Normalize, Plugin, Rank, Reach, Scores, Verdict, View,
+    Feasible, Narrow, NodeAffinityArgs, Normalize, Parts, Plugin, Rank, Reach, Scores, Verdict,
+    View,
 };
 use model::{
     Catalog, Class, FieldOperator, Node, NodeId, NodeTerm, Reason, Selector, Symbol, Symbols, Term,
@@ -35,6 +36,10 @@ impl Plugin for NodeAffinity {
 }
 
 impl Feasible for NodeAffinity {
+    fn reads(&self) -> Parts {
+        Parts::REQUIRED
+    }
+
     fn prepare(&self, _: &Catalog, class: &Class) -> Option<Box<dyn Narrow>> {
         if self.added.is_none() && class.required.is_none() && class.node_selector.is_empty() {
             return None;
@@ -49,6 +54,10 @@ impl Feasible for NodeAffinity {
 }
 
 impl Rank for NodeAffinity {
+    fn reads(&self) -> Parts {
+        Parts::PREFERRED
+    }
+
     fn prepare(&self, _: &Catalog, class: &Class) -> Option<Box<dyn Scores>> {
         if class.spec.preferred.is_empty() && self.added_preferred.is_empty() {
             return None;

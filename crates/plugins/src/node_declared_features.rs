@@ -1,6 +1,6 @@
 //! Keeps pods off nodes that do not declare a feature the pod needs.
 
-use framework::{Feasible, Narrow, Plugin, Reach, View};
+use framework::{Feasible, Narrow, Parts, Plugin, Reach, View};
 use model::{Catalog, Class, Features, NodeId, Reason};
 
 pub(crate) struct NodeDeclaredFeatures;
@@ -12,6 +12,10 @@ impl Plugin for NodeDeclaredFeatures {
 }
 
 impl Feasible for NodeDeclaredFeatures {
+    fn reads(&self) -> Parts {
+        Parts::FEATURES
+    }
+
     fn prepare(&self, _: &Catalog, class: &Class) -> Option<Box<dyn Narrow>> {
         let needed = class.spec.features;
         (!needed.is_empty()).then(|| Box::new(Prepared { needed }) as _)

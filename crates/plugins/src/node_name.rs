@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use framework::{Feasible, Narrow, Plugin, Reach, Verdict, View};
+use framework::{Feasible, Narrow, Parts, Plugin, Reach, Verdict, View};
 use model::{Catalog, Class, NodeId, Reason, Symbol};
 
 pub(crate) struct NodeName;
@@ -14,6 +14,10 @@ impl Plugin for NodeName {
 }
 
 impl Feasible for NodeName {
+    fn reads(&self) -> Parts {
+        Parts::TARGET
+    }
+
     fn prepare(&self, _: &Catalog, class: &Class) -> Option<Box<dyn Narrow>> {
         class.target.map(|target| Box::new(Prepared { target }) as _)
     }

@@ -3,6 +3,7 @@
 mod balanced;
 mod fit;
 mod fullness;
+mod whole;
 
 pub(crate) use balanced::NodeResourcesBalancedAllocation;
 pub(crate) use fit::NodeResourcesFit;

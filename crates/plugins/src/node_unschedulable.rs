@@ -1,6 +1,6 @@
 //! Keeps pods off nodes that are closed to new pods, unless they tolerate the taint that says so.
 
-use framework::{Feasible, Narrow, Plugin, Reach, View};
+use framework::{Feasible, Narrow, Parts, Plugin, Reach, View};
 use model::{Catalog, Class, Effect, NodeId, Reason, Taint, Toleration};
 
 const KEY: &str = "node.kubernetes.io/unschedulable";
@@ -14,6 +14,10 @@ impl Plugin for NodeUnschedulable {
 }
 
 impl Feasible for NodeUnschedulable {
+    fn reads(&self) -> Parts {
+        Parts::TOLERATIONS
+    }
+
     fn prepare(&self, _: &Catalog, class: &Class) -> Option<Box<dyn Narrow>> {
         (!tolerates_closed(&class.spec.tolerations)).then(|| Box::new(Prepared) as _)
     }

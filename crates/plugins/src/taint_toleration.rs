@@ -1,7 +1,7 @@
 //! Keeps pods off nodes whose taints they do not tolerate, and prefers nodes with fewer taints
 //! that merely ask to be avoided.
 
-use framework::{Feasible, Narrow, Normalize, Plugin, Rank, Reach, Scores, View};
+use framework::{Feasible, Narrow, Normalize, Parts, Plugin, Rank, Reach, Scores, View};
 use model::{Catalog, Class, Effect, NodeId, Reason, Symbol, Taint, Toleration};
 
 pub(crate) struct TaintToleration;
@@ -13,12 +13,20 @@ impl Plugin for TaintToleration {
 }
 
 impl Feasible for TaintToleration {
+    fn reads(&self) -> Parts {
+        Parts::TOLERATIONS
+    }
+
     fn prepare(&self, _: &Catalog, class: &Class) -> Option<Box<dyn Narrow>> {
         Some(Box::new(Tolerated { tolerations: class.tolerations.clone() }))
     }
 }
 
 impl Rank for TaintToleration {
+    fn reads(&self) -> Parts {
+        Parts::TOLERATIONS
+    }
+
     fn prepare(&self, _: &Catalog, class: &Class) -> Option<Box<dyn Scores>> {
         let is_about_preference = |toleration: &&Toleration<Symbol>| {
             toleration.effect.is_none_or(|effect| effect == Effect::PreferNoSchedule)

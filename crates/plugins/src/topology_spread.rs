@@ -9,7 +9,7 @@ mod defaults;
 mod logarithm;
 mod score;
 
-use framework::{Feasible, Narrow, Plugin, Rank, Reach, Scores, SpreadArgs, Verdict, View};
+use framework::{Feasible, Narrow, Parts, Plugin, Rank, Reach, Scores, SpreadArgs, Verdict, View};
 use model::{
     Catalog, Class, CrowdId, KeyId, NodeId, Occupant, Reason, Selector, Spread, Symbol, Toleration,
     Touch,
@@ -69,6 +69,10 @@ impl Plugin for PodTopologySpread {
 }
 
 impl Feasible for PodTopologySpread {
+    fn reads(&self) -> Parts {
+        Parts::SPREAD
+    }
+
     fn prepare(&self, _: &Catalog, class: &Class) -> Option<Box<dyn Narrow>> {
         let is_broken = |spread: &Spread| spread.is_required && spread.is_broken;
         if class.company.spread.iter().any(is_broken) {

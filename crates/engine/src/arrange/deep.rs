@@ -53,7 +53,7 @@ impl Arranger<'_> {
             .map(|class| {
                 let class = self.class(*class);
                 let profile = profile_of(self.profiles, catalog, class);
-                let board = self.boards.of(class, profile, catalog);
+                let board = self.boards.prepared(class, profile, catalog);
                 nodes.iter().map(|node| board.is_fitting(*node)).collect()
             })
             .collect();

@@ -15,7 +15,7 @@ impl Arranger<'_> {
         let catalog = self.txn.catalog();
         let pod = catalog.pod(short.pod);
         let profile = profile_of(self.profiles, catalog, pod.class);
-        let board = self.boards.of(pod.class, profile, catalog);
+        let board = self.boards.of(pod.class, profile, catalog, self.txn.usage());
         let mut trial = Trial { id: short.pod, pod, board, txn: &mut self.txn };
         let seed = self.seed ^ hash_of(&*pod.key.uid);
         let miss = seek(&mut trial, &short.within, seed).expect_err("it was looked for in vain");
@@ -38,7 +38,7 @@ impl Arranger<'_> {
         let stand_in = short.expected.map(|occupant| stand_in(catalog.pod(short.pod), occupant));
         let pod = stand_in.as_ref().unwrap_or_else(|| catalog.pod(short.pod));
         let profile = profile_of(self.profiles, catalog, pod.class);
-        let board = self.boards.of(pod.class, profile, catalog);
+        let board = self.boards.of(pod.class, profile, catalog, self.txn.usage());
         let mut trial = Trial { id: short.pod, pod, board, txn: &mut self.txn };
         let diagnosis = match seek(&mut trial, &short.within, self.seed) {
             Err(miss) => miss.explain(&mut trial, &short.within, false, self.seed).0,

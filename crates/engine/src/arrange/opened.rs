@@ -125,11 +125,11 @@ impl Arranger<'_> {
             let Some(shape) = shapes.get(class) else { continue };
             let pod = stand_in(catalog.pod(shape.of), Occupant { class: *own, ..shape.occupant });
             let profile = profile_of(self.profiles, catalog, *class);
-            let board = self.boards.of(*own, profile, catalog);
+            let board = self.boards.of(*own, profile, catalog, self.txn.usage());
             board.refresh(view(&self.txn, &pod));
             let is_shut = |node: &&NodeId| !board.is_allowed(**node);
             let shut: Vec<NodeId> = catalog.nodes().iter().filter(is_shut).copied().collect();
-            let board = self.boards.of(*class, profile, catalog);
+            let board = self.boards.of(*class, profile, catalog, self.txn.usage());
             let is_helpful =
                 |node: &NodeId| board.is_allowed(*node) && places(catalog, *class, *node) > 0;
             closed.extend(shut.into_iter().filter(is_helpful));

@@ -107,7 +107,7 @@ impl Arranger<'_> {
         for (class, shape) in shapes {
             let pod = stand_in(catalog.pod(shape.of), shape.occupant);
             let profile = profile_of(self.profiles, catalog, *class);
-            let board = self.boards.of(*class, profile, catalog);
+            let board = self.boards.of(*class, profile, catalog, self.txn.usage());
             board.refresh(view(&self.txn, &pod));
             let mut most = 0;
             for (room, node) in room.iter_mut().zip(nodes) {

@@ -7,8 +7,8 @@
 use framework::{Narrow, Reach, View};
 use model::NodeId;
 
-use super::{Board, Column};
-use crate::peaks::{UNFIT, tie};
+use super::{Board, High, Raws, Scratch};
+use crate::peaks::tie;
 use crate::screen::Named;
 
 /// How many nodes are asked at a time, at least.
@@ -30,9 +30,11 @@ impl Board {
             return self.best_of(view, view.catalog.nodes(), held, seed);
         }
         let best = self.best_by_total(view, held, seed)?;
-        let columns = std::mem::take(&mut self.columns);
-        let is_certain = columns.iter().all(|column| self.stands(view, held, column, (best, seed)));
-        self.columns = columns;
+        let mut fitting = std::mem::take(&mut self.scratch.fitting);
+        let mut columns = self.ground.raws.iter().zip(&self.totals.highs);
+        let is_certain =
+            columns.all(|column| self.stands(view, held, column, (best, seed), &mut fitting));
+        self.scratch.fitting = fitting;
         if is_certain { Some(best) } else { self.best_of(view, view.catalog.nodes(), held, seed) }
     }
 
@@ -41,13 +43,13 @@ impl Board {
     fn best_by_total(&mut self, view: View<'_>, held: &[NodeId], seed: u64) -> Option<NodeId> {
         let (mut best, mut next) = (None, Some(0));
         while let Some(from) = next {
-            self.fitting.clear();
+            let (peaks, fitting) = (&self.totals.peaks, &mut self.scratch.fitting);
+            fitting.clear();
             let key = best.map(|(total, tie, _)| (total, tie));
-            next = self.peaks.above(key, seed, from, AT_ONCE, &mut self.fitting);
-            narrow(&self.filters, view, held, &mut self.fitting);
-            let key =
-                |node: &NodeId| (self.peaks.total(node.index()), tie(seed, node.index()), *node);
-            best = best.max(self.fitting.iter().map(key).max());
+            next = peaks.above(key, seed, from, AT_ONCE, fitting);
+            narrow(&self.filters, view, held, fitting);
+            let key = |node: &NodeId| (peaks.total(node.index()), tie(seed, node.index()), *node);
+            best = best.max(fitting.iter().map(key).max());
         }
         best.map(|(_, _, node)| node)
     }
@@ -55,35 +57,36 @@ impl Board {
     /// Whether a node that is left has the highest raw score of a column, so that totals stand. No,
     /// if none is found soon.
     fn stands(
-        &mut self,
+        &self,
         view: View<'_>,
         held: &[NodeId],
-        column: &Column,
+        (raws, high): (&Raws, &High),
         (best, seed): (NodeId, u64),
+        fitting: &mut Vec<NodeId>,
     ) -> bool {
         // Without a positive raw score all nodes score the same, whichever are left.
-        if column.highest <= 0 || column.raw[best.index()] == column.highest {
+        if high.highest <= 0 || raws.raw[best.index()] == high.highest {
             return true;
         }
         let nodes = view.catalog.nodes();
         let start = usize::try_from(tie(seed, 0) % nodes.len() as u64).expect("a place in a list");
-        let is_witness = |node: &&NodeId| {
-            column.raw[node.index()] == column.highest && self.peaks.total(node.index()) != UNFIT
-        };
+        let is_witness =
+            |node: &&NodeId| raws.raw[node.index()] == high.highest && self.is_fitting(**node);
         let (before, after) = nodes.split_at(start);
         let witnesses = after.iter().chain(before).filter(is_witness).take(WITNESSES);
-        self.fitting.clear();
-        self.fitting.extend(witnesses);
-        narrow(&self.filters, view, held, &mut self.fitting);
-        !self.fitting.is_empty()
+        fitting.clear();
+        fitting.extend(witnesses);
+        narrow(&self.filters, view, held, fitting);
+        !fitting.is_empty()
     }
 
     /// Has at hand which of the nodes fit.
     pub(super) fn narrow_to(&mut self, view: View<'_>, nodes: &[NodeId], held: &[NodeId]) {
-        self.fitting.clear();
-        let fits = |node: &&NodeId| self.peaks.total(node.index()) != UNFIT;
-        self.fitting.extend(nodes.iter().filter(fits));
-        narrow(&self.filters, view, held, &mut self.fitting);
+        let mut fitting = std::mem::take(&mut self.scratch.fitting);
+        fitting.clear();
+        fitting.extend(nodes.iter().filter(|node| self.is_fitting(**node)));
+        narrow(&self.filters, view, held, &mut fitting);
+        self.scratch.fitting = fitting;
     }
 
     /// The best of the given nodes that is not held for others.
@@ -95,31 +98,31 @@ impl Board {
         seed: u64,
     ) -> Option<NodeId> {
         self.narrow_to(view, nodes, held);
-        self.sums.clear();
-        self.sums.extend(self.fitting.iter().map(|node| self.peaks.total(node.index())));
+        let Scratch { fitting, scores, sums, .. } = &mut self.scratch;
+        sums.clear();
+        sums.extend(fitting.iter().map(|node| self.totals.peaks.total(node.index())));
         // Some totals were worked out with a highest raw score of a node that is out.
-        for column in self.columns.iter().filter(|column| column.highest > 0) {
-            let raws = self.fitting.iter().map(|node| column.raw[node.index()]);
-            let highest = raws.max().unwrap_or(0);
-            if highest != column.highest {
-                for (node, sum) in self.fitting.iter().zip(&mut self.sums) {
-                    let raw = column.raw[node.index()];
-                    let score = column.normalize.score(raw, highest);
-                    *sum += column.weight * score - column.score(node.index());
+        let columns = self.ground.raws.iter().zip(&self.totals.highs);
+        for (raws, high) in columns.filter(|(_, high)| high.highest > 0) {
+            let highest = fitting.iter().map(|node| raws.raw[node.index()]).max().unwrap_or(0);
+            if highest != high.highest {
+                for (node, sum) in fitting.iter().zip(&mut *sums) {
+                    let at = node.index();
+                    *sum += raws.score(at, highest) - raws.score(at, high.highest);
                 }
             }
         }
-        self.scores.resize(self.fitting.len(), 0);
+        scores.resize(fitting.len(), 0);
         for ranking in self.rankings.iter().filter(|r| r.scores.reach() == Reach::Around) {
             if ranking.scores.applies(view) {
-                ranking.scores.scores(view, &self.fitting, &mut self.scores);
-                for (sum, score) in self.sums.iter_mut().zip(&self.scores) {
+                ranking.scores.scores(view, fitting, scores);
+                for (sum, score) in sums.iter_mut().zip(&*scores) {
                     *sum += ranking.weight * score;
                 }
             }
         }
-        let best = self.sums.iter().copied().max()?;
-        let totals = self.fitting.iter().zip(&self.sums);
+        let best = sums.iter().copied().max()?;
+        let totals = fitting.iter().zip(&*sums);
         let equals = totals.filter(|(_, total)| **total == best).map(|(node, _)| *node);
         equals.max_by_key(|node| tie(seed, node.index()))
     }

@@ -122,7 +122,7 @@ impl Scheduler {
                 }
             }
         }
-        self.usage.grow(self.catalog.node_places());
+        self.usage.grow(&self.catalog);
         free.into_iter().for_each(|id| self.catalog.release_node_place(id));
         Ok(())
     }
@@ -201,7 +201,7 @@ impl Scheduler {
     /// Charges a pod to the node it is on, or was sent to.
     fn settle(&mut self, pod: PodId, name: &str, attempt: Option<Attempt>) {
         let node = self.catalog.node_place(name);
-        self.usage.grow(self.catalog.node_places());
+        self.usage.grow(&self.catalog);
         let mut txn = Txn::begin(&self.catalog, &mut self.usage);
         txn.place(self.catalog.pod(pod).occupant(), node);
         txn.commit();
@@ -386,7 +386,7 @@ impl Scheduler {
             kept.classes.push(class);
         }
         self.count_crowds();
-        self.usage.grow(self.catalog.node_places());
+        self.usage.grow(&self.catalog);
         let mut txn = Txn::begin(&self.catalog, &mut self.usage);
         kept.seats.iter().for_each(|seat| txn.place(seat.occupant, seat.node));
         txn.commit();

@@ -49,6 +49,11 @@ impl Contest {
         }
     }
 
+    /// How many bytes it takes, about.
+    pub(crate) fn bytes(&self) -> usize {
+        self.outcomes.capacity() * size_of::<Outcome>()
+    }
+
     /// Brings the outcomes up to date for a pod.
     pub(crate) fn refresh(&mut self, trial: &mut Trial<'_, '_>) {
         let catalog = trial.txn.catalog();

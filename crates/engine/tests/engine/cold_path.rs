@@ -68,19 +68,19 @@ pub(super) fn strict() -> ProfileSettings {
 
 /// A scheduler in which parked units wait for a change, however long it takes.
 pub(super) fn patient(profile: &ProfileSettings) -> Script {
-    keeping(profile, Options::default().totals_max)
+    keeping(profile, Options::default().board_bytes_max)
 }
 
 /// The same with room for the results of a few classes only.
 pub(super) fn forgetful(profile: &ProfileSettings) -> Script {
-    keeping(profile, 40)
+    keeping(profile, 6 << 10)
 }
 
-fn keeping(profile: &ProfileSettings, totals_max: usize) -> Script {
+fn keeping(profile: &ProfileSettings, board_bytes_max: usize) -> Script {
     let backoff = Backoff { flush: Millis::seconds(1 << 40), ..Backoff::default() };
     Script::new(
         std::slice::from_ref(profile),
-        Options { backoff, seed: 7, totals_max, ..Options::default() },
+        Options { backoff, seed: 7, board_bytes_max, ..Options::default() },
     )
 }
 
@@ -227,7 +227,7 @@ pub(super) fn check_none_oversleeps(run: &mut Script) {
 pub(super) fn check_usage(run: &Script) {
     let catalog = run.scheduler.catalog();
     let mut rebuilt = Usage::default();
-    rebuilt.grow(catalog.node_places());
+    rebuilt.grow(catalog);
     let mut txn = Txn::begin(catalog, &mut rebuilt);
     let mut count = 0;
     for pod in run.pods.keys().filter_map(|uid| catalog.find_pod(uid)) {

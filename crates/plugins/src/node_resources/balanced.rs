@@ -3,9 +3,10 @@
 //! Each node is scored with and without the pod by how far its resources' shares lie apart; what
 //! counts is the improvement. 75 means no change, 100 the largest gain, 50 the largest loss.
 
-use framework::{BalancedArgs, MAX_SCORE, Plugin, Rank, Reach, Scores, View};
-use model::{Catalog, Class, NodeId, ResourceId};
+use framework::{BalancedArgs, MAX_SCORE, Plugin, Rank, Reach, Rows, Scores, UNFIT, View};
+use model::{Catalog, Class, Columns, Levels, NodeId, ResourceId};
 
+use super::whole::{exact, floor, integer};
 use super::{Counting, Scored, level, scored_resources};
 
 pub(crate) struct NodeResourcesBalancedAllocation {
@@ -71,6 +72,75 @@ impl Scores for Prepared {
     fn scores(&self, view: View<'_>, nodes: &[NodeId], out: &mut [i32]) {
         for (node, score) in nodes.iter().zip(out) {
             *score = self.score(view, *node);
+        }
+    }
+
+    fn sweep(&self, view: View<'_>, rows: Rows<'_>, weight: i32, totals: &mut [i32]) {
+        if let Some(pair) = Pair::of(&self.resources) {
+            return pair.sweep(view.usage.columns(), rows, weight, totals);
+        }
+        for (at, total) in totals.iter_mut().enumerate().filter(|(_, total)| **total != UNFIT) {
+            *total += weight * self.score(view, rows.node(at));
+        }
+    }
+}
+
+/// What is asked of cpu and memory, where these two are what counts.
+struct Pair {
+    cpu: f64,
+    memory: f64,
+}
+
+impl Pair {
+    fn of(resources: &[Scored]) -> Option<Self> {
+        let [one, other] = resources else { return None };
+        let is_cpu_first = one.resource == ResourceId::CPU;
+        let (cpu, memory) = if is_cpu_first { (one, other) } else { (other, one) };
+        if cpu.resource != ResourceId::CPU || memory.resource != ResourceId::MEMORY {
+            return None;
+        }
+        Some(Self { cpu: exact(cpu.request)?, memory: exact(memory.request)? })
+    }
+
+    // Hot: once per node and pod of a shape that was not seen before. The order of the two makes no
+    // difference: what counts is how far apart they are.
+    #[inline]
+    fn sweep(&self, columns: &Columns, rows: Rows<'_>, weight: i32, totals: &mut [i32]) {
+        let (cpu, memory) = (&columns.cpu, &columns.memory);
+        let even = |one: f64, other: f64| floor((1.0 - ((one - other) / 2.0).abs()) * 100.0);
+        let with = |[free, offered]: [f64; 2], asked: f64| {
+            let share = (offered - free + asked) / offered;
+            if share > 1.0 { 1.0 } else { share }
+        };
+        let score = |c: [f64; 2], m: [f64; 2], shares: [f64; 2]| {
+            let gain = even(with(c, self.cpu), with(m, self.memory)) - even(shares[0], shares[1]);
+            MAX_SCORE / 2 + integer(gain).wrapping_add(MAX_SCORE / 2) / 2
+        };
+        match rows {
+            Rows::From(from) => {
+                let range = from..from + totals.len();
+                let (a, b) = (&cpu.free[range.clone()], &cpu.offered[range.clone()]);
+                let (c, d) = (&memory.free[range.clone()], &memory.offered[range.clone()]);
+                let (e, f) = (&cpu.share[range.clone()], &memory.share[range]);
+                let rows = a.iter().zip(b).zip(c.iter().zip(d)).zip(e.iter().zip(f));
+                for (total, (((a, b), (c, d)), (e, f))) in totals.iter_mut().zip(rows) {
+                    let score = score([*a, *b], [*c, *d], [*e, *f]);
+                    let added = total.wrapping_add(weight.wrapping_mul(score));
+                    *total = if *total == UNFIT { UNFIT } else { added };
+                }
+            }
+            Rows::These(nodes) => {
+                for (total, node) in totals.iter_mut().zip(nodes) {
+                    if *total == UNFIT {
+                        continue;
+                    }
+                    let at = node.index();
+                    let row = |levels: &Levels| [levels.free[at], levels.offered[at]];
+                    let shares = [cpu.share[at], memory.share[at]];
+                    let score = score(row(cpu), row(memory), shares);
+                    *total = total.wrapping_add(weight.wrapping_mul(score));
+                }
+            }
         }
     }
 }

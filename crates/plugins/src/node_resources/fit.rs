@@ -2,7 +2,9 @@
 //!
 //! Cost per call: a handful of comparisons per node; nothing is allocated while narrowing.
 
-use framework::{Feasible, FitArgs, Narrow, Plugin, Rank, Reach, Scores, Strategy, View};
+use framework::{
+    Feasible, FitArgs, Narrow, Plugin, Rank, Reach, Rows, Scores, Strategy, UNFIT, View,
+};
 use model::{
     Amounts, Catalog, Class, Load, NodeId, Offer, Reason, ResourceId, is_extended_resource,
 };
@@ -74,6 +76,44 @@ impl Narrow for Prepared {
         nodes.retain(|node| fits(&self.request, view.catalog.offer(*node), view.usage.load(*node)));
     }
 
+    fn sweep(&self, view: View<'_>, rows: Rows<'_>, totals: &mut [i32]) {
+        let columns = view.usage.columns();
+        let least = Least::of(&self.request);
+        match rows {
+            Rows::From(from) => {
+                let range = from..from + totals.len();
+                let cpu = &columns.cpu.free[range.clone()];
+                let memory = &columns.memory.free[range.clone()];
+                let ephemeral = &columns.ephemeral_free[range.clone()];
+                let pods = &columns.pods_free[range];
+                let rows = cpu.iter().zip(memory).zip(ephemeral.iter().zip(pods));
+                for (total, ((cpu, memory), (ephemeral, pods))) in totals.iter_mut().zip(rows) {
+                    let fits = least.fits(*cpu, *memory, *ephemeral, *pods);
+                    *total = if fits { *total } else { UNFIT };
+                }
+            }
+            Rows::These(nodes) => {
+                for (total, node) in totals.iter_mut().zip(nodes) {
+                    let at = node.index();
+                    let (cpu, memory) = (columns.cpu.free[at], columns.memory.free[at]);
+                    let ephemeral = columns.ephemeral_free[at];
+                    let fits = least.fits(cpu, memory, ephemeral, columns.pods_free[at]);
+                    *total = if fits { *total } else { UNFIT };
+                }
+            }
+        }
+        if self.request.scalars.is_empty() {
+            return;
+        }
+        for (at, total) in totals.iter_mut().enumerate().filter(|(_, total)| **total != UNFIT) {
+            let node = rows.node(at);
+            let (offer, load) = (&view.catalog.offer(node).amounts, view.usage.load(node));
+            if is_short_of_scalar(&self.request, offer, load) {
+                *total = UNFIT;
+            }
+        }
+    }
+
     fn why_not(&self, view: View<'_>, node: NodeId) -> Vec<Reason> {
         shortages(&self.request, view.catalog.offer(node), view.usage.load(node)).collect()
     }
@@ -81,6 +121,32 @@ impl Narrow for Prepared {
     fn is_short(&self, view: View<'_>, node: NodeId, is_it: &dyn Fn(&Reason) -> bool) -> bool {
         let (offer, load) = (view.catalog.offer(node), view.usage.load(node));
         shortages(&self.request, offer, load).any(|reason| is_it(&reason))
+    }
+}
+
+/// What must be free at least, as columns have it.
+struct Least {
+    cpu: f64,
+    memory: f64,
+    ephemeral: f64,
+}
+
+impl Least {
+    #[expect(clippy::cast_precision_loss, reason = "more than columns hold is more than is free")]
+    fn of(request: &Amounts<ResourceId>) -> Self {
+        // What is not asked for may even be overdrawn.
+        let least = |asked: i64| if asked > 0 { asked as f64 } else { f64::NEG_INFINITY };
+        Self {
+            cpu: least(request.cpu),
+            memory: least(request.memory),
+            ephemeral: least(request.ephemeral),
+        }
+    }
+
+    // Hot: once per node. Without branches, so that it becomes vector code.
+    #[inline]
+    fn fits(&self, cpu: f64, memory: f64, ephemeral: f64, pods: f64) -> bool {
+        (pods > 0.0) & (cpu >= self.cpu) & (memory >= self.memory) & (ephemeral >= self.ephemeral)
     }
 }
 
@@ -93,14 +159,21 @@ fn is_short(request: i64, offered: i64, taken: i64) -> bool {
 fn fits(request: &Amounts<ResourceId>, offer: &Offer, load: &Load) -> bool {
     let pods_max = offer.pods_max;
     let offer = &offer.amounts;
-    let is_short_scalar = |&(resource, amount): &(ResourceId, i64)| {
-        is_short(amount, offer.scalar(&resource).unwrap_or(0), load.scalar(resource))
-    };
     load.pods < pods_max
         && !is_short(request.cpu, offer.cpu, load.cpu)
         && !is_short(request.memory, offer.memory, load.memory)
         && !is_short(request.ephemeral, offer.ephemeral, load.ephemeral)
-        && !request.scalars.iter().any(is_short_scalar)
+        && !is_short_of_scalar(request, offer, load)
+}
+
+fn is_short_of_scalar(
+    request: &Amounts<ResourceId>,
+    offer: &Amounts<ResourceId>,
+    load: &Load,
+) -> bool {
+    request.scalars.iter().any(|&(resource, amount)| {
+        is_short(amount, offer.scalar(&resource).unwrap_or(0), load.scalar(resource))
+    })
 }
 
 /// Everything a node has too little of, in the order users know.

@@ -1,8 +1,9 @@
 //! How full a node would be: emptier is better, fuller is better, or by a line through points.
 
-use framework::{Reach, Scores, ShapePoint, View};
-use model::NodeId;
+use framework::{Reach, Rows, Scores, ShapePoint, UNFIT, View};
+use model::{Levels, NodeId, ResourceId};
 
+use super::whole::{exact, integer, quotient, within};
 use super::{Counting, Scored, level};
 
 /// Scores nodes by what would be taken of each resource.
@@ -77,6 +78,112 @@ impl Scores for Fullness {
             }
         }
     }
+
+    fn sweep(&self, view: View<'_>, rows: Rows<'_>, weight: i32, totals: &mut [i32]) {
+        let columns = view.usage.columns();
+        match (&self.strategy, Pair::of(&self.resources)) {
+            (Kind::Least, Some(pair)) => {
+                let left = |free: f64, asked: f64, offered: f64| within(free - asked, 0.0, offered);
+                pair.sweep((&columns.cpu, &columns.memory), left, rows, weight, totals);
+            }
+            (Kind::Most, Some(pair)) => {
+                let taken = |free: f64, asked: f64, offered: f64| {
+                    within(offered - free + asked, 0.0, offered)
+                };
+                pair.sweep((&columns.cpu, &columns.memory), taken, rows, weight, totals);
+            }
+            _ => self.sweep_by_node(view, rows, weight, totals),
+        }
+    }
+}
+
+impl Fullness {
+    fn sweep_by_node(&self, view: View<'_>, rows: Rows<'_>, weight: i32, totals: &mut [i32]) {
+        for (at, total) in totals.iter_mut().enumerate().filter(|(_, total)| **total != UNFIT) {
+            let mut score = [0];
+            self.scores(view, &[rows.node(at)], &mut score);
+            *total += weight * score[0];
+        }
+    }
+}
+
+/// What is asked of cpu and memory, where these two are what counts.
+struct Pair {
+    cpu: f64,
+    memory: f64,
+    cpu_weight: f64,
+    memory_weight: f64,
+}
+
+impl Pair {
+    fn of(resources: &[Scored]) -> Option<Self> {
+        let (cpu, memory) = match resources {
+            [cpu, memory] if cpu.resource == ResourceId::CPU => (cpu, memory),
+            [memory, cpu] => (cpu, memory),
+            _ => return None,
+        };
+        let are_they = cpu.resource == ResourceId::CPU && memory.resource == ResourceId::MEMORY;
+        let weights = 1..=i64::from(i16::MAX);
+        if !are_they || !weights.contains(&cpu.weight) || !weights.contains(&memory.weight) {
+            return None;
+        }
+        Some(Self {
+            cpu: exact(cpu.request)?,
+            memory: exact(memory.request)?,
+            cpu_weight: exact(cpu.weight)?,
+            memory_weight: exact(memory.weight)?,
+        })
+    }
+
+    /// Adds the weighted mean of two percentages; `part` says of what, by what is free, asked and
+    /// offered.
+    // Hot: once per node and pod of a shape that was not seen before.
+    #[inline]
+    fn sweep(
+        &self,
+        (cpu, memory): (&Levels, &Levels),
+        part: impl Fn(f64, f64, f64) -> f64,
+        rows: Rows<'_>,
+        weight: i32,
+        totals: &mut [i32],
+    ) {
+        let weights = self.cpu_weight + self.memory_weight;
+        let inverse_weights = 1.0 / weights;
+        let mean = |cpu: [f64; 3], memory: [f64; 3]| {
+            let percent = |[free, offered, inverse]: [f64; 3], asked: f64| {
+                quotient(100.0 * part(free, asked, offered), offered, inverse)
+            };
+            let sum = percent(cpu, self.cpu) * self.cpu_weight
+                + percent(memory, self.memory) * self.memory_weight;
+            integer(quotient(sum, weights, inverse_weights))
+        };
+        match rows {
+            Rows::From(from) => {
+                let range = from..from + totals.len();
+                let [a, b, c] = columns(cpu).map(|column| &column[range.clone()]);
+                let [d, e, f] = columns(memory).map(|column| &column[range.clone()]);
+                let rows = a.iter().zip(b).zip(c).zip(d.iter().zip(e).zip(f));
+                for (total, (((a, b), c), ((d, e), f))) in totals.iter_mut().zip(rows) {
+                    let mean = mean([*a, *b, *c], [*d, *e, *f]);
+                    let added = total.wrapping_add(weight.wrapping_mul(mean));
+                    *total = if *total == UNFIT { UNFIT } else { added };
+                }
+            }
+            Rows::These(nodes) => {
+                for (total, node) in totals.iter_mut().zip(nodes) {
+                    if *total == UNFIT {
+                        continue;
+                    }
+                    let row = |levels| columns(levels).map(|column| column[node.index()]);
+                    *total = total.wrapping_add(weight.wrapping_mul(mean(row(cpu), row(memory))));
+                }
+            }
+        }
+    }
+}
+
+fn columns(levels: &Levels) -> [&Vec<f64>; 3] {
+    [&levels.scored_free, &levels.offered, &levels.inverse]
 }
 
 fn as_score(mean: i64) -> i32 {

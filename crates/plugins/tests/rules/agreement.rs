@@ -3,8 +3,8 @@
 //! care about a transaction that was dropped.
 
 use framework::{
-    Args, FitArgs, MAX_SCORE, Profile, ProfileSettings, Reach, ResourceWeight, ShapePoint,
-    Strategy as Ranked, Verdict, View,
+    Args, FitArgs, MAX_SCORE, Profile, ProfileSettings, Reach, ResourceWeight, Rows, ShapePoint,
+    Strategy as Ranked, UNFIT, Verdict, View,
 };
 use kubenexus_plugins as plugins;
 use model::{Catalog, NodeId, Occupant, Txn, Usage};
@@ -58,7 +58,7 @@ impl Case {
             placed.iter().map(|(dice, node)| (pod(&mut catalog, *dice), *node)).collect();
         let asked = asked.iter().map(|dice| pod(&mut catalog, *dice)).collect();
         let mut usage = Usage::default();
-        usage.grow(catalog.node_places());
+        usage.grow(&catalog);
         usage.count_crowds(&mut catalog);
         let mut txn = Txn::begin(&catalog, &mut usage);
         for (pod, node) in placed {
@@ -94,6 +94,45 @@ impl Case {
                 if let Verdict::Only(names) = prepared.before(view) {
                     let is_named = |node: &NodeId| names.contains(view.catalog.node_name(*node));
                     assert!(expected.iter().all(is_named), "{} names too few", filter.name());
+                }
+            }
+        }
+    }
+
+    /// Looking at all nodes at once, held against asking about each; odd nodes may say anything.
+    fn check_sweeps(&self) {
+        let all = self.catalog.nodes();
+        let is_odd = |node: &NodeId| self.usage.columns().is_odd(*node);
+        let rows = [Rows::From(0), Rows::These(all)];
+        for (pod, rows) in self.asked.iter().flat_map(|pod| rows.map(|rows| (pod, rows))) {
+            let (class, view) = (self.catalog.class(pod.class), self.view(*pod));
+            for filter in &self.profile.filters {
+                let prepared = filter.prepare(&self.catalog, class);
+                let Some(prepared) = prepared.filter(|one| one.reach() != Reach::Around) else {
+                    continue;
+                };
+                let mut totals = vec![7; all.len()];
+                prepared.sweep(view, rows, &mut totals);
+                for (at, total) in totals.into_iter().enumerate() {
+                    let fits = prepared.why_not(view, rows.node(at)).is_empty();
+                    let is_right = total == if fits { 7 } else { UNFIT };
+                    assert!(is_right || is_odd(&rows.node(at)), "{} {rows:?}", filter.name());
+                }
+            }
+            for ranking in &self.profile.rankings {
+                let prepared = ranking.plugin.prepare(&self.catalog, class);
+                let Some(prepared) = prepared.filter(|one| one.reach() == Reach::Load) else {
+                    continue;
+                };
+                let mut totals = vec![7; all.len()];
+                totals[0] = UNFIT;
+                prepared.sweep(view, rows, 3, &mut totals);
+                assert_eq!(totals[0], UNFIT, "{}", ranking.plugin.name());
+                for (at, total) in totals.into_iter().enumerate().skip(1) {
+                    let mut score = [0];
+                    prepared.scores(view, &[rows.node(at)], &mut score);
+                    let is_right = total == 7 + 3 * score[0];
+                    assert!(is_right || is_odd(&rows.node(at)), "{}", ranking.plugin.name());
                 }
             }
         }
@@ -183,6 +222,7 @@ proptest! {
     ) {
         let mut case = Case::new(profile, &nodes, &placed, &asked);
         case.check_narrowing();
+        case.check_sweeps();
         let scores = case.scores();
         case.drop_transaction();
         assert_eq!(case.scores(), scores, "a dropped transaction changed scores");
