@@ -87,6 +87,14 @@ pub(super) fn top(
     }))
 }
 
+/// The composites above a gang, whether or not it is tried with them.
+pub(super) fn above(roster: &Roster, gang: &Gang<'_>) -> Vec<GangKey> {
+    let parent = gang.terms.as_ref().ok().and_then(|terms| terms.parent.as_deref());
+    let above = lineage(roster, &gang.key.0, parent).unwrap_or_default();
+    let key = |facts: &PodGroupFacts| (facts.key.namespace.clone(), facts.key.name.clone());
+    above.into_iter().map(key).collect()
+}
+
 /// A composite with everything below it.
 pub(crate) struct Tree<'a> {
     pub(super) name: Box<str>,
@@ -223,11 +231,10 @@ impl<'a> Tree<'a> {
 
 /// The composites above a gang, up to the one it is tried with.
 fn path(roster: &Roster, gang: &Gang<'_>, root: &str) -> Vec<GangKey> {
-    let parent = gang.terms.as_ref().ok().and_then(|terms| terms.parent.as_deref());
-    let above = lineage(roster, &gang.key.0, parent).unwrap_or_default();
-    let last = above.iter().position(|facts| *facts.key.name == *root);
-    let own = above.into_iter().take(last.map_or(0, |last| last + 1));
-    own.map(|facts| (facts.key.namespace.clone(), facts.key.name.clone())).collect()
+    let mut above = above(roster, gang);
+    let last = above.iter().position(|(_, name)| **name == *root);
+    above.truncate(last.map_or(0, |last| last + 1));
+    above
 }
 
 /// Whether a group has enough pods on nodes, or sent there: one at least.

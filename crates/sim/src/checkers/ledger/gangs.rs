@@ -3,7 +3,7 @@
 use model::{Event, GangClaim, PodFacts, PodKey};
 
 use super::super::roster::{Gang, GangKey, Roster, SeatFacts, is_maker};
-use super::super::trees::{Top, Tree};
+use super::super::trees::{Top, Tree, above};
 use super::Ledger;
 
 impl Ledger {
@@ -15,9 +15,13 @@ impl Ledger {
         if let Top::Composite(root) = top {
             return self.note_tree(root, is_found);
         }
+        // Composites without a minimum may have one later, and have begun by then.
+        let begun = if gang.placed() > 0 { above(&self.roster, &gang) } else { Vec::new() };
         let is_gang = gang.min().is_some() && top == Top::Itself;
         let is_open = is_gang && !gang.is_reached && gang.bound().next().is_some();
-        if is_gang && (gang.is_up() || is_found && gang.seems_mended()) {
+        let is_up = gang.is_up() || is_found && gang.seems_mended();
+        self.roster.blurred.extend(begun);
+        if is_gang && is_up {
             self.roster.open.remove(&key);
             self.roster.reached.insert(key);
         } else if is_open {
