@@ -1,7 +1,7 @@
 //! Gangs, held against the plain rules: nothing partial is decided, nothing partial lasts, room is
 //! only kept for pods that are to come, and a gang that fits does not wait.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use model::{Millis, NodeFacts, PodFacts, Time};
 
@@ -135,7 +135,8 @@ fn check_disband_tree(
 
 /// Checks that room is only kept for pods that are to come.
 pub(crate) fn check_seats(ledger: &Ledger) -> Result<(), Violation> {
-    for key in ledger.seats().iter().map(|seat| &seat.gang) {
+    let keys: BTreeSet<&GangKey> = ledger.seats().iter().map(|seat| &seat.gang).collect();
+    for key in keys {
         let gang = Gang::of(ledger, key);
         let most = gang.seats_max();
         if gang.seats > most {

@@ -1,5 +1,7 @@
 //! The part of the account that is about gangs.
 
+use std::collections::BTreeMap;
+
 use model::{Event, GangClaim, PodFacts, PodKey};
 
 use super::super::roster::{Gang, GangKey, Roster, SeatFacts, is_maker};
@@ -105,11 +107,15 @@ impl Ledger {
             self.place(&seat.node).seats.clear();
             self.tidy(&seat.node);
         }
+        let mut makers: BTreeMap<GangKey, Option<PodFacts>> = BTreeMap::new();
         for seat in self.seats.clone() {
             // It is known by what the pod is known by that will make it.
-            let gang = Gang::of(self, &seat.gang);
-            let maker = gang.members.iter().find(|known| is_maker(known));
-            let Some(maker) = maker.map(|known| known.facts()) else { continue };
+            let maker = makers.entry(seat.gang.clone()).or_insert_with(|| {
+                let gang = Gang::of(self, &seat.gang);
+                let maker = gang.members.iter().find(|known| is_maker(known));
+                maker.map(|known| known.facts().clone())
+            });
+            let Some(maker) = maker else { continue };
             let key = PodKey { uid: "a seat".into(), ..maker.key.clone() };
             // Nobody is important enough to take it.
             let (spec, priority) = (seat.spec.clone(), i32::MAX);
