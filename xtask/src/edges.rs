@@ -42,6 +42,7 @@ const ALLOWED: &[(&str, &[(&str, &str)])] = &[
         &[
             ("kubenexus-framework", "the questions to answer"),
             ("kubenexus-model", "what the answers are made of"),
+            ("fearless_simd", "loops over columns for the machine at hand"),
         ],
     ),
     (

@@ -8,6 +8,7 @@
 mod alone;
 mod around;
 mod ground;
+mod grounds;
 mod kept;
 
 use std::sync::Arc;
@@ -15,7 +16,7 @@ use std::sync::Arc;
 use framework::{
     Feasible, Narrow, Parts, Profile, Ranking, Reach, Rescues, Rows, Scores, UNFIT, View,
 };
-use model::{Catalog, Class, NodeId, Occupant, hash_of};
+use model::{Catalog, Class, NodeId, Occupant, PodSpec, Touch, Touched};
 
 use crate::peaks::Peaks;
 use crate::preempt::Contest;
@@ -23,6 +24,7 @@ use crate::screen::Named;
 use crate::tally::Tally;
 pub(crate) use alone::{Answers, NodeAlone};
 use ground::{Ground, Raws};
+use grounds::GroundId;
 pub(crate) use kept::Boards;
 
 /// Marks a total that is being worked out, so that a node touched twice is looked at once.
@@ -48,7 +50,7 @@ pub(crate) struct Board {
     is_broken: bool,
     /// What facts say; only as long as the board is in use, as it is shared.
     ground: Box<Ground>,
-    ground_hash: u64,
+    ground_id: GroundId,
     totals: Totals,
     /// The log's end, and the nodes, when what reaches around was last brought up to date.
     mark_around: Option<u64>,
@@ -75,8 +77,8 @@ struct Totals {
 /// Nodes that are being looked at, and their scores: kept so that a pod allocates nothing.
 #[derive(Default)]
 struct Scratch {
-    nodes: Vec<NodeId>,
-    totals_before: Vec<i32>,
+    /// The last touch of each node, and the node's total before.
+    last: Vec<(usize, i32)>,
     fitting: Vec<NodeId>,
     scores: Vec<i32>,
     sums: Vec<i32>,
@@ -129,7 +131,8 @@ impl High {
 }
 
 impl Board {
-    pub(crate) fn new(profile: &Profile, catalog: &Catalog, class: &Class) -> Self {
+    /// What is prepared for a class, and by what it shares what facts say with others.
+    pub(crate) fn new(profile: &Profile, catalog: &Catalog, class: &Class) -> (Self, PodSpec) {
         let mut parts = Parts::default();
         let mut prepare = |plugins: &[Arc<dyn Feasible>]| -> Vec<Named<dyn Narrow>> {
             let prepared = |plugin: &Arc<dyn Feasible>| {
@@ -158,16 +161,15 @@ impl Board {
             Some(Prepared { plugin: ranking.plugin.name(), weight: ranking.weight, scores })
         };
         let rankings: Vec<_> = profile.rankings.iter().filter_map(ranking).collect();
-        let key = parts.of(&class.spec);
-        Self {
+        let board = Self {
             generation: class.generation(),
             before,
             rescues: Rescues { claims_after, ..profile.rescues },
             filters,
             is_broken: rankings.iter().any(|ranking| ranking.scores.is_broken()),
             rankings,
-            ground_hash: hash_of(&key),
-            ground: Box::new(Ground::new(key)),
+            ground_id: GroundId::default(),
+            ground: Box::default(),
             totals: Totals::default(),
             mark_around: None,
             node_revision_around: 0,
@@ -175,7 +177,8 @@ impl Board {
             contests: Vec::new(),
             scratch: Scratch::default(),
             use_: kept::Use::default(),
-        }
+        };
+        (board, parts.of(&class.spec))
     }
 
     /// Whether a pod that comes to a node or leaves it could help pods of the class.
@@ -201,17 +204,11 @@ impl Board {
     /// Brings the results up to date.
     pub(crate) fn refresh(&mut self, view: View<'_>) {
         let mark = self.totals.mark.filter(|_| self.totals.epoch == self.ground.epoch);
-        let touched = mark.and_then(|mark| view.usage.touched_since(mark));
+        let touched = mark.and_then(|mark| view.usage.rows_since(mark));
         let few = view.catalog.nodes().len() / TOUCHED_PART;
-        match touched.filter(|touched| touched.len() <= few) {
-            Some([]) => {}
-            Some(touched) => {
-                self.totals.peaks.grow(view.catalog.node_places());
-                self.scratch.nodes.clear();
-                self.scratch.nodes.extend(touched.iter().map(|touch| touch.node));
-                let is_facts = touched.iter().any(|touch| touch.is_facts);
-                self.refresh_nodes(view, is_facts);
-            }
+        match touched.filter(|touched| touched.touches.len() <= few) {
+            Some(touched) if touched.touches.is_empty() => {}
+            Some(touched) => self.refresh_touched(view, touched),
             None => self.rebuild(view),
         }
         self.totals.mark = Some(view.usage.mark());
@@ -272,7 +269,7 @@ impl Board {
 
     /// Whether a node would do if it were empty, as far as its facts tell.
     pub(crate) fn is_allowed(&self, node: NodeId) -> bool {
-        self.ground.fixed.get(node.index()).is_some_and(|fixed| *fixed != UNFIT)
+        self.ground.allows(node)
     }
 
     /// Works out the totals of all nodes.
@@ -284,88 +281,65 @@ impl Board {
         peaks.reset(places);
         *epoch = self.ground.epoch;
         highs.clear();
-        highs.resize_with(self.ground.raws.len(), High::default);
+        let guess = self.ground.last_highs();
+        highs.extend(guess.iter().map(|highest| High { highest: *highest, ..High::default() }));
         let totals = &mut peaks.totals_mut()[..places];
-        totals.copy_from_slice(&self.ground.fixed);
-        let odd = view.usage.columns().odd();
+        let sums = self.ground.sums(guess.iter().copied());
+        totals.copy_from_slice(sums);
         for (at, totals) in totals.chunks_mut(AT_ONCE).enumerate() {
-            for (_, filter) in self.filters.iter().filter(|(_, f)| f.reach() == Reach::Load) {
-                filter.sweep(view, Rows::From(at * AT_ONCE), totals);
+            for filter in by_load(&self.filters) {
+                filter.sweep(view, Rows::places(view.usage, at * AT_ONCE), totals);
             }
         }
-        for node in odd {
-            totals[node.index()] = self.ground.fixed[node.index()];
-            for (_, filter) in self.filters.iter().filter(|(_, f)| f.reach() == Reach::Load) {
-                if totals[node.index()] != UNFIT && !filter.why_not(view, *node).is_empty() {
-                    totals[node.index()] = UNFIT;
-                }
-            }
+        for node in view.usage.odd() {
+            let is_fit = takes(&self.filters, view, *node);
+            totals[node.index()] = if is_fit { sums[node.index()] } else { UNFIT };
         }
         for (high, raws) in highs.iter_mut().zip(&self.ground.raws) {
             high.highest = raws.highest(totals);
         }
-        for (at, totals) in totals.chunks_mut(AT_ONCE).enumerate() {
-            let from = at * AT_ONCE;
-            for (high, raws) in highs.iter().zip(&self.ground.raws) {
-                raws.add(high.highest, from, totals);
-            }
-            for prepared in self.rankings.iter().filter(|r| r.scores.reach() == Reach::Load) {
-                prepared.scores.sweep(view, Rows::From(from), prepared.weight, totals);
+        if highs.iter().map(|high| high.highest).ne(guess) {
+            let sums = self.ground.sums(highs.iter().map(|high| high.highest));
+            for (total, sum) in totals.iter_mut().zip(sums) {
+                *total = if *total == UNFIT { UNFIT } else { *sum };
             }
         }
-        for node in odd {
-            *self.totals.peaks.total_mut(node.index()) = self.exact(view, *node);
+        for (at, totals) in totals.chunks_mut(AT_ONCE).enumerate() {
+            for prepared in self.rankings.iter().filter(|r| r.scores.reach() == Reach::Load) {
+                let rows = Rows::places(view.usage, at * AT_ONCE);
+                prepared.scores.sweep(view, rows, prepared.weight, totals);
+            }
+        }
+        for node in view.usage.odd() {
+            let exact = self.exact(view, *node);
+            *self.totals.peaks.total_mut(node.index()) = exact;
         }
         self.totals.peaks.lift_all();
     }
 
-    /// The part of a node's total that follows from facts.
-    fn fixed(&self, node: NodeId) -> i32 {
-        let Self { ground, totals, .. } = self;
-        let fixed = ground.fixed[node.index()];
-        if fixed == UNFIT {
-            return UNFIT;
-        }
-        let columns = ground.raws.iter().zip(&totals.highs);
-        fixed + columns.map(|(raws, high)| raws.score(node.index(), high.highest)).sum::<i32>()
-    }
-
-    /// Works out the totals of the nodes at hand.
+    /// Works out the totals of nodes that were touched.
     // Hot: once per pod, for the nodes touched since the class was last looked at.
-    fn refresh_nodes(&mut self, view: View<'_>, is_facts: bool) {
+    fn refresh_touched(&mut self, view: View<'_>, touched: Touched<'_>) {
+        let touches = touched.touches;
+        view.catalog.look(touches.len());
+        self.totals.peaks.grow(view.catalog.node_places());
+        let is_facts = touches.iter().any(|touch| touch.is_facts);
         for (high, raws) in self.totals.highs.iter_mut().zip(&self.ground.raws) {
             if high.counts.is_empty() && !is_facts {
                 high.recount(raws, self.totals.peaks.totals());
             }
         }
-        self.take_totals();
-        let Scratch { nodes, totals_before, sums, .. } = &mut self.scratch;
-        let mut nodes = std::mem::take(nodes);
-        let mut sums = std::mem::take(sums);
-        let totals_before = std::mem::take(totals_before);
-        view.catalog.look(nodes.len());
-        sums.clear();
-        sums.extend(nodes.iter().map(|node| self.fixed(*node)));
-        for (_, filter) in self.filters.iter().filter(|(_, f)| f.reach() == Reach::Load) {
-            filter.sweep(view, Rows::These(&nodes), &mut sums);
-        }
-        for prepared in self.rankings.iter().filter(|r| r.scores.reach() == Reach::Load) {
-            prepared.scores.sweep(view, Rows::These(&nodes), prepared.weight, &mut sums);
-        }
-        let columns = view.usage.columns();
-        if !columns.odd().is_empty() {
-            for (node, sum) in
-                nodes.iter().zip(&mut sums).filter(|(node, _)| columns.is_odd(**node))
-            {
-                *sum = self.exact(view, *node);
-            }
-        }
-        for ((node, total), before) in nodes.iter().zip(&sums).zip(&totals_before) {
-            *self.totals.peaks.total_mut(node.index()) = *total;
-            let is_fit = *total != UNFIT;
+        let (mut last, mut sums) =
+            (std::mem::take(&mut self.scratch.last), std::mem::take(&mut self.scratch.sums));
+        self.take_totals(touches, &mut last);
+        self.sum_touched(view, touched, &mut sums);
+        for (at, before) in &last {
+            let (node, total) = (touches[*at].node.index(), sums[*at]);
+            *self.totals.peaks.total_mut(node) = total;
+            let is_fit = total != UNFIT;
             if is_fit != (*before != UNFIT) && !is_facts {
                 let columns = self.totals.highs.iter_mut().zip(&self.ground.raws);
-                columns.for_each(|(high, raws)| high.count(raws.raw[node.index()], is_fit));
+                columns.for_each(|(high, raws)| high.count(raws.raw[node], is_fit));
             }
         }
         if is_facts {
@@ -375,42 +349,64 @@ impl Board {
             }
         }
         let peaks = &mut self.totals.peaks;
-        let is_many = nodes.len() > peaks.count() / 16;
+        let is_many = last.len() > peaks.count() / 16;
         if renormalize(peaks, &mut self.totals.highs, &self.ground) || is_many {
             peaks.lift_all();
         } else {
-            for (node, before) in nodes.iter().zip(&totals_before) {
-                peaks.lift(node.index(), *before);
+            for (at, before) in &last {
+                peaks.lift(touches[*at].node.index(), *before);
             }
         }
-        nodes.clear();
-        let Scratch { nodes: hand, totals_before: befores, sums: hand_sums, .. } =
-            &mut self.scratch;
-        (*hand, *befores, *hand_sums) = (nodes, totals_before, sums);
+        (self.scratch.last, self.scratch.sums) = (last, sums);
+    }
+
+    /// The total of each touched node.
+    fn sum_touched(&self, view: View<'_>, touched: Touched<'_>, sums: &mut Vec<i32>) {
+        let rows = Rows::touched(touched);
+        self.fixed(touched.touches.iter().map(|touch| touch.node), sums);
+        for filter in by_load(&self.filters) {
+            filter.sweep(view, rows, sums);
+        }
+        for prepared in self.rankings.iter().filter(|r| r.scores.reach() == Reach::Load) {
+            prepared.scores.sweep(view, rows, prepared.weight, sums);
+        }
+        if !view.usage.odd().is_empty() {
+            let sums = touched.touches.iter().map(|touch| touch.node).zip(sums);
+            for (node, sum) in sums.filter(|(node, _)| view.usage.is_odd(*node)) {
+                *sum = self.exact(view, node);
+            }
+        }
+    }
+
+    /// The parts of totals of nodes that follow from facts.
+    fn fixed(&self, nodes: impl Iterator<Item = NodeId>, out: &mut Vec<i32>) {
+        let highs = self.totals.highs.iter().map(|high| high.highest);
+        self.ground.sums_of(highs, nodes, out);
     }
 
     /// The total of one node, asked by itself.
     fn exact(&self, view: View<'_>, node: NodeId) -> i32 {
-        let mut loads = self.filters.iter().filter(|(_, f)| f.reach() == Reach::Load);
-        match self.fixed(node) {
+        let mut fixed = Vec::new();
+        self.fixed(std::iter::once(node), &mut fixed);
+        match fixed[0] {
             UNFIT => UNFIT,
-            _ if loads.any(|(_, filter)| !filter.why_not(view, node).is_empty()) => UNFIT,
-            fixed => fixed + load_scores(&self.rankings, view, node),
+            fixed if takes(&self.filters, view, node) => {
+                fixed + load_scores(&self.rankings, view, node)
+            }
+            _ => UNFIT,
         }
     }
 
-    /// Makes the totals of the nodes at hand stale, keeps each of these nodes at hand once, and
-    /// notes what its total was.
-    fn take_totals(&mut self) {
-        let Scratch { nodes, totals_before, .. } = &mut self.scratch;
-        totals_before.clear();
-        nodes.retain(|node| {
-            let total = std::mem::replace(self.totals.peaks.total_mut(node.index()), STALE);
-            if total != STALE {
-                totals_before.push(total);
+    /// Makes the totals of touched nodes stale, and notes the last touch of each with its total.
+    fn take_totals(&mut self, touches: &[Touch], last: &mut Vec<(usize, i32)>) {
+        last.clear();
+        for (at, touch) in touches.iter().enumerate().rev() {
+            let total = self.totals.peaks.total_mut(touch.node.index());
+            let before = std::mem::replace(total, STALE);
+            if before != STALE {
+                last.push((at, before));
             }
-            total != STALE
-        });
+        }
     }
 
     /// The best node that is not held for others. Of several that are equally good, `seed` decides.
@@ -431,6 +427,17 @@ impl Board {
         self.narrow_to(view, nodes, held);
         self.scratch.fitting.clone()
     }
+}
+
+/// The filters that look at loads.
+fn by_load(filters: &[Named<dyn Narrow>]) -> impl Iterator<Item = &dyn Narrow> {
+    let filters = filters.iter().map(|(_, filter)| &**filter);
+    filters.filter(|filter| filter.reach() == Reach::Load)
+}
+
+/// Whether a node's load lets a pod in.
+fn takes(filters: &[Named<dyn Narrow>], view: View<'_>, node: NodeId) -> bool {
+    by_load(filters).all(|filter| filter.why_not(view, node).is_empty())
 }
 
 /// The scores of a node by its load.

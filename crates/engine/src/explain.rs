@@ -81,7 +81,7 @@ impl Scheduler {
     pub fn judge_waiting(&mut self, id: PodId) -> Judgement {
         let pod = self.catalog.pod(id);
         let profile = profile_of(&self.profiles, &self.catalog, pod.class);
-        let mut board = Board::new(profile, &self.catalog, self.catalog.class(pod.class));
+        let (mut board, _) = Board::new(profile, &self.catalog, self.catalog.class(pod.class));
         let mut txn = Txn::begin(&self.catalog, &mut self.usage);
         judge(&mut Trial { id, pod, board: &mut board, txn: &mut txn })
     }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use model::{Catalog, Class, NodeId, Occupant, Reason, TagsId, Touch, Usage};
+use model::{Catalog, Class, Columns, NodeId, Occupant, Reason, TagsId, Touch, Touched, Usage};
 
 use crate::parts::Parts;
 use crate::plugin::Plugin;
@@ -43,23 +43,40 @@ pub enum Verdict {
 /// The total of a node that does not fit.
 pub const UNFIT: i32 = i32::MIN;
 
-/// Nodes whose totals are worked out together.
-#[derive(Clone, Copy, Debug)]
-pub enum Rows<'a> {
-    /// As many as there are totals, from a place on.
-    From(usize),
-    /// These.
-    These(&'a [NodeId]),
+/// Nodes whose totals are worked out together, with a row of columns for each.
+#[derive(Clone, Copy)]
+pub struct Rows<'a> {
+    /// Has a row for every node, and others.
+    pub columns: &'a Columns,
+    /// The row of the first.
+    pub from: usize,
+    /// Whose rows they are, if not those of nodes in the order of places.
+    touches: Option<&'a [Touch]>,
 }
 
-impl Rows<'_> {
+impl<'a> Rows<'a> {
+    /// All nodes from a place on.
+    #[must_use]
+    pub fn places(usage: &'a Usage, from: usize) -> Self {
+        Self { columns: usage.columns(), from, touches: None }
+    }
+
+    /// Nodes that were touched; the same may be among them more than once.
+    #[must_use]
+    pub fn touched(Touched { touches, columns, from }: Touched<'a>) -> Self {
+        Self { columns, from, touches: Some(touches) }
+    }
+
     /// The node whose total is at a position.
     #[must_use]
     pub fn node(self, at: usize) -> NodeId {
-        match self {
-            Self::From(from) => NodeId::at(from + at),
-            Self::These(nodes) => nodes[at],
-        }
+        self.touches.map_or_else(|| NodeId::at(self.from + at), |touches| touches[at].node)
+    }
+
+    /// So many rows of a column.
+    #[must_use]
+    pub fn of(self, column: &'a [f64], count: usize) -> &'a [f64] {
+        &column[self.from..self.from + count]
     }
 }
 

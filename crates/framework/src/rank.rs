@@ -93,13 +93,24 @@ pub trait Scores: Send + Sync {
     /// Hot: adds the scores of the nodes that fit, times a weight, to their totals. Odd nodes may
     /// get any total. Only called where scores are ready.
     fn sweep(&self, view: View<'_>, rows: Rows<'_>, weight: i32, totals: &mut [i32]) {
-        let fit = (0..totals.len()).filter(|at| totals[*at] != UNFIT);
-        let nodes: Vec<NodeId> = fit.map(|at| rows.node(at)).collect();
-        let mut scores = vec![0; nodes.len()];
-        self.scores(view, &nodes, &mut scores);
-        let totals = totals.iter_mut().filter(|total| **total != UNFIT);
-        totals.zip(scores).for_each(|(total, score)| *total += weight * score);
+        sweep_by_node(self, view, rows, weight, totals);
     }
+}
+
+/// The sweep of scores that are asked node by node.
+pub fn sweep_by_node(
+    scores: &(impl Scores + ?Sized),
+    view: View<'_>,
+    rows: Rows<'_>,
+    weight: i32,
+    totals: &mut [i32],
+) {
+    let fit = (0..totals.len()).filter(|at| totals[*at] != UNFIT);
+    let nodes: Vec<NodeId> = fit.map(|at| rows.node(at)).collect();
+    let mut added = vec![0; nodes.len()];
+    scores.scores(view, &nodes, &mut added);
+    let totals = totals.iter_mut().filter(|total| **total != UNFIT);
+    totals.zip(added).for_each(|(total, score)| *total += weight * score);
 }
 
 #[cfg(test)]

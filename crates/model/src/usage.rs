@@ -5,14 +5,18 @@
 
 mod columns;
 mod crowds;
+mod log;
 
 use crate::amounts::Charge;
 use crate::catalog::{Catalog, Class, Occupant};
 use crate::ids::{CrowdId, NodeId, ResourceId};
 use crate::spec::HostPort;
 use crate::symbol::Symbol;
+use columns::Odd;
 pub use columns::{AMOUNT_MAX, Columns, Levels};
 use crowds::Gatherings;
+use log::Log;
+pub use log::{Touch, Touched};
 
 /// What the pods on one node take. It fills one cache line: every placement looks at it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -128,23 +132,13 @@ fn add_capped(total: &mut i64, amount: i64, sign: i64) {
     *total = total.wrapping_add(sign * amount.clamp(0, CHARGE_MAX));
 }
 
-/// A node that is not what it was.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Touch {
-    /// Which node.
-    pub node: NodeId,
-    /// Whether its facts changed, and not only what is taken of it.
-    pub is_facts: bool,
-}
-
 /// What is taken, node by node.
 #[derive(Default)]
 pub struct Usage {
     loads: Vec<Load>,
     columns: Columns,
-    touched: Vec<Touch>,
-    /// How many log entries were dropped before the first that is kept.
-    touched_before: u64,
+    odd: Odd,
+    log: Log,
     /// Nodes whose facts changed: a log of their own, as that is rare.
     facts: Vec<NodeId>,
     facts_before: u64,
@@ -194,21 +188,38 @@ impl Usage {
         &self.columns
     }
 
+    /// Nodes whose rows in columns mean nothing, in order.
+    #[must_use]
+    pub fn odd(&self) -> &[NodeId] {
+        self.odd.nodes()
+    }
+
+    /// Whether the row of a node means nothing.
+    #[must_use]
+    pub fn is_odd(&self, node: NodeId) -> bool {
+        self.odd.contains(node)
+    }
+
     /// Makes room for the places of nodes that the catalog has.
     pub fn grow(&mut self, catalog: &Catalog) {
         let (before, places) = (self.loads.len(), catalog.node_places());
         if before < places {
             self.loads.resize(places, Load::default());
             self.columns.resize(places);
-            for node in (before..places).map(NodeId::at) {
-                self.columns.set(node, catalog.offer(node), &self.loads[node.index()]);
-            }
+            self.odd.resize(places);
+            (before..places).map(NodeId::at).for_each(|node| self.set_columns(catalog, node));
         }
+    }
+
+    fn set_columns(&mut self, catalog: &Catalog, node: NodeId) {
+        let (offer, load) = (catalog.offer(node), &self.loads[node.index()]);
+        self.columns.set(node, offer, load);
+        self.odd.set(node, offer, load);
     }
 
     /// Notes that the facts of a node changed.
     pub fn touch_facts(&mut self, catalog: &Catalog, node: NodeId) {
-        self.columns.set(node, catalog.offer(node), &self.loads[node.index()]);
+        self.set_columns(catalog, node);
         self.touch(Touch { node, is_facts: true });
         let keep = self.loads.len().max(1024);
         if self.facts.len() >= 2 * keep {
@@ -239,35 +250,29 @@ impl Usage {
 
     /// Forgets what was touched since a mark. Nobody may have a later mark.
     pub(crate) fn forget_touched_since(&mut self, mark: u64) {
-        let kept =
-            mark.checked_sub(self.touched_before).and_then(|kept| usize::try_from(kept).ok());
-        if let Some(kept) = kept {
-            self.touched.truncate(kept);
-        }
+        self.log.truncate(mark);
     }
 
     fn touch(&mut self, touch: Touch) {
-        // Readers that are further behind than this look at all nodes anew, which is cheaper.
-        let keep = self.loads.len().max(1024);
-        if self.touched.len() >= 2 * keep {
-            let dropped = self.touched.len() - keep;
-            self.touched.drain(..dropped);
-            self.touched_before += dropped as u64;
-        }
-        self.touched.push(touch);
+        self.log.push(touch, &self.columns, self.loads.len());
     }
 
     /// The mark of the log's end, to be given to [`Usage::touched_since`] later.
     #[must_use]
     pub fn mark(&self) -> u64 {
-        self.touched_before + self.touched.len() as u64
+        self.log.mark()
     }
 
     /// Nodes touched since a mark, or nothing if the log does not reach back that far.
     #[must_use]
     pub fn touched_since(&self, mark: u64) -> Option<&[Touch]> {
-        let dropped = mark.checked_sub(self.touched_before)?;
-        usize::try_from(dropped).ok().and_then(|at| self.touched.get(at..))
+        self.log.since(mark)
+    }
+
+    /// The same with what is left of each, or nothing if that is not known of all.
+    #[must_use]
+    pub fn rows_since(&self, mark: u64) -> Option<Touched<'_>> {
+        self.log.rows_since(mark)
     }
 
     pub(crate) fn place(&mut self, catalog: &Catalog, occupant: Occupant, node: NodeId) {
@@ -276,6 +281,7 @@ impl Usage {
         load.add(&class.requests.charge, 1);
         load.add_rare(class, 1);
         self.columns.set_load(node, catalog.offer(node), load);
+        self.odd.set(node, catalog.offer(node), load);
         self.gatherings.enter(catalog, occupant, node);
         self.touch(Touch { node, is_facts: false });
     }
@@ -287,6 +293,7 @@ impl Usage {
         assert!(load.pods >= 0, "a pod that leaves a node was on it");
         load.add_rare(class, -1);
         self.columns.set_load(node, catalog.offer(node), load);
+        self.odd.set(node, catalog.offer(node), load);
         self.gatherings.leave(catalog, occupant, node);
         self.touch(Touch { node, is_facts: false });
     }

@@ -3,6 +3,7 @@
 mod balanced;
 mod fit;
 mod fullness;
+mod vector;
 mod whole;
 
 pub(crate) use balanced::NodeResourcesBalancedAllocation;
@@ -51,6 +52,25 @@ fn scored_resources(
         (!is_idle).then_some(Scored { resource, weight, request })
     };
     configured.iter().filter_map(scored).collect()
+}
+
+/// What is asked of cpu and memory, where these two are what counts.
+#[derive(Clone, Copy)]
+struct Pair {
+    cpu: Scored,
+    memory: Scored,
+}
+
+impl Pair {
+    fn of(resources: &[Scored]) -> Option<Self> {
+        let (cpu, memory) = match *resources {
+            [cpu, memory] if cpu.resource == ResourceId::CPU => (cpu, memory),
+            [memory, cpu] => (cpu, memory),
+            _ => return None,
+        };
+        let are_they = cpu.resource == ResourceId::CPU && memory.resource == ResourceId::MEMORY;
+        are_they.then_some(Self { cpu, memory })
+    }
 }
 
 // Hot: once per touched node and resource.

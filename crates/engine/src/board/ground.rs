@@ -1,7 +1,7 @@
 //! What facts alone say of every node, shared by all classes that say the same about facts.
 
 use framework::{Narrow, Normalize, Reach, UNFIT, View};
-use model::{NodeId, PodSpec};
+use model::NodeId;
 
 use super::Prepared;
 use super::kept::PREPARED_BYTES;
@@ -10,20 +10,24 @@ use crate::screen::{Named, Screen, screen};
 /// The part of totals that follows from facts, by place.
 #[derive(Default)]
 pub(crate) struct Ground {
-    /// What its classes have in common.
-    pub(super) key: PodSpec,
     /// The end of the log of facts when it was last brought up to date; none before the first time.
     mark: Option<u64>,
     revision: u64,
     /// Grows when all nodes are looked at anew.
     pub(super) epoch: u64,
     /// Scores that are ready; unfit where facts rule the node out.
-    pub(super) fixed: Vec<i32>,
+    fixed: Vec<i32>,
+    /// The same with raw scores, normalised by the highest of each column that were last asked for.
+    sums: Vec<i32>,
+    sums_by: Option<Vec<i32>>,
+    /// Columns without a score above 0 are left out: all nodes score the same by them.
     pub(super) raws: Vec<Raws>,
 }
 
 /// Raw scores that are normalised by the highest among the nodes that fit.
 pub(super) struct Raws {
+    /// Which of the rankings that depend on facts alone they are of.
+    ranking: usize,
     pub(super) weight: i32,
     pub(super) normalize: Normalize,
     pub(super) raw: Vec<i32>,
@@ -41,24 +45,15 @@ impl Raws {
         rows.fold(0, |best, (raw, total)| best.max(if *total == UNFIT { 0 } else { *raw }))
     }
 
-    /// Adds scores to the totals, from a place on, of nodes that fit.
-    // Hot for pods of a class that was not seen before.
-    pub(super) fn add(&self, highest: i32, from: usize, totals: &mut [i32]) {
-        let raws = &self.raw[from..from + totals.len()];
-        let score = |raw: i32| self.weight * self.normalize.score(raw, highest);
-        if highest == 0 {
-            let same = score(0);
-            for total in totals {
-                *total = if *total == UNFIT { UNFIT } else { *total + same };
-            }
-            return;
-        }
+    /// Adds scores to the sums of nodes that fit.
+    fn add(&self, highest: i32, sums: &mut [i32]) {
         // There are few raw scores, and a division costs.
+        let score = |raw: i32| self.weight * self.normalize.score(raw, highest);
         let mut few = [0; 16];
         let known = 0..few.len().min(usize::try_from(highest).unwrap_or(0) + 1);
         known.for_each(|raw| few[raw] = score(i32::try_from(raw).unwrap_or(0)));
-        for (total, raw) in totals.iter_mut().zip(raws).filter(|(total, _)| **total != UNFIT) {
-            *total += match usize::try_from(*raw).ok().filter(|raw| *raw <= 15) {
+        for (sum, raw) in sums.iter_mut().zip(&self.raw).filter(|(sum, _)| **sum != UNFIT) {
+            *sum += match usize::try_from(*raw).ok().filter(|raw| *raw <= 15) {
                 Some(raw) if highest <= 15 => few[raw],
                 _ => score(*raw),
             };
@@ -67,12 +62,57 @@ impl Raws {
 }
 
 impl Ground {
-    pub(super) fn new(key: PodSpec) -> Self {
-        Self { key, ..Self::default() }
+    /// Whether a node would do if it were empty.
+    pub(super) fn allows(&self, node: NodeId) -> bool {
+        self.fixed.get(node.index()).is_some_and(|fixed| *fixed != UNFIT)
+    }
+
+    /// The parts of totals, given the highest raw score of each column.
+    pub(super) fn sums(&mut self, highs: impl Iterator<Item = i32> + Clone) -> &[i32] {
+        if !self.has_sums(highs.clone()) {
+            self.sums.clone_from(&self.fixed);
+            for (raws, highest) in self.raws.iter().zip(highs.clone()) {
+                raws.add(highest, &mut self.sums);
+            }
+            self.sums_by = Some(highs.collect());
+        }
+        &self.sums
+    }
+
+    fn has_sums(&self, highs: impl Iterator<Item = i32>) -> bool {
+        self.sums_by.as_ref().is_some_and(|by| by.iter().copied().eq(highs))
+    }
+
+    /// The same for some nodes.
+    // Hot: once per pod, for the nodes touched since the class was last looked at.
+    pub(super) fn sums_of(
+        &self,
+        highs: impl Iterator<Item = i32> + Clone,
+        nodes: impl Iterator<Item = NodeId>,
+        out: &mut Vec<i32>,
+    ) {
+        out.clear();
+        if self.has_sums(highs.clone()) {
+            out.extend(nodes.map(|node| self.sums[node.index()]));
+            return;
+        }
+        let score = |node: usize| {
+            let columns = self.raws.iter().zip(highs.clone());
+            columns.map(|(raws, highest)| raws.score(node, highest)).sum::<i32>()
+        };
+        out.extend(nodes.map(|node| match self.fixed[node.index()] {
+            UNFIT => UNFIT,
+            fixed => fixed + score(node.index()),
+        }));
+    }
+
+    /// The highest raw scores that sums were last asked for.
+    pub(super) fn last_highs(&self) -> Vec<i32> {
+        self.sums_by.clone().unwrap_or_else(|| vec![0; self.raws.len()])
     }
 
     pub(super) fn bytes(&self) -> usize {
-        PREPARED_BYTES + size_of::<i32>() * self.fixed.capacity() * (1 + self.raws.len())
+        PREPARED_BYTES + size_of::<i32>() * self.fixed.capacity() * (2 + self.raws.len())
     }
 
     /// Brings it up to date, with what is prepared for any of its classes.
@@ -91,43 +131,50 @@ impl Ground {
         }
         let known = self.mark.filter(|_| self.revision == revision);
         let changed = known.and_then(|mark| view.usage.facts_since(mark));
-        let nodes = match changed {
-            Some(changed) if changed.len() <= view.catalog.nodes().len() => {
-                let mut changed = changed.to_vec();
-                changed.sort_unstable();
-                changed.dedup();
-                changed
-            }
-            _ => {
-                let is_raw = |prepared: &&Prepared| {
-                    prepared.scores.reach() == Reach::Facts
-                        && prepared.scores.normalize() != Normalize::Ready
-                };
-                let raws = |prepared: &Prepared| Raws {
-                    weight: prepared.weight,
-                    normalize: prepared.scores.normalize(),
-                    raw: Vec::new(),
-                };
-                self.raws = rankings.iter().filter(is_raw).map(raws).collect();
-                self.fixed.clear();
-                self.epoch += 1;
-                view.catalog.nodes().to_vec()
-            }
-        };
-        self.resize(places);
-        self.ask(view, nodes, before, filters, rankings);
+        let changed = changed.filter(|changed| changed.len() <= view.catalog.nodes().len());
+        let is_done = changed.is_some_and(|changed| {
+            let mut changed = changed.to_vec();
+            changed.sort_unstable();
+            changed.dedup();
+            self.resize(places);
+            self.ask(view, changed, before, filters, rankings)
+        });
+        if !is_done {
+            self.begin(rankings);
+            self.resize(places);
+            self.ask(view, view.catalog.nodes().to_vec(), before, filters, rankings);
+            self.raws.retain(|raws| raws.raw.iter().any(|raw| *raw > 0));
+        }
         self.mark = Some(view.usage.facts_mark());
         self.revision = revision;
     }
 
+    /// Forgets what facts said, and has a column for each ranking.
+    fn begin(&mut self, rankings: &[Prepared]) {
+        let raws = |(ranking, prepared): (usize, &Prepared)| {
+            let normalize = prepared.scores.normalize();
+            (normalize != Normalize::Ready).then(|| Raws {
+                ranking,
+                weight: prepared.weight,
+                normalize,
+                raw: Vec::new(),
+            })
+        };
+        self.raws = by_facts(rankings).enumerate().filter_map(raws).collect();
+        self.fixed.clear();
+        self.epoch += 1;
+    }
+
     fn resize(&mut self, places: usize) {
         if self.fixed.len() != places {
+            self.sums_by = None;
             self.fixed.resize(places, UNFIT);
             self.raws.iter_mut().for_each(|raws| raws.raw.resize(places, 0));
         }
     }
 
-    /// Asks about nodes what depends on facts alone.
+    /// Asks about nodes what depends on facts alone. Tells whether that is all there is to do: not
+    /// if one of them has a score by which all nodes were the same before.
     fn ask(
         &mut self,
         view: View<'_>,
@@ -135,8 +182,9 @@ impl Ground {
         before: &[Named<dyn Narrow>],
         filters: &[Named<dyn Narrow>],
         rankings: &[Prepared],
-    ) {
+    ) -> bool {
         view.catalog.look(nodes.len());
+        self.sums_by = None;
         nodes.iter().for_each(|node| self.fixed[node.index()] = UNFIT);
         nodes.retain(|node| view.catalog.has_node(*node));
         if let Screen::Only(only) = screen(before, view) {
@@ -147,24 +195,28 @@ impl Ground {
             filter.narrow(view, &mut nodes);
         }
         nodes.iter().for_each(|node| self.fixed[node.index()] = 0);
-        let mut columns = self.raws.iter_mut();
         let mut scores = vec![0; nodes.len()];
-        for prepared in rankings.iter().filter(|r| r.scores.reach() == Reach::Facts) {
+        for (ranking, prepared) in by_facts(rankings).enumerate() {
             prepared.scores.scores(view, &nodes, &mut scores);
             let scored = nodes.iter().map(|node| node.index()).zip(&scores);
             if prepared.scores.normalize() == Normalize::Ready {
                 scored.for_each(|(node, score)| self.fixed[node] += prepared.weight * score);
-            } else {
-                let raws = columns.next().expect("one column per normalised ranking");
+            } else if let Some(raws) = self.raws.iter_mut().find(|raws| raws.ranking == ranking) {
                 scored.for_each(|(node, raw)| raws.raw[node] = *raw);
+            } else if scores.iter().any(|raw| *raw > 0) {
+                return false;
             }
         }
+        true
     }
+}
+
+fn by_facts(rankings: &[Prepared]) -> impl Iterator<Item = &Prepared> {
+    rankings.iter().filter(|ranking| ranking.scores.reach() == Reach::Facts)
 }
 
 /// Changes when something beyond single nodes does on which scores depend.
 fn revision(view: View<'_>, rankings: &[Prepared]) -> u64 {
-    let facts = rankings.iter().filter(|ranking| ranking.scores.reach() == Reach::Facts);
-    let revisions = facts.map(|ranking| ranking.scores.revision(view.catalog));
+    let revisions = by_facts(rankings).map(|ranking| ranking.scores.revision(view.catalog));
     revisions.fold(0, |all, one| all.rotate_left(7) ^ one)
 }

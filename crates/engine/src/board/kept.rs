@@ -1,11 +1,12 @@
 //! Which boards are kept, and for how long: as long as they fit a number of bytes.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 
 use framework::{Profile, View};
 use model::{Catalog, ClassId, TagsId, Usage};
 
-use super::{Board, Ground, Scratch, Totals};
+use super::grounds::Grounds;
+use super::{Board, Scratch, Totals};
 
 /// Of so many classes that were looked at once, totals are kept. Those of a class that comes back
 /// soon are kept for longer; of the others, memory that is in the cache is used again and again.
@@ -33,19 +34,11 @@ pub(crate) struct Boards {
     order: Clock<ClassId>,
     /// Classes with totals that were looked at once, the oldest first.
     once: VecDeque<ClassId>,
-    grounds: BTreeMap<u64, Kept>,
-    grounds_order: Clock<u64>,
+    grounds: Grounds,
     /// The board in use: it has the scratch, and the ground that it shares with others.
     lent: Option<ClassId>,
     bytes: usize,
     bytes_max: usize,
-}
-
-/// A ground that is not lent.
-struct Kept {
-    ground: Option<Box<Ground>>,
-    is_recent: bool,
-    bytes: usize,
 }
 
 /// Keys in the order in which they are dropped; what was used since it was last passed over is
@@ -71,8 +64,7 @@ impl Boards {
             boards: Vec::new(),
             order: Clock(VecDeque::new()),
             once: VecDeque::new(),
-            grounds: BTreeMap::new(),
-            grounds_order: Clock(VecDeque::new()),
+            grounds: Grounds::default(),
             lent: None,
             bytes: 0,
             bytes_max,
@@ -125,13 +117,20 @@ impl Boards {
             Some(_) => {
                 catalog.look(1);
                 self.take_back(class);
+                let (made, key) = Board::new(profile, catalog, facts);
+                let ground_id = self.grounds.hold(key);
                 let before = self.board(class);
-                let use_ = before.use_;
-                *before = Board { use_, ..Board::new(profile, catalog, facts) };
+                let (use_, ground_before) = (before.use_, before.ground_id);
+                *before = Board { use_, ground_id, ..made };
+                self.bytes -= self.grounds.release(ground_before);
             }
             none => {
                 catalog.look(1);
-                *none = Some(Box::new(Board::new(profile, catalog, facts)));
+                let (mut board, key) = Board::new(profile, catalog, facts);
+                board.ground_id = self.grounds.hold(key);
+                board.use_.bytes = PREPARED_BYTES;
+                self.bytes += PREPARED_BYTES;
+                *none = Some(Box::new(board));
                 self.order.0.push_back(class);
             }
         }
@@ -142,14 +141,7 @@ impl Boards {
         let scratch = self.take_back(class);
         let board = self.boards[class.index()].as_mut().expect("the board was just made");
         board.scratch = scratch;
-        let kept = self.grounds.get_mut(&board.ground_hash);
-        let shared = kept.and_then(|kept| {
-            kept.is_recent = true;
-            kept.ground.take_if(|ground| ground.key == board.ground.key)
-        });
-        if let Some(shared) = shared {
-            board.ground = shared;
-        }
+        board.ground = self.grounds.lend(board.ground_id);
         self.lent = Some(class);
     }
 
@@ -158,18 +150,12 @@ impl Boards {
         let lent = self.lent.take();
         let lent = lent.and_then(|class| self.boards[class.index()].as_mut());
         let Some(board) = lent else { return Scratch::default() };
-        let key = Box::new(Ground::new(board.ground.key.clone()));
-        let ground = std::mem::replace(&mut board.ground, key);
-        let (scratch, hash) = (std::mem::take(&mut board.scratch), board.ground_hash);
+        let scratch = std::mem::take(&mut board.scratch);
         let after = board.bytes();
-        self.bytes = self.bytes + after - std::mem::replace(&mut board.use_.bytes, after);
-        let kept = self.grounds.entry(hash).or_insert_with(|| {
-            self.grounds_order.0.push_back(hash);
-            Kept { ground: None, is_recent: false, bytes: 0 }
-        });
-        let after = ground.bytes();
-        self.bytes = self.bytes + after - std::mem::replace(&mut kept.bytes, after);
-        kept.ground = Some(ground);
+        let before = std::mem::replace(&mut board.use_.bytes, after);
+        let ground = std::mem::take(&mut board.ground);
+        let (ground_before, ground_after) = self.grounds.take_back(board.ground_id, ground);
+        self.bytes = self.bytes + after + ground_after - before - ground_before;
         self.make_room(stays);
         scratch
     }
@@ -183,26 +169,18 @@ impl Boards {
         }
         self.once.push_back(class);
         if self.once.len() > ONCE_MAX {
-            let oldest = self.once.pop_front();
+            let oldest = self.once.pop_front().filter(|oldest| *oldest != class);
             let board = oldest.and_then(|class| self.boards[class.index()].as_mut());
             if let Some(board) = board.filter(|board| board.use_.is_once) {
-                board.totals = Totals::default();
+                // Their memory is in the cache.
+                let totals = std::mem::take(&mut board.totals);
+                self.board(class).totals = Totals { mark: None, ..totals };
             }
         }
     }
 
     fn make_room(&mut self, stays: ClassId) {
         while self.bytes > self.bytes_max {
-            let grounds = &mut self.grounds;
-            if grounds.len() > 1 && grounds.len() > self.order.0.len() / 2 {
-                let dropped = self.grounds_order.pop(|hash| {
-                    let kept = grounds.get_mut(hash).expect("a ground in order is kept");
-                    std::mem::take(&mut kept.is_recent)
-                });
-                let dropped = dropped.and_then(|hash| grounds.remove(&hash));
-                self.bytes -= dropped.map_or(0, |dropped| dropped.bytes);
-                continue;
-            }
             let boards = &mut self.boards;
             let dropped = self.order.pop(|class| {
                 let board = boards[class.index()].as_mut().expect("a board in order is kept");
@@ -211,7 +189,7 @@ impl Boards {
             let Some(dropped) = dropped.and_then(|class| boards[class.index()].take()) else {
                 return;
             };
-            self.bytes -= dropped.use_.bytes;
+            self.bytes -= dropped.use_.bytes + self.grounds.release(dropped.ground_id);
         }
     }
 }

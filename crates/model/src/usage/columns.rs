@@ -4,6 +4,8 @@
 //! Amounts are whole numbers in floats, which are exact: a node with an amount for which they would
 //! not be, or without cpu or memory, is *odd*, its rows mean nothing, and it is asked by itself.
 
+use std::ops::Range;
+
 use super::Load;
 use crate::catalog::Offer;
 use crate::ids::NodeId;
@@ -11,7 +13,7 @@ use crate::ids::NodeId;
 /// Amounts below this, and a hundred times as much, are exact in a float.
 pub const AMOUNT_MAX: i64 = 1 << 46;
 
-/// The rows of all nodes, in the order of their places.
+/// Rows of nodes: of all, in the order of their places, or of some.
 #[derive(Default)]
 pub struct Columns {
     /// CPU.
@@ -22,8 +24,13 @@ pub struct Columns {
     pub ephemeral_free: Vec<f64>,
     /// How many more pods there may be.
     pub pods_free: Vec<f64>,
+}
+
+/// Nodes whose rows mean nothing.
+#[derive(Default)]
+pub(super) struct Odd {
     is_odd: Vec<bool>,
-    odd: Vec<NodeId>,
+    nodes: Vec<NodeId>,
 }
 
 /// What nodes have and have left of one resource.
@@ -42,16 +49,13 @@ pub struct Levels {
 }
 
 impl Levels {
-    fn resize(&mut self, places: usize) {
-        for column in [
-            &mut self.offered,
-            &mut self.inverse,
-            &mut self.free,
-            &mut self.scored_free,
-            &mut self.share,
-        ] {
-            column.resize(places, 0.0);
-        }
+    fn all(&self) -> [&Vec<f64>; 5] {
+        [&self.offered, &self.inverse, &self.free, &self.scored_free, &self.share]
+    }
+
+    fn all_mut(&mut self) -> [&mut Vec<f64>; 5] {
+        let Self { offered, inverse, free, scored_free, share } = self;
+        [offered, inverse, free, scored_free, share]
     }
 
     fn offer(&mut self, at: usize, offered: i64) {
@@ -71,24 +75,32 @@ impl Levels {
 }
 
 impl Columns {
-    /// Nodes whose rows mean nothing, in order.
-    #[must_use]
-    pub fn odd(&self) -> &[NodeId] {
-        &self.odd
+    fn all(&self) -> impl Iterator<Item = &Vec<f64>> {
+        let rest = [&self.ephemeral_free, &self.pods_free];
+        self.cpu.all().into_iter().chain(self.memory.all()).chain(rest)
     }
 
-    /// Whether the row of a node means nothing.
-    #[must_use]
-    pub fn is_odd(&self, node: NodeId) -> bool {
-        self.is_odd[node.index()]
+    fn all_mut(&mut self) -> impl Iterator<Item = &mut Vec<f64>> {
+        let rest = [&mut self.ephemeral_free, &mut self.pods_free];
+        self.cpu.all_mut().into_iter().chain(self.memory.all_mut()).chain(rest)
     }
 
-    pub(super) fn resize(&mut self, places: usize) {
-        self.cpu.resize(places);
-        self.memory.resize(places);
-        self.ephemeral_free.resize(places, 0.0);
-        self.pods_free.resize(places, 0.0);
-        self.is_odd.resize(places, false);
+    pub(super) fn resize(&mut self, rows: usize) {
+        self.all_mut().for_each(|column| column.resize(rows, 0.0));
+    }
+
+    /// Adds a row of other columns at the end.
+    // Hot: once per placement.
+    pub(super) fn push(&mut self, from: &Self, at: usize) {
+        self.all_mut().zip(from.all()).for_each(|(column, from)| column.push(from[at]));
+    }
+
+    pub(super) fn truncate(&mut self, rows: usize) {
+        self.all_mut().for_each(|column| column.truncate(rows));
+    }
+
+    pub(super) fn drop_first(&mut self, rows: Range<usize>) {
+        self.all_mut().for_each(|column| drop(column.drain(rows.clone())));
     }
 
     /// Takes in what a node offers, and what is taken of it.
@@ -106,12 +118,31 @@ impl Columns {
         self.memory.load(at, load.memory, load.scored_memory);
         self.ephemeral_free[at] = float(offer.amounts.ephemeral.wrapping_sub(load.ephemeral));
         self.pods_free[at] = float(offer.pods_max.wrapping_sub(load.pods));
+    }
+}
+
+impl Odd {
+    /// In order.
+    pub(super) fn nodes(&self) -> &[NodeId] {
+        &self.nodes
+    }
+
+    pub(super) fn contains(&self, node: NodeId) -> bool {
+        self.is_odd[node.index()]
+    }
+
+    pub(super) fn resize(&mut self, places: usize) {
+        self.is_odd.resize(places, false);
+    }
+
+    // Hot: once per placement.
+    pub(super) fn set(&mut self, node: NodeId, offer: &Offer, load: &Load) {
         let is_odd = is_odd(offer, load);
-        if is_odd != self.is_odd[at] {
-            self.is_odd[at] = is_odd;
-            match self.odd.binary_search(&node) {
-                Ok(at) => drop(self.odd.remove(at)),
-                Err(at) => self.odd.insert(at, node),
+        if is_odd != self.is_odd[node.index()] {
+            self.is_odd[node.index()] = is_odd;
+            match self.nodes.binary_search(&node) {
+                Ok(at) => drop(self.nodes.remove(at)),
+                Err(at) => self.nodes.insert(at, node),
             }
         }
     }

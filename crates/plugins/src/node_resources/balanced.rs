@@ -3,11 +3,14 @@
 //! Each node is scored with and without the pod by how far its resources' shares lie apart; what
 //! counts is the improvement. 75 means no change, 100 the largest gain, 50 the largest loss.
 
-use framework::{BalancedArgs, MAX_SCORE, Plugin, Rank, Reach, Rows, Scores, UNFIT, View};
-use model::{Catalog, Class, Columns, Levels, NodeId, ResourceId};
+use framework::{
+    BalancedArgs, MAX_SCORE, Plugin, Rank, Reach, Rows, Scores, UNFIT, View, sweep_by_node,
+};
+use model::{Catalog, Class, Levels, NodeId, ResourceId};
 
-use super::whole::{exact, floor, integer};
-use super::{Counting, Scored, level, scored_resources};
+use super::vector::{self, Kernel};
+use super::whole::{exact, floor, integer, ratio};
+use super::{Counting, Pair, Scored, level, scored_resources};
 
 pub(crate) struct NodeResourcesBalancedAllocation {
     resources: Vec<(ResourceId, i64)>,
@@ -76,73 +79,60 @@ impl Scores for Prepared {
     }
 
     fn sweep(&self, view: View<'_>, rows: Rows<'_>, weight: i32, totals: &mut [i32]) {
-        if let Some(pair) = Pair::of(&self.resources) {
-            return pair.sweep(view.usage.columns(), rows, weight, totals);
-        }
-        for (at, total) in totals.iter_mut().enumerate().filter(|(_, total)| **total != UNFIT) {
-            *total += weight * self.score(view, rows.node(at));
+        let asked = Pair::of(&self.resources)
+            .and_then(|Pair { cpu, memory }| Some([exact(cpu.request)?, exact(memory.request)?]));
+        match asked {
+            Some(asked) => vector::run(Sweep { asked, rows, weight, totals }),
+            None => sweep_by_node(self, view, rows, weight, totals),
         }
     }
 }
 
-/// What is asked of cpu and memory, where these two are what counts.
-struct Pair {
-    cpu: f64,
-    memory: f64,
+/// Adds scores of cpu and memory, of which so much is asked. The order of the two makes no
+/// difference: what counts is how far apart they are.
+struct Sweep<'a> {
+    asked: [f64; 2],
+    rows: Rows<'a>,
+    weight: i32,
+    totals: &'a mut [i32],
 }
 
-impl Pair {
-    fn of(resources: &[Scored]) -> Option<Self> {
-        let [one, other] = resources else { return None };
-        let is_cpu_first = one.resource == ResourceId::CPU;
-        let (cpu, memory) = if is_cpu_first { (one, other) } else { (other, one) };
-        if cpu.resource != ResourceId::CPU || memory.resource != ResourceId::MEMORY {
-            return None;
+impl Kernel for Sweep<'_> {
+    // Hot: once per pod of a shape that was not seen before, and once per touched node.
+    #[inline(always)]
+    fn run<const IS_FUSED: bool>(self) {
+        let Self { asked, rows, weight, totals } = self;
+        let (cpu, memory, count) = (&rows.columns.cpu, &rows.columns.memory, totals.len());
+        let [a, b, c, d] = columns(cpu).map(|column| rows.of(column, count));
+        let [e, f, g, h] = columns(memory).map(|column| rows.of(column, count));
+        let cpu = a.iter().zip(b).zip(c.iter().zip(d));
+        let memory = e.iter().zip(f).zip(g.iter().zip(h));
+        let rows = cpu.zip(memory);
+        for (total, (((a, b), (c, d)), ((e, f), (g, h)))) in totals.iter_mut().zip(rows) {
+            let cpu = share_with::<IS_FUSED>([*a, *b, *c], asked[0]);
+            let memory = share_with::<IS_FUSED>([*e, *f, *g], asked[1]);
+            let gain = integer(pair_evenness(cpu, memory) - pair_evenness(*d, *h));
+            let score = MAX_SCORE / 2 + gain.wrapping_add(MAX_SCORE / 2) / 2;
+            let added = total.wrapping_add(weight.wrapping_mul(score));
+            *total = if *total == UNFIT { UNFIT } else { added };
         }
-        Some(Self { cpu: exact(cpu.request)?, memory: exact(memory.request)? })
     }
+}
 
-    // Hot: once per node and pod of a shape that was not seen before. The order of the two makes no
-    // difference: what counts is how far apart they are.
-    #[inline]
-    fn sweep(&self, columns: &Columns, rows: Rows<'_>, weight: i32, totals: &mut [i32]) {
-        let (cpu, memory) = (&columns.cpu, &columns.memory);
-        let even = |one: f64, other: f64| floor((1.0 - ((one - other) / 2.0).abs()) * 100.0);
-        let with = |[free, offered]: [f64; 2], asked: f64| {
-            let share = (offered - free + asked) / offered;
-            if share > 1.0 { 1.0 } else { share }
-        };
-        let score = |c: [f64; 2], m: [f64; 2], shares: [f64; 2]| {
-            let gain = even(with(c, self.cpu), with(m, self.memory)) - even(shares[0], shares[1]);
-            MAX_SCORE / 2 + integer(gain).wrapping_add(MAX_SCORE / 2) / 2
-        };
-        match rows {
-            Rows::From(from) => {
-                let range = from..from + totals.len();
-                let (a, b) = (&cpu.free[range.clone()], &cpu.offered[range.clone()]);
-                let (c, d) = (&memory.free[range.clone()], &memory.offered[range.clone()]);
-                let (e, f) = (&cpu.share[range.clone()], &memory.share[range]);
-                let rows = a.iter().zip(b).zip(c.iter().zip(d)).zip(e.iter().zip(f));
-                for (total, (((a, b), (c, d)), (e, f))) in totals.iter_mut().zip(rows) {
-                    let score = score([*a, *b], [*c, *d], [*e, *f]);
-                    let added = total.wrapping_add(weight.wrapping_mul(score));
-                    *total = if *total == UNFIT { UNFIT } else { added };
-                }
-            }
-            Rows::These(nodes) => {
-                for (total, node) in totals.iter_mut().zip(nodes) {
-                    if *total == UNFIT {
-                        continue;
-                    }
-                    let at = node.index();
-                    let row = |levels: &Levels| [levels.free[at], levels.offered[at]];
-                    let shares = [cpu.share[at], memory.share[at]];
-                    let score = score(row(cpu), row(memory), shares);
-                    *total = total.wrapping_add(weight.wrapping_mul(score));
-                }
-            }
-        }
-    }
+#[inline(always)]
+fn columns(levels: &Levels) -> [&[f64]; 4] {
+    [&levels.free, &levels.offered, &levels.inverse, &levels.share]
+}
+
+#[inline(always)]
+fn share_with<const IS_FUSED: bool>([free, offered, inverse]: [f64; 3], asked: f64) -> f64 {
+    let share = ratio::<IS_FUSED>(offered - free + asked, offered, inverse);
+    if share > 1.0 { 1.0 } else { share }
+}
+
+#[inline(always)]
+fn pair_evenness(one: f64, other: f64) -> f64 {
+    floor((1.0 - ((one - other) / 2.0).abs()) * 100.0)
 }
 
 /// The same for two resources, which is nearly always.

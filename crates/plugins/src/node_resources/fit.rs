@@ -11,6 +11,7 @@ use model::{
 
 use super::fullness::Fullness;
 use super::scored_resources;
+use super::vector::{self, Kernel};
 
 pub(crate) struct NodeResourcesFit {
     args: FitArgs,
@@ -77,31 +78,7 @@ impl Narrow for Prepared {
     }
 
     fn sweep(&self, view: View<'_>, rows: Rows<'_>, totals: &mut [i32]) {
-        let columns = view.usage.columns();
-        let least = Least::of(&self.request);
-        match rows {
-            Rows::From(from) => {
-                let range = from..from + totals.len();
-                let cpu = &columns.cpu.free[range.clone()];
-                let memory = &columns.memory.free[range.clone()];
-                let ephemeral = &columns.ephemeral_free[range.clone()];
-                let pods = &columns.pods_free[range];
-                let rows = cpu.iter().zip(memory).zip(ephemeral.iter().zip(pods));
-                for (total, ((cpu, memory), (ephemeral, pods))) in totals.iter_mut().zip(rows) {
-                    let fits = least.fits(*cpu, *memory, *ephemeral, *pods);
-                    *total = if fits { *total } else { UNFIT };
-                }
-            }
-            Rows::These(nodes) => {
-                for (total, node) in totals.iter_mut().zip(nodes) {
-                    let at = node.index();
-                    let (cpu, memory) = (columns.cpu.free[at], columns.memory.free[at]);
-                    let ephemeral = columns.ephemeral_free[at];
-                    let fits = least.fits(cpu, memory, ephemeral, columns.pods_free[at]);
-                    *total = if fits { *total } else { UNFIT };
-                }
-            }
-        }
+        vector::run(Sweep { least: Least::of(&self.request), rows, totals: &mut *totals });
         if self.request.scalars.is_empty() {
             return;
         }
@@ -121,6 +98,31 @@ impl Narrow for Prepared {
     fn is_short(&self, view: View<'_>, node: NodeId, is_it: &dyn Fn(&Reason) -> bool) -> bool {
         let (offer, load) = (view.catalog.offer(node), view.usage.load(node));
         shortages(&self.request, offer, load).any(|reason| is_it(&reason))
+    }
+}
+
+/// Marks rows with too little free.
+struct Sweep<'a> {
+    least: Least,
+    rows: Rows<'a>,
+    totals: &'a mut [i32],
+}
+
+impl Kernel for Sweep<'_> {
+    // Hot: once per pod of a shape that was not seen before, and once per touched node.
+    #[inline(always)]
+    fn run<const IS_FUSED: bool>(self) {
+        let Self { least, rows, totals } = self;
+        let (columns, count) = (rows.columns, totals.len());
+        let (cpu, memory) = (&columns.cpu.free, &columns.memory.free);
+        let (cpu, memory) = (rows.of(cpu, count), rows.of(memory, count));
+        let ephemeral = rows.of(&columns.ephemeral_free, count);
+        let pods = rows.of(&columns.pods_free, count);
+        let rows = cpu.iter().zip(memory).zip(ephemeral.iter().zip(pods));
+        for (total, ((cpu, memory), (ephemeral, pods))) in totals.iter_mut().zip(rows) {
+            let fits = least.fits(*cpu, *memory, *ephemeral, *pods);
+            *total = if fits { *total } else { UNFIT };
+        }
     }
 }
 
@@ -144,7 +146,7 @@ impl Least {
     }
 
     // Hot: once per node. Without branches, so that it becomes vector code.
-    #[inline]
+    #[inline(always)]
     fn fits(&self, cpu: f64, memory: f64, ephemeral: f64, pods: f64) -> bool {
         (pods > 0.0) & (cpu >= self.cpu) & (memory >= self.memory) & (ephemeral >= self.ephemeral)
     }

@@ -1,10 +1,11 @@
 //! How full a node would be: emptier is better, fuller is better, or by a line through points.
 
-use framework::{Reach, Rows, Scores, ShapePoint, UNFIT, View};
-use model::{Levels, NodeId, ResourceId};
+use framework::{Reach, Rows, Scores, ShapePoint, UNFIT, View, sweep_by_node};
+use model::{Levels, NodeId};
 
+use super::vector::{self, Kernel};
 use super::whole::{exact, integer, quotient, within};
-use super::{Counting, Scored, level};
+use super::{Counting, Pair, Scored, level};
 
 /// Scores nodes by what would be taken of each resource.
 pub(super) struct Fullness {
@@ -80,51 +81,29 @@ impl Scores for Fullness {
     }
 
     fn sweep(&self, view: View<'_>, rows: Rows<'_>, weight: i32, totals: &mut [i32]) {
-        let columns = view.usage.columns();
-        match (&self.strategy, Pair::of(&self.resources)) {
-            (Kind::Least, Some(pair)) => {
-                let left = |free: f64, asked: f64, offered: f64| within(free - asked, 0.0, offered);
-                pair.sweep((&columns.cpu, &columns.memory), left, rows, weight, totals);
+        let mean = Pair::of(&self.resources).and_then(Mean::of);
+        match (&self.strategy, mean) {
+            (Kind::Least, Some(mean)) => vector::run(Sweep::<true> { mean, rows, weight, totals }),
+            (Kind::Most, Some(mean)) => vector::run(Sweep::<false> { mean, rows, weight, totals }),
+            (Kind::Least | Kind::Most | Kind::Ratio(_), _) => {
+                sweep_by_node(self, view, rows, weight, totals);
             }
-            (Kind::Most, Some(pair)) => {
-                let taken = |free: f64, asked: f64, offered: f64| {
-                    within(offered - free + asked, 0.0, offered)
-                };
-                pair.sweep((&columns.cpu, &columns.memory), taken, rows, weight, totals);
-            }
-            _ => self.sweep_by_node(view, rows, weight, totals),
         }
     }
 }
 
-impl Fullness {
-    fn sweep_by_node(&self, view: View<'_>, rows: Rows<'_>, weight: i32, totals: &mut [i32]) {
-        for (at, total) in totals.iter_mut().enumerate().filter(|(_, total)| **total != UNFIT) {
-            let mut score = [0];
-            self.scores(view, &[rows.node(at)], &mut score);
-            *total += weight * score[0];
-        }
-    }
-}
-
-/// What is asked of cpu and memory, where these two are what counts.
-struct Pair {
+/// A weighted mean of two percentages.
+struct Mean {
     cpu: f64,
     memory: f64,
     cpu_weight: f64,
     memory_weight: f64,
 }
 
-impl Pair {
-    fn of(resources: &[Scored]) -> Option<Self> {
-        let (cpu, memory) = match resources {
-            [cpu, memory] if cpu.resource == ResourceId::CPU => (cpu, memory),
-            [memory, cpu] => (cpu, memory),
-            _ => return None,
-        };
-        let are_they = cpu.resource == ResourceId::CPU && memory.resource == ResourceId::MEMORY;
+impl Mean {
+    fn of(Pair { cpu, memory }: Pair) -> Option<Self> {
         let weights = 1..=i64::from(i16::MAX);
-        if !are_they || !weights.contains(&cpu.weight) || !weights.contains(&memory.weight) {
+        if !weights.contains(&cpu.weight) || !weights.contains(&memory.weight) {
             return None;
         }
         Some(Self {
@@ -134,56 +113,48 @@ impl Pair {
             memory_weight: exact(memory.weight)?,
         })
     }
+}
 
-    /// Adds the weighted mean of two percentages; `part` says of what, by what is free, asked and
-    /// offered.
-    // Hot: once per node and pod of a shape that was not seen before.
-    #[inline]
-    fn sweep(
-        &self,
-        (cpu, memory): (&Levels, &Levels),
-        part: impl Fn(f64, f64, f64) -> f64,
-        rows: Rows<'_>,
-        weight: i32,
-        totals: &mut [i32],
-    ) {
-        let weights = self.cpu_weight + self.memory_weight;
+/// Adds means of what would be left, or of what would be taken.
+struct Sweep<'a, const IS_LEFT: bool> {
+    mean: Mean,
+    rows: Rows<'a>,
+    weight: i32,
+    totals: &'a mut [i32],
+}
+
+impl<const IS_LEFT: bool> Kernel for Sweep<'_, IS_LEFT> {
+    // Hot: once per pod of a shape that was not seen before, and once per touched node.
+    #[inline(always)]
+    fn run<const IS_FUSED: bool>(self) {
+        let Self { mean, rows, weight, totals } = self;
+        let weights = mean.cpu_weight + mean.memory_weight;
         let inverse_weights = 1.0 / weights;
-        let mean = |cpu: [f64; 3], memory: [f64; 3]| {
-            let percent = |[free, offered, inverse]: [f64; 3], asked: f64| {
-                quotient(100.0 * part(free, asked, offered), offered, inverse)
-            };
-            let sum = percent(cpu, self.cpu) * self.cpu_weight
-                + percent(memory, self.memory) * self.memory_weight;
-            integer(quotient(sum, weights, inverse_weights))
-        };
-        match rows {
-            Rows::From(from) => {
-                let range = from..from + totals.len();
-                let [a, b, c] = columns(cpu).map(|column| &column[range.clone()]);
-                let [d, e, f] = columns(memory).map(|column| &column[range.clone()]);
-                let rows = a.iter().zip(b).zip(c).zip(d.iter().zip(e).zip(f));
-                for (total, (((a, b), c), ((d, e), f))) in totals.iter_mut().zip(rows) {
-                    let mean = mean([*a, *b, *c], [*d, *e, *f]);
-                    let added = total.wrapping_add(weight.wrapping_mul(mean));
-                    *total = if *total == UNFIT { UNFIT } else { added };
-                }
-            }
-            Rows::These(nodes) => {
-                for (total, node) in totals.iter_mut().zip(nodes) {
-                    if *total == UNFIT {
-                        continue;
-                    }
-                    let row = |levels| columns(levels).map(|column| column[node.index()]);
-                    *total = total.wrapping_add(weight.wrapping_mul(mean(row(cpu), row(memory))));
-                }
-            }
+        let (cpu, memory, count) = (&rows.columns.cpu, &rows.columns.memory, totals.len());
+        let [a, b, c] = columns(cpu).map(|column| rows.of(column, count));
+        let [d, e, f] = columns(memory).map(|column| rows.of(column, count));
+        let rows = a.iter().zip(b).zip(c).zip(d.iter().zip(e).zip(f));
+        for (total, (((a, b), c), ((d, e), f))) in totals.iter_mut().zip(rows) {
+            let cpu = percent_of::<IS_LEFT>([*a, *b, *c], mean.cpu);
+            let memory = percent_of::<IS_LEFT>([*d, *e, *f], mean.memory);
+            let sum = cpu * mean.cpu_weight + memory * mean.memory_weight;
+            let mean = integer(quotient(sum, weights, inverse_weights));
+            let added = total.wrapping_add(weight.wrapping_mul(mean));
+            *total = if *total == UNFIT { UNFIT } else { added };
         }
     }
 }
 
-fn columns(levels: &Levels) -> [&Vec<f64>; 3] {
+#[inline(always)]
+fn columns(levels: &Levels) -> [&[f64]; 3] {
     [&levels.scored_free, &levels.offered, &levels.inverse]
+}
+
+/// What would be left, or taken, of a hundred.
+#[inline(always)]
+fn percent_of<const IS_LEFT: bool>([free, offered, inverse]: [f64; 3], asked: f64) -> f64 {
+    let part = if IS_LEFT { free - asked } else { offered - free + asked };
+    quotient(100.0 * within(part, 0.0, offered), offered, inverse)
 }
 
 fn as_score(mean: i64) -> i32 {
