@@ -12,7 +12,7 @@ use model::{
 
 use crate::Scheduler;
 use crate::gangs::News;
-use crate::queue::{Helped, Place, Start};
+use crate::queue::{Place, Start};
 use crate::wake::is_spread;
 
 impl Scheduler {
@@ -87,7 +87,7 @@ impl Scheduler {
         if self.catalog.set_namespace(name, labels) {
             self.reclassify(name);
             self.count_crowds();
-            self.queue.wake(now, is_about_others, |_, _, _| Helped::All);
+            self.queue.wake(now, is_about_others, |_, _| true);
             self.queue.wake_gangs(now, |_| true);
         }
     }
@@ -111,7 +111,7 @@ impl Scheduler {
             self.count_crowds();
             let is_about_spread =
                 |reason: &Reason| matches!(reason, Reason::SpreadSkew | Reason::SpreadLabel);
-            self.queue.wake(now, is_about_spread, |_, _, _| Helped::All);
+            self.queue.wake(now, is_about_spread, |_, _| true);
             self.queue.wake_gangs(now, |_| true);
         }
     }
@@ -436,7 +436,7 @@ impl Scheduler {
         if let Some(node) = node {
             self.usage.touch_guests(node);
             self.wake(Change::Freed, node, now);
-            self.queue.wake(now, is_about_others, |_, _, _| Helped::All);
+            self.queue.wake(now, is_about_others, |_, _| true);
             self.queue.wake_gangs(now, |_| true);
         }
     }
@@ -476,7 +476,7 @@ impl Scheduler {
         let occupant = self.catalog.pod(pod).occupant();
         self.change(|txn| txn.evict(occupant, node));
         self.catalog.set_pod_state(pod, PodState::Waiting);
-        self.wake(Change::Freed, node, now);
+        self.wake_left(node, pod, now);
         self.wake_around(occupant, now);
         self.release_if_empty(node);
     }

@@ -15,6 +15,7 @@
 mod boosts;
 mod crew;
 mod gangs;
+mod index;
 mod parked;
 mod unit;
 
@@ -28,7 +29,8 @@ use model::{
 use serde::{Deserialize, Serialize};
 
 pub(crate) use crew::{Crew, Own};
-pub(crate) use parked::Helped;
+use index::Index;
+pub(crate) use index::{Lesser, Room};
 pub(crate) use unit::{Clock, Past, Share, Standing, Unit};
 
 use crate::lanes::{Lanes, Urgency};
@@ -132,8 +134,7 @@ pub(crate) struct Queue {
     parked_by_reason: BTreeMap<Reason, ByClass>,
     /// Those that wait for gangs to end: nothing else helps them.
     parked_after: BTreeMap<Reason, ByClass>,
-    /// How many of each class, by rank.
-    parked_by_class: BTreeMap<ClassId, BTreeMap<i64, usize>>,
+    index: Index,
     /// Gangs that found no room, by the classes of their pods.
     gangs_by_class: ByClass,
     /// Those of them that need room for pods which do not exist yet: any room may help.
@@ -157,7 +158,7 @@ impl Queue {
             parked: BTreeSet::new(),
             parked_by_reason: BTreeMap::new(),
             parked_after: BTreeMap::new(),
-            parked_by_class: BTreeMap::new(),
+            index: Index::default(),
             gangs_by_class: ByClass::new(),
             expecting: BTreeSet::new(),
             counts: QueueCounts::default(),
@@ -447,14 +448,6 @@ impl Queue {
         self.counts.backoff += 1;
     }
 
-    fn unpark(&mut self, id: UnitId, now: Time) {
-        let parked = self.unit(id).parked.as_ref();
-        let is_awaited = parked.is_some_and(|(diagnosis, _)| diagnosis.rescue.is_making_room());
-        self.leave(id);
-        // Others went for its sake, so it does not wait for longer than it takes them.
-        if is_awaited { self.activate(id, now) } else { self.back_off(id, now) }
-    }
-
     /// Takes a unit from where it is.
     fn leave(&mut self, id: UnitId) {
         let unit = self.unit_mut(id);
@@ -476,7 +469,7 @@ impl Queue {
                     return self.unlist_gang(id, &classes);
                 }
                 diagnosis.curable().into_iter().for_each(|reason| self.unlist(reason, class, id));
-                self.uncount(class, rank);
+                self.index.remove(class, rank, &diagnosis);
             }
         }
     }

@@ -1,13 +1,13 @@
 //! Whom a change could help.
 
 use std::cell::LazyCell;
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 
-use framework::{cures, is_about_others};
-use model::{Change, ClassId, NodeId, Occupant, Reason, Time};
+use framework::{Profile, cures, is_about_others};
+use model::{Change, NodeId, Occupant, PodId, Reason, Time, UnitId};
 
 use crate::board::{Answers, NodeAlone};
-use crate::queue::Helped;
+use crate::queue::{Lesser, Room};
 use crate::{Scheduler, profile_of};
 
 impl Scheduler {
@@ -17,51 +17,38 @@ impl Scheduler {
     /// try would find what is known: what ends that wakes them. That is not so where somebody could
     /// be evicted, who may have been too little before. Units for whom others are leaving have a
     /// node of their own and do not need that.
+    ///
+    /// Who could be helped is looked up by what it waits for and by what it asks, so that the
+    /// others cost nothing. Plugins are asked about the few that are left.
     pub(crate) fn wake(&mut self, change: Change, node: NodeId, now: Time) {
+        self.wake_by(change, node, None, now);
+    }
+
+    /// The same for a pod that left a node. Who could have evicted it had the use of its room
+    /// before, and is only helped if the node takes it as it is.
+    pub(crate) fn wake_left(&mut self, node: NodeId, pod: PodId, now: Time) {
+        let pod = self.catalog.pod(pod);
+        // Pods of a gang may go together, or be spared for its sake.
+        let priority = pod.gang.is_none().then_some(pod.priority);
+        self.wake_by(Change::Freed, node, priority, now);
+    }
+
+    fn wake_by(&mut self, change: Change, node: NodeId, left: Option<i32>, now: Time) {
         self.wake_proposed(node, now);
         let is_there = self.catalog.has_node(node);
-        // Only looked up if somebody waits whom it could help.
-        let lowest = LazyCell::new(|| {
-            let pods = self.catalog.pods_on(node).iter();
-            pods.map(|pod| self.catalog.pod(*pod).priority).min()
-        });
-        let may_be_cured = |reason: &Reason| cures(reason, change);
         let at = NodeAlone { catalog: &self.catalog, usage: &self.usage, node };
-        let mut asked: BTreeMap<ClassId, Answers> = BTreeMap::new();
-        self.queue.wake(now, may_be_cured, |class, reason, parked| {
-            if reaches_around(reason) {
-                return Helped::All;
-            }
-            if let Reason::ClusterShort { resource, asked, .. } = reason {
-                if !at.offers(resource) {
-                    return Helped::None;
-                }
-                let free = self.gangs.free.get_mut().of(at.catalog, at.usage, resource);
-                return (free >= *asked).into();
-            }
-            // A pod that leaves a node which is gone makes no room.
-            if !is_there {
-                return Helped::None;
-            }
-            let profile = profile_of(&self.profiles, &self.catalog, class);
-            let board = self.boards.prepared(class, profile, &self.catalog);
-            let has_lesser =
-                || lowest.map(|lowest| profile.order.rank(lowest)) > parked.first_rank();
-            let is_noted = |reason: &Reason| parked.all_wait_for(reason);
-            let is_cured = !board.is_short(at, &is_noted) && {
-                let answers = asked.entry(class).or_default();
-                let is_known =
-                    answers.first(board, at).is_some_and(|reasons| reasons.iter().all(is_noted));
-                !is_known && !answers.gives(board, at, reason)
-            };
-            if is_cured {
-                Helped::All
-            } else if board.rescues.preemption && has_lesser() {
-                Helped::Idle
-            } else {
-                Helped::None
-            }
+        let free = self.gangs.free.get_mut();
+        let reaches_on = |reason: &Reason| cures(reason, change) && is_about_more(reason);
+        let mut woken = self.queue.helped(reaches_on, |_, reason| {
+            let Reason::ClusterShort { resource, asked, .. } = reason else { return true };
+            at.offers(resource) && free.of(at.catalog, at.usage, resource) >= *asked
         });
+        // A pod that leaves a node which is gone makes no room.
+        if is_there {
+            self.add_cured(change, node, left, &mut woken);
+        }
+        self.queue.wake_all(woken, now);
+        let at = NodeAlone { catalog: &self.catalog, usage: &self.usage, node };
         // A gang is helped by any node that could take one of its pods, and where nodes are, by
         // what its pods must be near to, far from or spread over.
         let is_around = !matches!(change, Change::Freed);
@@ -75,6 +62,68 @@ impl Scheduler {
                 && !board.is_short(at, &|_| true)
                 && Answers::default().first(board, at).is_none()
         });
+    }
+
+    /// Adds the units that a node could help by itself.
+    fn add_cured(
+        &mut self,
+        change: Change,
+        node: NodeId,
+        left: Option<i32>,
+        woken: &mut BTreeSet<UnitId>,
+    ) {
+        let Self { catalog, usage, queue, boards, profiles, .. } = self;
+        let at = NodeAlone { catalog, usage, node };
+        let room = Room { is_full: at.is_full(), of: &|resource| at.has(resource) };
+        let may_be_cured = |reason: &Reason| cures(reason, change) && !is_about_more(reason);
+        queue.catch_up(|class, resource| catalog.class(class).requests.fit.of(resource));
+        let (queue, index) = (&*queue, queue.parked());
+        // Only looked up if somebody waits whom it could help.
+        let lowest = LazyCell::new(|| {
+            let pods = catalog.pods_on(node).iter();
+            pods.map(|pod| catalog.pod(*pod).priority).min()
+        });
+        let rank = |profile: &Profile| {
+            let rank = |priority: i32| profile.order.rank(priority);
+            Some(Lesser { last: rank((*lowest)?), left: left.map(rank) })
+        };
+        // The widest of all profiles.
+        let lesser = || {
+            let evicting = profiles.iter().filter(|profile| profile.rescues.preemption);
+            let wider = |one: Lesser, other: Lesser| Lesser {
+                last: one.last.max(other.last),
+                left: one.left.min(other.left),
+            };
+            evicting.filter_map(rank).reduce(wider)
+        };
+        for (class, waits) in index.outranking(may_be_cured, &room, lesser) {
+            let profile = profile_of(profiles, catalog, class);
+            let lesser = rank(profile).filter(|_| profile.rescues.preemption);
+            let lesser = lesser.filter(|lesser| Some(lesser.last) > index.first_rank(class));
+            let Some(Lesser { left, .. }) = lesser else { continue };
+            let reasons = waits.iter().map(|(reason, _)| reason);
+            let reasons = reasons.filter(|reason| may_be_cured(reason));
+            let units = reasons.flat_map(|reason| queue.waiting_for(class, reason));
+            let is_news =
+                |unit: &UnitId| left.is_none_or(|left| queue.standing(*unit).rank >= left);
+            woken.extend(units.filter(|unit| queue.is_idle(*unit)).filter(is_news));
+        }
+        let covered = index.covered(may_be_cured, &room);
+        for (class, waits) in covered {
+            let board = boards.prepared(class, profile_of(profiles, catalog, class), catalog);
+            let is_noted = |reason: &Reason| index.all_wait_for(class, reason);
+            let mut answers = Answers::default();
+            if board.is_short(at, &is_noted)
+                || answers.first(board, at).is_some_and(|reasons| reasons.iter().all(is_noted))
+            {
+                continue;
+            }
+            for (reason, _) in waits.iter().filter(|(reason, _)| may_be_cured(reason)) {
+                if !answers.gives(board, at, reason) {
+                    woken.extend(queue.waiting_for(class, reason));
+                }
+            }
+        }
     }
 
     /// Wakes the units for which a node is proposed: it may be of no use to them any more, and is
@@ -105,10 +154,10 @@ impl Scheduler {
             // No rule is about the pod, and it has none.
             return;
         }
-        self.queue.wake(now, is_about, |class, _, _| {
+        self.queue.wake(now, is_about, |class, _| {
             let profile = profile_of(&self.profiles, &self.catalog, class);
             let board = self.boards.prepared(class, profile, &self.catalog);
-            board.is_moved_by(&self.catalog, occupant).into()
+            board.is_moved_by(&self.catalog, occupant)
         });
         self.queue.wake_gangs(now, |class| {
             let profile = profile_of(&self.profiles, &self.catalog, class);
@@ -128,8 +177,9 @@ pub(crate) fn is_spread(reason: &Reason) -> bool {
     *reason == Reason::SpreadSkew
 }
 
-/// Whether a reason speaks of a node's surroundings, so that the node alone cannot tell whether it
-/// still stands.
-fn reaches_around(reason: &Reason) -> bool {
-    is_about_others(reason) || matches!(reason, Reason::SpreadLabel | Reason::OtherDomain)
+/// Whether a reason speaks of a node's surroundings or of all nodes, so that the node alone cannot
+/// tell whether it still stands.
+fn is_about_more(reason: &Reason) -> bool {
+    is_about_others(reason)
+        || matches!(reason, Reason::SpreadLabel | Reason::OtherDomain | Reason::ClusterShort { .. })
 }

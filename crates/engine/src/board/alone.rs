@@ -1,7 +1,7 @@
 //! What a node says of a class by itself, without a look around.
 
 use framework::{Reach, View};
-use model::{Catalog, NodeId, Reason, TagsId, Usage};
+use model::{Catalog, NodeId, Reason, ResourceId, TagsId, Usage};
 
 use super::Board;
 
@@ -55,6 +55,17 @@ impl<'a> NodeAlone<'a> {
     pub(crate) fn offers(self, resource: &str) -> bool {
         let resource = self.catalog.find_resource(resource);
         resource.is_some_and(|resource| self.catalog.offer(self.node).amounts.of(resource) > 0)
+    }
+
+    /// What is free of a resource, and what there is of it in all.
+    pub(crate) fn has(self, resource: ResourceId) -> (i64, i64) {
+        let offered = self.catalog.offer(self.node).amounts.of(resource);
+        (offered.wrapping_sub(self.usage.load(self.node).of(resource)), offered)
+    }
+
+    /// Whether it has as many pods as it may.
+    pub(crate) fn is_full(self) -> bool {
+        self.usage.load(self.node).pods >= self.catalog.offer(self.node).pods_max
     }
 
     fn view(self) -> View<'a> {

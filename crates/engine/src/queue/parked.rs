@@ -2,56 +2,73 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use model::{ClassId, Diagnosis, Reason, Time, UnitId};
+use model::{ClassId, Diagnosis, Reason, ResourceId, Time, UnitId};
 
+use super::index::{Index, is_idle};
 use super::{ByClass, Place, Queue};
 use crate::gangs::CYCLE_SHOWN;
 
-/// Which units of a class a change could help.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Helped {
-    /// None of them.
-    None,
-    /// Those for whom nobody is leaving already.
-    Idle,
-    /// All of them.
-    All,
-}
-
-impl From<bool> for Helped {
-    fn from(is_helped: bool) -> Self {
-        if is_helped { Self::All } else { Self::None }
-    }
-}
-
 impl Queue {
     /// Wakes the parked units that wait for a reason which may be cured, and of whose class it is
-    /// said that it is. It may be asked of any reason whether all units of the class wait for it,
-    /// and what the first rank among them is.
+    /// said that it is.
     pub(crate) fn wake(
         &mut self,
         now: Time,
         may_be_cured: impl Fn(&Reason) -> bool,
-        mut whom_it_helps: impl FnMut(ClassId, &Reason, &Parked<'_>) -> Helped,
+        is_helped: impl FnMut(ClassId, &Reason) -> bool,
     ) {
-        let mut woken = BTreeSet::new();
+        let woken = self.helped(may_be_cured, is_helped);
+        self.wake_all(woken, now);
+    }
+
+    /// The same units, which stay where they are.
+    pub(crate) fn helped(
+        &self,
+        may_be_cured: impl Fn(&Reason) -> bool,
+        mut is_helped: impl FnMut(ClassId, &Reason) -> bool,
+    ) -> BTreeSet<UnitId> {
+        let mut helped = BTreeSet::new();
         for (reason, by_class) in &self.parked_by_reason {
             if !may_be_cured(reason) {
                 continue;
             }
             for (class, units) in by_class {
-                let is_idle = |id: &&UnitId| {
-                    let parked = self.unit(**id).parked.as_ref();
-                    !parked.is_some_and(|(diagnosis, _)| diagnosis.rescue.is_making_room())
-                };
-                match whom_it_helps(*class, reason, &Parked { queue: self, class: *class }) {
-                    Helped::None => {}
-                    Helped::Idle => woken.extend(units.iter().filter(is_idle)),
-                    Helped::All => woken.extend(units),
+                if is_helped(*class, reason) {
+                    helped.extend(units);
                 }
             }
         }
-        woken.into_iter().for_each(|id| self.unpark(id, now));
+        helped
+    }
+
+    pub(crate) fn wake_all(&mut self, units: BTreeSet<UnitId>, now: Time) {
+        units.into_iter().for_each(|id| self.unpark(id, now));
+    }
+
+    /// Brings what is known of parked classes up to date; `asked` tells what a class asks of a
+    /// resource.
+    pub(crate) fn catch_up(&mut self, asked: impl Fn(ClassId, ResourceId) -> i64) {
+        self.index.catch_up(asked);
+    }
+
+    /// What is known of parked classes.
+    pub(crate) fn parked(&self) -> &Index {
+        &self.index
+    }
+
+    /// The parked units of a class that wait for a reason.
+    pub(crate) fn waiting_for(
+        &self,
+        class: ClassId,
+        reason: &Reason,
+    ) -> impl Iterator<Item = UnitId> {
+        let by_class = self.parked_by_reason.get(reason);
+        by_class.and_then(|by_class| by_class.get(&class)).into_iter().flatten().copied()
+    }
+
+    /// Whether evictions could help a parked unit, and nobody is leaving for it already.
+    pub(crate) fn is_idle(&self, id: UnitId) -> bool {
+        self.unit(id).parked.as_ref().is_some_and(|(diagnosis, _)| is_idle(diagnosis))
     }
 
     /// Wakes the parked units of some classes that wait for a gang to end, or for each other with
@@ -94,22 +111,18 @@ impl Queue {
         }
     }
 
-    pub(super) fn uncount(&mut self, class: ClassId, rank: i64) {
-        let ranks = self.parked_by_class.get_mut(&class);
-        let ranks = ranks.expect("a parked unit is counted under its class");
-        let parked = ranks.get_mut(&rank).expect("a parked unit is counted under its rank");
-        *parked -= 1;
-        if *parked == 0 {
-            ranks.remove(&rank);
-        }
-        if ranks.is_empty() {
-            self.parked_by_class.remove(&class);
-        }
+    /// Lets a parked unit have its turn again, after its backoff.
+    pub(super) fn unpark(&mut self, id: UnitId, now: Time) {
+        let parked = self.unit(id).parked.as_ref();
+        let is_awaited = parked.is_some_and(|(diagnosis, _)| diagnosis.rescue.is_making_room());
+        self.leave(id);
+        // Others went for its sake, so it does not wait for longer than it takes them.
+        if is_awaited { self.activate(id, now) } else { self.back_off(id, now) }
     }
 
     /// Lists a parked unit under its class, its rank and its reasons.
     pub(super) fn list(&mut self, id: UnitId, rank: i64, class: ClassId, diagnosis: &Diagnosis) {
-        *self.parked_by_class.entry(class).or_default().entry(rank).or_default() += 1;
+        self.index.add(class, rank, diagnosis);
         for reason in diagnosis.curable() {
             let by_reason = self.by_reason(reason);
             // The map is small; most units that wait wait for the same few reasons.
@@ -138,30 +151,5 @@ impl Queue {
     fn by_reason(&mut self, reason: &Reason) -> &mut BTreeMap<Reason, ByClass> {
         let is_after = matches!(reason, Reason::After(_) | Reason::AfterCycle(_));
         if is_after { &mut self.parked_after } else { &mut self.parked_by_reason }
-    }
-}
-
-/// The parked units of a class.
-pub(crate) struct Parked<'a> {
-    queue: &'a Queue,
-    class: ClassId,
-}
-
-impl Parked<'_> {
-    /// Whether all of them wait for a reason.
-    pub(crate) fn all_wait_for(&self, reason: &Reason) -> bool {
-        let listed = self.queue.parked_by_reason.get(reason);
-        let listed = listed.and_then(|by_class| by_class.get(&self.class)).map_or(0, BTreeSet::len);
-        listed == self.ranks().map(|(_, count)| count).sum()
-    }
-
-    /// The rank of the first.
-    pub(crate) fn first_rank(&self) -> Option<i64> {
-        self.ranks().next().map(|(rank, _)| rank)
-    }
-
-    fn ranks(&self) -> impl Iterator<Item = (i64, usize)> {
-        let ranks = self.queue.parked_by_class.get(&self.class);
-        ranks.into_iter().flatten().map(|(rank, count)| (*rank, *count))
     }
 }

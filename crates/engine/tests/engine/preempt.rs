@@ -314,3 +314,32 @@ fn whoever_had_others_evicted_in_vain_keeps_its_domain() {
         ",
     );
 }
+
+/// Its room was counted on already; that of the more important one was not.
+#[test]
+fn a_pod_that_leaves_is_no_news_to_those_who_could_have_evicted_it() {
+    check(
+        "
+        node a cpu=4
+        pod high cpu=2 priority=9 on=a
+        pod low1 cpu=500m on=a
+        pod low2 cpu=500m on=a
+        pod low3 cpu=1 on=a
+        pod p cpu=3 priority=5
+        pod beyond cpu=5 priority=5
+        step
+        > p waits: 0/1 nodes are available: 1 Insufficient cpu.
+        > beyond waits: 0/1 nodes are available: 1 Insufficient cpu.
+        after 1s
+        gone pod low1
+        queue
+        > 2 parked
+        gone pod high
+        queue
+        > 1 active, 1 parked
+        step
+        > p on a: evicts low3
+        > p waits: 0/1 nodes are available: 1 Insufficient cpu.
+        ",
+    );
+}

@@ -210,6 +210,33 @@ fn those_for_whom_too_little_is_free_are_not_asked() {
     assert!(costs[0].into_iter().all(|looks| looks <= FEW), "{costs:?}");
 }
 
+/// Though nothing that was worked out for those who wait could be kept.
+#[test]
+fn nothing_is_prepared_for_those_for_whom_too_little_is_free() {
+    let mut run =
+        Script::new(&[default_profile()], Options { board_bytes_max: 0, ..Options::default() });
+    nodes(&mut run, 4);
+    let pods = each(0..4, |at| format!("pod q{at} cpu={} on=n{at}", if at == 1 { 3 } else { 4 }));
+    pods.iter().for_each(|line| _ = run.command(line));
+    run.command("pod small cpu=1 on=n1");
+    // For each of the first only cpu is short, for the others memory as well, and one is covered.
+    for at in 0..500 {
+        run.command(&format!("pod p{at} cpu={}m", 1_001 + at));
+        run.command(&format!("pod m{at} cpu={}m memory={}Gi", 1_501 + at, 100 + at));
+        run.command(&format!("pod high{at} cpu={}m priority=5", 5_000 + at));
+    }
+    run.command("pod covered cpu=1");
+    run.command("step");
+    let queue = run.command("queue");
+    assert_eq!(queue, ["1501 parked"]);
+    // A little more than nothing: everybody is left alone.
+    run.command("pod small cpu=900m on=n1");
+    assert_eq!(run.command("queue"), queue);
+    let looks = cost(&mut run, "gone pod small");
+    assert!(looks <= FEW, "{looks}");
+    assert_eq!(run.command("queue"), ["1 backoff, 1500 parked"], "the one that is covered");
+}
+
 #[test]
 fn what_all_pods_of_a_gang_say_differently_is_not_compared_one_by_one() {
     let mut run = script();

@@ -13,7 +13,8 @@
 //! ```
 //!
 //! `helped` are classes of waiting pods for which a node that changed has enough free, or that do
-//! not wait for a change any more; for each of the nodes that changed. What changes about a node
+//! not wait for a change any more; for each of the nodes that changed. Classes that a node has not
+//! enough for cost nothing, whether or not something is kept for them. What changes about a node
 //! itself, such as its labels, can end any reason: all classes count then. `changing` are waiting
 //! pods of the gang that is concerned, if they go elsewhere in the queue, all of its pods if they
 //! are tried together from now on, or not any more, or were found on nodes at the start, those that
