@@ -144,6 +144,10 @@ fn summary(workload: &Workload, samples: &[(Figures, Option<Figures>)]) -> Measu
         measured.insert(Metric::UsP99, of(&|f| f.p99));
         let retries = |f: &Figures| f.sample.retries as f64 / f.sample.pods.max(1) as f64;
         measured.insert(Metric::RetriesPerPod, of(&retries));
+        let tries = |f: &Figures| f.sample.retried as f64 / f.sample.cured as f64;
+        if samples.iter().all(|(ours, _)| ours.sample.cured > 0) {
+            measured.insert(Metric::TriesPerCure, of(&tries));
+        }
     }
     if workload.baseline.is_some() {
         measured.insert(Metric::RateOverBaseline, ratio(&|f| f.rate));

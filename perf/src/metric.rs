@@ -21,6 +21,9 @@ pub(crate) enum Metric {
     UsP99,
     /// Decisions about pods of earlier steps, per pod of the measured step.
     RetriesPerPod,
+    /// Tries of pods of earlier steps, per such pod that was placed. Pods that were told what was
+    /// found for another one were not tried.
+    TriesPerCure,
     /// Seconds of a restart, up to the first binding.
     Seconds,
     /// Time of a restart, divided by the time to read the same text and keep nothing of it.
@@ -60,6 +63,7 @@ impl Metric {
             Self::UsP50 => "usP50",
             Self::UsP99 => "usP99",
             Self::RetriesPerPod => "retriesPerPod",
+            Self::TriesPerCure => "triesPerCure",
             Self::Seconds => "seconds",
             Self::OverBareRead => "overBareRead",
             Self::RateOverBaseline => "rateOverBaseline",

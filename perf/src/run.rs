@@ -30,6 +30,9 @@ pub(crate) struct Sample {
     pub(crate) decisions: usize,
     /// Decisions about pods of earlier steps.
     pub(crate) retries: usize,
+    /// Tries of pods of earlier steps, and how many of these were placed.
+    pub(crate) retried: u64,
+    pub(crate) cured: usize,
     /// How long the measured step took, without the making of its objects.
     pub(crate) taken: Taken,
     /// Nanoseconds from one decision about a pod of the step to the next; empty without a stock,
@@ -151,6 +154,7 @@ impl Run<'_> {
         let (first, start) = (created.start, self.now);
         let mut sample = Sample::default();
         let mut bound = Vec::new();
+        let tries = self.scheduler.tries();
         for at in created.clone().step_by(BURST) {
             let burst = at..(at + BURST).min(created.end);
             let before = at - first;
@@ -176,6 +180,9 @@ impl Run<'_> {
             }
             bound.drain(..).for_each(|(pod, node)| self.world.place(pod, node));
         }
+        // Every arrival of the step is tried once at least; who fits nowhere stands in a line.
+        let own = sample.decisions - sample.retries;
+        sample.retried = (self.scheduler.tries() - tries).saturating_sub(own as u64);
         let fitting = created.filter(|at| !self.world.fits_nowhere(*at)).count();
         let placed = sample.pods;
         ensure!(placed == fitting, "{placed} pods found a node, not {fitting} as was said");
@@ -236,6 +243,7 @@ impl Run<'_> {
             }
             let Some(node) = node else { continue };
             bound.push((pod, self.node_at(node)?));
+            sample.cured += usize::from(pod < first);
             if pod >= first {
                 sample.pods += 1;
                 ensure!(!self.world.fits_nowhere(pod), "a pod that fits nowhere found a node");

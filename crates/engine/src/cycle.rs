@@ -21,25 +21,42 @@ pub(crate) struct Failure {
 }
 
 impl Scheduler {
-    /// Tries to place a unit; says what came of it.
-    pub(crate) fn attempt(&mut self, unit: UnitId, now: Time, decisions: &mut Vec<Decision>) {
+    /// Tries to place a unit; says what came of it. Gives back why there is no node for it, if that
+    /// is so for all of its line.
+    pub(crate) fn attempt(
+        &mut self,
+        unit: UnitId,
+        now: Time,
+        decisions: &mut Vec<Decision>,
+    ) -> Option<Arc<Diagnosis>> {
         let mut pods: Vec<PodId> = self.queue.pods(unit).into();
         pods.sort_by(|one, other| {
             self.catalog.pod(*one).key.name.cmp(&self.catalog.pod(*other).key.name)
         });
         if let Some(reason) = self.refusal(unit, &pods) {
-            return self.refuse(unit, &pods, reason, now, decisions);
+            self.refuse(unit, &pods, reason, now, decisions);
+            return None;
         }
         if let Some(gang) = self.queue.gang(unit) {
-            return self.attempt_gang(unit, gang, &pods, now, decisions);
+            self.attempt_gang(unit, gang, &pods, now, decisions);
+            return None;
         }
         let pod = pods[0];
         if let Some(gang) = self.catalog.pod(pod).gang {
-            return self.attempt_member(unit, pod, gang, now, decisions);
+            self.attempt_member(unit, pod, gang, now, decisions);
+            return None;
         }
+        let leads = self.leads(pod);
         match self.place(pod) {
-            Ok(node) => self.assume(unit, &[(pod, node)], now, decisions),
-            Err(failure) => self.set_aside(unit, pod, failure, now, decisions),
+            Ok(node) => {
+                self.assume(unit, &[(pod, node)], now, decisions);
+                None
+            }
+            Err(failure) => {
+                let of_all = (leads && failure.plan.is_none()).then(|| failure.diagnosis.clone());
+                self.set_aside(unit, pod, failure, now, decisions);
+                of_all
+            }
         }
     }
 

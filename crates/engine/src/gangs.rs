@@ -15,6 +15,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use model::{Gang, GangId, GangReport, NodeId, PodId, PodState, Reason, Time};
 
+use crate::lines::alike;
 use crate::queue::{Share, Standing};
 use crate::{Scheduler, profile_of};
 pub(crate) use after::CYCLE_SHOWN;
@@ -300,6 +301,7 @@ impl Scheduler {
             boost: self.boost(pod),
             is_mending: false,
             sharing,
+            alike: alike(pod),
         };
         (standing, is_gated)
     }

@@ -12,6 +12,7 @@ mod cycle;
 mod explain;
 mod gangs;
 mod lanes;
+mod lines;
 mod peaks;
 mod preempt;
 mod profiles;
@@ -91,6 +92,20 @@ impl Options {
     }
 }
 
+/// Who is about to be decided about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shown<'a> {
+    /// The pods of a unit that has its turn.
+    Tried(&'a [PodId]),
+    /// A pod that is told what was found for another one that is alike, which was just tried.
+    Settled {
+        /// Which pod.
+        pod: PodId,
+        /// The one that was tried.
+        head: PodId,
+    },
+}
+
 /// A scheduler for any number of profiles that share one cluster.
 pub struct Scheduler {
     catalog: Catalog,
@@ -102,6 +117,7 @@ pub struct Scheduler {
     seed: u64,
     options: Options,
     gangs: Gangs,
+    tries: u64,
     /// Read wherever a unit gets its place, and filled there.
     workloads: RefCell<Profiles>,
 }
@@ -123,6 +139,7 @@ impl Scheduler {
             seed: options.seed,
             options,
             gangs: Gangs::default(),
+            tries: 0,
             workloads: RefCell::default(),
         }
     }
@@ -137,20 +154,22 @@ impl Scheduler {
         self.gangs.free.get_mut().catch_up(&self.catalog, &self.usage);
     }
 
-    /// Decides about at most `budget` units whose turn it is, most important first. The ids in the
-    /// decisions hold until the next event is applied.
+    /// Tries at most `budget` units whose turn it is, most important first. Of those that are
+    /// alike, a bounded number is told what was found for the first. The ids in the decisions hold
+    /// until the next event is applied.
     pub fn step(&mut self, now: Time, budget: usize, decisions: &mut Vec<Decision>) {
         self.step_shown(now, budget, decisions, |_, _| {});
     }
 
     /// As [`step`](Self::step); the pods of every unit are shown before they are tried, while all
-    /// others are where they are at that moment.
+    /// others are where they are at that moment. So are those that are told what was found for one
+    /// that is alike.
     pub fn step_shown(
         &mut self,
         now: Time,
         budget: usize,
         decisions: &mut Vec<Decision>,
-        mut show: impl FnMut(&Self, &[PodId]),
+        mut show: impl FnMut(&Self, Shown<'_>),
     ) {
         self.restand();
         self.review_gangs(now, decisions);
@@ -162,8 +181,11 @@ impl Scheduler {
             let moved = self.catalog.take_moved_shares();
             self.queue.set_shares(moved, |tenant| self.catalog.share(tenant));
             let Some(unit) = self.queue.pop() else { break };
-            show(self, self.queue.pods(unit));
-            self.attempt(unit, now, decisions);
+            show(self, Shown::Tried(self.queue.pods(unit)));
+            self.tries += 1;
+            if let Some(diagnosis) = self.attempt(unit, now, decisions) {
+                self.settle_line(unit, &diagnosis, now, decisions, &mut show);
+            }
         }
         self.gangs.free.get_mut().catch_up(&self.catalog, &self.usage);
     }
@@ -192,6 +214,13 @@ impl Scheduler {
     #[must_use]
     pub fn looks(&self) -> u64 {
         self.catalog.looks()
+    }
+
+    /// How many units were tried so far. Those that are told what was found for one that is alike
+    /// are not.
+    #[must_use]
+    pub fn tries(&self) -> u64 {
+        self.tries
     }
 
     /// How many units wait, and where.

@@ -16,6 +16,7 @@ mod boosts;
 mod crew;
 mod gangs;
 mod index;
+mod lines;
 mod parked;
 mod unit;
 
@@ -31,6 +32,8 @@ use serde::{Deserialize, Serialize};
 pub(crate) use crew::{Crew, Own};
 use index::Index;
 pub(crate) use index::{Lesser, Room};
+pub(crate) use lines::Alike;
+use lines::Lines;
 pub(crate) use unit::{Clock, Past, Share, Standing, Unit};
 
 use crate::lanes::{Lanes, Urgency};
@@ -126,6 +129,7 @@ pub(crate) struct Queue {
     by_gang: Map<GangId, UnitId>,
     arrivals: u64,
     active: Lanes,
+    lines: Lines,
     /// When active units begin to starve. Entries of units that moved on are skipped, here and
     /// below.
     ripening: BinaryHeap<Reverse<(Time, UnitId)>>,
@@ -153,6 +157,7 @@ impl Queue {
             by_gang: Map::default(),
             arrivals: 0,
             active: Lanes::default(),
+            lines: Lines::default(),
             ripening: BinaryHeap::new(),
             backing_off: BinaryHeap::new(),
             parked: BTreeSet::new(),
@@ -370,6 +375,7 @@ impl Queue {
         match unit.place {
             Place::Active => {
                 self.active.insert(unit.spot(), id);
+                unit.standing.alike.into_iter().for_each(|alike| self.lines.insert(alike, id));
                 let starves_at = unit.starves_at(self.clock);
                 self.ripening.extend(starves_at.map(|at| Reverse((at, id))));
                 self.counts.active += 1;
@@ -428,6 +434,7 @@ impl Queue {
         let (spot, urgency) = (unit.spot(), unit.urgency);
         let starves_at = unit.starves_at(clock).filter(|_| urgency == Urgency::Waits);
         self.active.insert(spot, id);
+        self.enter_line(id);
         self.ripening.extend(starves_at.map(|at| Reverse((at, id))));
         self.counts.active += 1;
     }
@@ -453,9 +460,10 @@ impl Queue {
         let unit = self.unit_mut(id);
         match std::mem::replace(&mut unit.place, Place::Tried) {
             Place::Active => {
-                let spot = unit.spot();
+                let (spot, alike) = (unit.spot(), unit.standing.alike);
                 self.active.remove(spot);
                 self.counts.active -= 1;
+                alike.into_iter().for_each(|alike| self.leave_line(alike));
             }
             Place::Backoff => self.counts.backoff -= 1,
             Place::Gated | Place::Gathering(_) => self.counts.gated -= 1,

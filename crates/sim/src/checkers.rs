@@ -163,6 +163,15 @@ pub enum Violation {
         /// Why that one.
         why: String,
     },
+    /// A pod was told what was found for another one, and it cannot stand in line with that one.
+    Line {
+        /// The pod.
+        pod: String,
+        /// The one that was tried.
+        head: String,
+        /// Why not.
+        why: &'static str,
+    },
     /// What a waiting pod was told is not so.
     Untrue {
         /// The pod.
@@ -216,6 +225,9 @@ impl fmt::Display for Violation {
             }
             Self::Order { tried, first, why } => {
                 write!(out, "{tried} was tried though it was the turn of {first}: {why}")
+            }
+            Self::Line { pod, head, why } => {
+                write!(out, "pod {pod} was told what was found for pod {head}: {why}")
             }
             Self::Untrue { pod, text } => write!(out, "pod {pod} was told {text}"),
         }

@@ -183,9 +183,11 @@ fn is_measured(workload: &Workload, metric: Metric) -> bool {
         | Metric::BytesPerNode
         | Metric::BytesPerPod
         | Metric::Mebibytes => true,
-        Metric::DecisionsPerSecond | Metric::UsP50 | Metric::UsP99 | Metric::RetriesPerPod => {
-            !workload.is_restart()
-        }
+        Metric::DecisionsPerSecond
+        | Metric::UsP50
+        | Metric::UsP99
+        | Metric::RetriesPerPod
+        | Metric::TriesPerCure => !workload.is_restart(),
         Metric::Seconds | Metric::OverBareRead => workload.is_restart(),
         Metric::RateOverBaseline => workload.baseline.is_some(),
         Metric::P99OverBaseline => workload.baseline.is_some() && !workload.is_restart(),

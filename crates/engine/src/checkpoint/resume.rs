@@ -11,6 +11,7 @@ use model::{
 
 use super::{Checkpoint, GangEntry, GangName, NodePlace, PodEntry, UnitEntry, UnitPlace};
 use crate::lanes::Urgency;
+use crate::lines::alike;
 use crate::queue::{Clock, Crew, Place, Standing, Unit};
 use crate::{Options, Scheduler};
 
@@ -324,6 +325,8 @@ impl Scheduler {
         own.iter().for_each(|pod| crew.set(*pod, self.own(*pod)));
         let mut standing = crew.standing().expect("a unit has pods");
         standing.rank = rank;
+        let alone = own.first().filter(|_| gang.is_none());
+        standing.alike = alone.and_then(|pod| alike(self.catalog.pod(*pod)));
         standing.is_mending = gang.is_some_and(|gang| self.catalog.gang(gang).is_started());
         let urgency = match (standing.is_mending, is_starving) {
             (true, _) => Urgency::Mends,

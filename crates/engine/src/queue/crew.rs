@@ -80,7 +80,7 @@ struct Standings {
 }
 
 impl Standings {
-    fn add(&mut self, Standing { rank, boost, is_mending: _, sharing }: Standing) {
+    fn add(&mut self, Standing { rank, boost, is_mending: _, sharing, alike: _ }: Standing) {
         *self.ranks.entry(rank).or_default() += 1;
         *self.boosts.entry(boost).or_default() += 1;
         *self.sharing.entry(sharing.map(turns)).or_default() += 1;
@@ -90,7 +90,7 @@ impl Standings {
         }
     }
 
-    fn remove(&mut self, Standing { rank, boost, is_mending: _, sharing }: Standing) {
+    fn remove(&mut self, Standing { rank, boost, is_mending: _, sharing, alike: _ }: Standing) {
         uncount(&mut self.ranks, rank);
         uncount(&mut self.boosts, boost);
         uncount(&mut self.sharing, sharing.map(turns));
@@ -116,7 +116,7 @@ impl Standings {
             eligible,
             starving_after,
         });
-        Some(Standing { rank: *rank, boost: *boost, is_mending: false, sharing })
+        Some(Standing { rank: *rank, boost: *boost, is_mending: false, sharing, alike: None })
     }
 }
 

@@ -6,7 +6,7 @@ use model::{
     ClassId, Diagnosis, GangId, Millis, Moment, Outlook, PodId, Reason, Symbol, Tenant, Time,
 };
 
-use super::{Crew, Place};
+use super::{Alike, Crew, Place};
 use crate::lanes::{Lane, Spot, Turn, Urgency};
 
 /// What is scheduled as a whole.
@@ -50,6 +50,8 @@ pub(crate) struct Standing {
     pub(crate) is_mending: bool,
     /// For units that take turns with those of other namespaces.
     pub(crate) sharing: Option<Share>,
+    /// In which line it stands, if it is a pod by itself.
+    pub(crate) alike: Option<Alike>,
 }
 
 /// How a unit takes turns.

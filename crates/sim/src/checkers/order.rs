@@ -1,6 +1,7 @@
 //! Who is tried before whom, held against what was delivered. Whenever a unit has its turn, every
 //! other unit that could have had it is one that goes after it, or one of which that cannot be
-//! said.
+//! said. Units that are told what was found for another one have no turn of their own: they could
+//! have had it, and nothing that decides about nodes tells them from the one that was tried.
 //!
 //! Only who can be tried at all, and who waits for something else, is asked of the engine. How the
 //! units are made up, where each of them stands and what namespaces have of the cluster follows
@@ -18,7 +19,7 @@ use model::{Event, Map, PodFacts, PodId, Present, Time};
 use self::shares::Shares;
 use self::standing::{Rules, Unit};
 use super::Violation;
-use super::ledger::Ledger;
+use super::ledger::{Known, Ledger};
 use super::roster::{GangKey, gang_of};
 
 /// How many pods may be looked at per try: of large crowds not every try is looked at.
@@ -125,6 +126,37 @@ impl Order {
             }
         }
         kept
+    }
+
+    /// Looks whether a pod may be told what was found for another one, which was just tried.
+    pub(crate) fn check_settled(
+        &mut self,
+        ledger: &Ledger,
+        scheduler: &Scheduler,
+        [pod, head]: [PodId; 2],
+        now: Time,
+    ) -> Result<(), Violation> {
+        let known = |pod: PodId| ledger.pod(&scheduler.catalog().pod(pod).key.uid);
+        let is_ready = scheduler.place_of(pod) == Some(Place::Active);
+        // Whether pods are lost is looked at elsewhere.
+        let Some((pod, head)) = known(pod).zip(known(head)) else { return Ok(()) };
+        if let Some(noted) = self.pods.get_mut(&pod.facts().key.uid) {
+            (noted.back, noted.ready) = (now, None);
+        }
+        let is_alone = |known| Unit::of(ledger, known).gathered().is_none();
+        let why = if !is_ready {
+            "it could not have been tried"
+        } else if !is_alone(pod) || !is_alone(head) {
+            "pods of a gang are tried together"
+        } else if pod.proposed.is_some() || head.proposed.is_some() {
+            "a node is proposed for one of them"
+        } else if !standing::is_alike(pod.facts(), head.facts()) {
+            "they are not alike"
+        } else {
+            return Ok(());
+        };
+        let name = |known: &Known| known.facts().key.name.to_string();
+        Err(Violation::Line { pod: name(pod), head: name(head), why })
     }
 
     fn look(

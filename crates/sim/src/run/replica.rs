@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use engine::{Backoff, Scheduler};
+use engine::{Backoff, Scheduler, Shown};
 use k8s::config::Settings;
 use model::{Catalog, Decision, Event, Time};
 
@@ -60,10 +60,20 @@ impl Replica {
         }
         let Self { scheduler, ledger, order, .. } = self;
         let mut kept = Ok(());
-        scheduler.step_shown(now, 1, decisions, |scheduler, tried| {
-            // What was reviewed before may have given up room, or kept some.
-            ledger.set_seats(seats(scheduler));
-            kept = order.check(ledger, scheduler, tried, now);
+        scheduler.step_shown(now, 1, decisions, |scheduler, shown| {
+            let looked = match shown {
+                Shown::Tried(pods) => {
+                    // What was reviewed before may have given up room, or kept some.
+                    ledger.set_seats(seats(scheduler));
+                    order.check(ledger, scheduler, pods, now)
+                }
+                Shown::Settled { pod, head } => {
+                    order.check_settled(ledger, scheduler, [pod, head], now)
+                }
+            };
+            if kept.is_ok() {
+                kept = looked;
+            }
         });
         kept
     }

@@ -6,6 +6,7 @@ use model::{Event, GangClaim, PodFacts, Time};
 
 use super::{Alters, FailureKind, caught, check, plan, run};
 use crate::plan::{Job, Membership, Plan};
+use crate::quantities::requests;
 
 /// A job of one pod that takes turns with those of other namespaces.
 fn job(name: &str, at_seconds: u64) -> Job {
@@ -68,9 +69,20 @@ fn by_share() -> Plan {
     plan
 }
 
+/// Two jobs that fit nowhere and differ in nothing but a label, one of which has several pods.
+fn in_line() -> Plan {
+    let large = |name: &str, pods: u64| {
+        let mut job = job(name, 1);
+        (job.pods, job.spec.requests) = (pods, requests(9_000, 64, 0));
+        job.labels = [("app".into(), name.into())].into();
+        job
+    };
+    jobs(vec![large("one", 3), large("two", 1)])
+}
+
 #[test]
 fn nobody_is_accused_where_nothing_is_planted() {
-    for plan in [by_priority(), by_lowest(), by_oldest(), by_share()] {
+    for plan in [by_priority(), by_lowest(), by_oldest(), by_share(), in_line()] {
         assert_eq!(run(plan, Alters(|_: &mut Event| true)), Ok(()));
     }
 }
@@ -135,4 +147,11 @@ fn a_gang_that_is_tried_pod_by_pod_is_caught() {
         }
     });
     check(&caught(by_oldest(), bug), FailureKind::Wrong, "are one unit");
+}
+
+#[test]
+fn a_pod_that_is_told_what_was_found_for_another_kind_is_caught() {
+    let bug = pods(|facts| facts.labels = [].into());
+    let words = "pod two-00003 was told what was found for pod one-00000: they are not alike";
+    check(&caught(in_line(), bug), FailureKind::Wrong, words);
 }
