@@ -68,8 +68,9 @@ pub(crate) struct Board {
 struct Totals {
     /// The log's end when they were last brought up to date; none before the first time.
     mark: Option<u64>,
-    /// The epoch of the ground they stand on.
+    /// The epoch of the ground they stand on, and the mark of its last change of a raw score.
     epoch: u64,
+    raw_mark: u64,
     peaks: Peaks,
     highs: Vec<High>,
 }
@@ -94,9 +95,10 @@ pub(crate) struct Prepared {
 /// The highest raw score of one column of the ground among the nodes that fit.
 #[derive(Default)]
 struct High {
-    /// How many nodes that fit have each raw score, in no order: there are few scores. Nothing
-    /// until it is needed.
+    /// How many nodes that fit have each raw score, in no order: there are few scores.
     counts: Vec<(i32, usize)>,
+    /// Whether they were counted, which is not done before it is needed.
+    is_counted: bool,
     /// The highest raw score that totals were worked out with.
     highest: i32,
 }
@@ -124,6 +126,7 @@ impl High {
     /// Counts all nodes that fit anew.
     fn recount(&mut self, raws: &Raws, totals: &[i32]) {
         self.counts.clear();
+        self.is_counted = true;
         for (raw, _) in raws.raw.iter().zip(totals).filter(|(_, total)| **total != UNFIT) {
             self.count(*raw, true);
         }
@@ -277,9 +280,9 @@ impl Board {
     fn rebuild(&mut self, view: View<'_>) {
         let places = view.catalog.node_places();
         view.catalog.look(places);
-        let Totals { peaks, highs, epoch, .. } = &mut self.totals;
+        let Totals { peaks, highs, epoch, raw_mark, .. } = &mut self.totals;
         peaks.reset(places);
-        *epoch = self.ground.epoch;
+        (*epoch, *raw_mark) = (self.ground.epoch, self.ground.raw_mark());
         highs.clear();
         let guess = self.ground.last_highs();
         highs.extend(guess.iter().map(|highest| High { highest: *highest, ..High::default() }));
@@ -323,31 +326,14 @@ impl Board {
         let touches = touched.touches;
         view.catalog.look(touches.len());
         self.totals.peaks.grow(view.catalog.node_places());
-        let is_facts = touches.iter().any(|touch| touch.is_facts);
-        for (high, raws) in self.totals.highs.iter_mut().zip(&self.ground.raws) {
-            if high.counts.is_empty() && !is_facts {
-                high.recount(raws, self.totals.peaks.totals());
-            }
-        }
         let (mut last, mut sums) =
             (std::mem::take(&mut self.scratch.last), std::mem::take(&mut self.scratch.sums));
-        self.take_totals(touches, &mut last);
         self.sum_touched(view, touched, &mut sums);
-        for (at, before) in &last {
-            let (node, total) = (touches[*at].node.index(), sums[*at]);
-            *self.totals.peaks.total_mut(node) = total;
-            let is_fit = total != UNFIT;
-            if is_fit != (*before != UNFIT) && !is_facts {
-                let columns = self.totals.highs.iter_mut().zip(&self.ground.raws);
-                columns.for_each(|(high, raws)| high.count(raws.raw[node], is_fit));
-            }
+        self.take_totals(touches, &mut last);
+        for (at, _) in &last {
+            *self.totals.peaks.total_mut(touches[*at].node.index()) = sums[*at];
         }
-        if is_facts {
-            // Raw scores may have changed.
-            for (high, raws) in self.totals.highs.iter_mut().zip(&self.ground.raws) {
-                high.recount(raws, self.totals.peaks.totals());
-            }
-        }
+        self.count_raws(touches, &last);
         let peaks = &mut self.totals.peaks;
         let is_many = last.len() > peaks.count() / 16;
         if renormalize(peaks, &mut self.totals.highs, &self.ground) || is_many {
@@ -358,6 +344,33 @@ impl Board {
             }
         }
         (self.scratch.last, self.scratch.sums) = (last, sums);
+    }
+
+    /// Counts which raw scores nodes have that fit, after some were touched.
+    fn count_raws(&mut self, touches: &[Touch], last: &[(usize, i32)]) {
+        let Totals { peaks, highs, raw_mark, .. } = &mut self.totals;
+        let changes = self.ground.raw_changes(*raw_mark);
+        *raw_mark = self.ground.raw_mark();
+        for (column, high) in highs.iter_mut().enumerate() {
+            let raws = &self.ground.raws[column];
+            let Some(changes) = changes.filter(|_| high.is_counted) else {
+                high.recount(raws, peaks.totals());
+                continue;
+            };
+            for (at, before) in last {
+                let node = touches[*at].node;
+                let (was, is) = (*before != UNFIT, peaks.total(node.index()) != UNFIT);
+                if was == is && changes.is_empty() {
+                    continue;
+                }
+                if was {
+                    high.count(self.ground.raw_before(changes, column, node), false);
+                }
+                if is {
+                    high.count(raws.raw[node.index()], true);
+                }
+            }
+        }
     }
 
     /// The total of each touched node.

@@ -15,6 +15,9 @@ pub(crate) struct Ground {
     revision: u64,
     /// Grows when all nodes are looked at anew.
     pub(super) epoch: u64,
+    /// Raw scores that became others, and how many were forgotten before the first.
+    changes: Vec<RawChange>,
+    changes_before: u64,
     /// Scores that are ready; unfit where facts rule the node out.
     fixed: Vec<i32>,
     /// The same with raw scores, normalised by the highest of each column that were last asked for.
@@ -32,6 +35,17 @@ pub(super) struct Raws {
     pub(super) normalize: Normalize,
     pub(super) raw: Vec<i32>,
 }
+
+/// What a raw score of a node was.
+#[derive(Clone, Copy)]
+pub(super) struct RawChange {
+    column: usize,
+    node: NodeId,
+    before: i32,
+}
+
+/// How many changes of raw scores are kept at most.
+const CHANGES_MAX: usize = 128;
 
 impl Raws {
     /// The weighted score of a node, given the highest raw score.
@@ -106,6 +120,48 @@ impl Ground {
         }));
     }
 
+    fn set(&mut self, column: usize, node: NodeId, raw: i32) {
+        let before = std::mem::replace(&mut self.raws[column].raw[node.index()], raw);
+        if before != raw {
+            if self.changes.len() >= CHANGES_MAX {
+                self.forget_changes(CHANGES_MAX / 2);
+            }
+            self.changes.push(RawChange { column, node, before });
+        }
+    }
+
+    fn forget_changes(&mut self, count: usize) {
+        self.changes.drain(..count);
+        self.changes_before += count as u64;
+    }
+
+    /// The mark of the last change of a raw score.
+    pub(super) fn raw_mark(&self) -> u64 {
+        self.changes_before + self.changes.len() as u64
+    }
+
+    /// Changes of raw scores since a mark, or nothing if that is too long ago.
+    pub(super) fn raw_changes(&self, mark: u64) -> Option<&[RawChange]> {
+        let dropped = mark.checked_sub(self.changes_before)?;
+        usize::try_from(dropped).ok().and_then(|at| self.changes.get(at..))
+    }
+
+    /// The raw score of a node before some changes.
+    pub(super) fn raw_before(&self, changes: &[RawChange], column: usize, node: NodeId) -> i32 {
+        let mut changes = changes.iter();
+        let first = changes.find(|change| (change.column, change.node) == (column, node));
+        first.map_or_else(|| self.raws[column].raw[node.index()], |change| change.before)
+    }
+
+    /// Brings sums up to date for nodes of which facts say something else now.
+    fn sum_up(&mut self, nodes: Vec<NodeId>) {
+        let Some(highs) = self.sums_by.take() else { return };
+        let mut sums = Vec::new();
+        self.sums_of(highs.iter().copied(), nodes.iter().copied(), &mut sums);
+        nodes.iter().zip(sums).for_each(|(node, sum)| self.sums[node.index()] = sum);
+        self.sums_by = Some(highs);
+    }
+
     /// The highest raw scores that sums were last asked for.
     pub(super) fn last_highs(&self) -> Vec<i32> {
         self.sums_by.clone().unwrap_or_else(|| vec![0; self.raws.len()])
@@ -137,13 +193,16 @@ impl Ground {
             changed.sort_unstable();
             changed.dedup();
             self.resize(places);
-            self.ask(view, changed, before, filters, rankings)
+            let is_done = self.ask(view, changed.clone(), before, filters, rankings);
+            self.sum_up(changed);
+            is_done
         });
         if !is_done {
             self.begin(rankings);
             self.resize(places);
             self.ask(view, view.catalog.nodes().to_vec(), before, filters, rankings);
             self.raws.retain(|raws| raws.raw.iter().any(|raw| *raw > 0));
+            self.forget_changes(self.changes.len());
         }
         self.mark = Some(view.usage.facts_mark());
         self.revision = revision;
@@ -162,12 +221,14 @@ impl Ground {
         };
         self.raws = by_facts(rankings).enumerate().filter_map(raws).collect();
         self.fixed.clear();
+        self.sums.clear();
+        self.sums_by = None;
         self.epoch += 1;
     }
 
     fn resize(&mut self, places: usize) {
         if self.fixed.len() != places {
-            self.sums_by = None;
+            self.sums.resize(places, UNFIT);
             self.fixed.resize(places, UNFIT);
             self.raws.iter_mut().for_each(|raws| raws.raw.resize(places, 0));
         }
@@ -184,7 +245,6 @@ impl Ground {
         rankings: &[Prepared],
     ) -> bool {
         view.catalog.look(nodes.len());
-        self.sums_by = None;
         nodes.iter().for_each(|node| self.fixed[node.index()] = UNFIT);
         nodes.retain(|node| view.catalog.has_node(*node));
         if let Screen::Only(only) = screen(before, view) {
@@ -201,8 +261,8 @@ impl Ground {
             let scored = nodes.iter().map(|node| node.index()).zip(&scores);
             if prepared.scores.normalize() == Normalize::Ready {
                 scored.for_each(|(node, score)| self.fixed[node] += prepared.weight * score);
-            } else if let Some(raws) = self.raws.iter_mut().find(|raws| raws.ranking == ranking) {
-                scored.for_each(|(node, raw)| raws.raw[node] = *raw);
+            } else if let Some(column) = self.raws.iter().position(|raws| raws.ranking == ranking) {
+                nodes.iter().zip(&scores).for_each(|(node, raw)| self.set(column, *node, *raw));
             } else if scores.iter().any(|raw| *raw > 0) {
                 return false;
             }
