@@ -79,8 +79,19 @@ impl Scheduler {
             }
             self.wake_after(&gang.namespace, &gang.name, now);
         }
+        // Those that are tried together are brought in line once.
+        let mut roots: Vec<GangId> = Vec::new();
+        let mut moved: BTreeMap<GangId, Vec<GangId>> = BTreeMap::new();
         for gang in self.catalog.take_moved_gangs() {
-            self.regroup(gang, News::All, now);
+            if self.catalog.has_gang(gang) {
+                let root = self.catalog.root_of(gang);
+                let gangs = moved.entry(root).or_default();
+                roots.extend(Some(root).filter(|_| gangs.is_empty()));
+                gangs.push(gang);
+            }
+        }
+        for root in roots {
+            self.regroup_below(root, &moved[&root], News::All, now);
         }
     }
 
@@ -89,11 +100,15 @@ impl Scheduler {
         if !self.catalog.has_gang(gang) {
             return;
         }
-        let root = self.catalog.root_of(gang);
+        self.regroup_below(self.catalog.root_of(gang), &[gang], news, now);
+    }
+
+    /// The same for some of the gangs that are tried together with one, or as it.
+    fn regroup_below(&mut self, root: GangId, gangs: &[GangId], news: News, now: Time) {
         self.note_progress(root, news, now);
-        self.note_start(gang, root);
+        gangs.iter().for_each(|gang| self.note_start(*gang, root));
         self.divide(root, news, now);
-        self.watch(gang);
+        gangs.iter().for_each(|gang| self.watch(*gang));
         if matches!(news, News::Arrived(_)) {
             return;
         }
@@ -102,10 +117,12 @@ impl Scheduler {
             self.wake_waiting(root, now);
         }
         // Whoever would evict one of it on a node would evict all of it now.
-        let terms = self.catalog.gang(gang).terms.as_ref();
         let is_waiting = |pod: PodId| self.catalog.pod(pod).state == PodState::Waiting;
-        if terms.is_ok_and(|terms| terms.is_evicted_whole) && !news.pod().is_some_and(is_waiting) {
-            self.gangs.shifted.insert(gang);
+        for gang in gangs.iter().filter(|_| !news.pod().is_some_and(is_waiting)) {
+            let terms = self.catalog.gang(*gang).terms.as_ref();
+            if terms.is_ok_and(|terms| terms.is_evicted_whole) {
+                self.gangs.shifted.insert(*gang);
+            }
         }
     }
 

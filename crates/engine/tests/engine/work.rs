@@ -66,6 +66,22 @@ fn pods_beyond_the_minimum_cost_the_same_once_the_gang_runs() {
     assert!((2_000..8 * 2_100).contains(&together), "{together}");
 }
 
+/// Each level is another part of another one, and all of them are tried together.
+#[test]
+fn a_tree_of_gangs_is_brought_in_line_once_when_all_of_it_comes() {
+    let cost_of = |levels: usize| {
+        let mut run = script();
+        run.command("podgroup native/g min=1 parent=c1");
+        for at in 1..levels - 1 {
+            run.command(&format!("podgroup composite/c{at} min=1 parent=c{}", at + 1));
+        }
+        run.command(&format!("podgroup composite/c{} min=1", levels - 1));
+        cost(&mut run, "pod g1 group=native/g")
+    };
+    let (four, eight) = (cost_of(4), cost_of(8));
+    assert!(eight <= 2 * four + FEW, "{four} looks for four levels, {eight} for eight");
+}
+
 #[test]
 fn a_gang_that_is_evicted_whole_leaves_at_the_same_cost_however_large_it_is() {
     let mut run = script();
