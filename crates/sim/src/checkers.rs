@@ -12,6 +12,7 @@ mod evictions;
 mod gangs;
 mod inspector;
 mod ledger;
+mod members;
 mod order;
 mod roster;
 mod tiers;

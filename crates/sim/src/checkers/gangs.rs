@@ -8,7 +8,8 @@ use model::{Millis, NodeFacts, PodFacts, Time};
 use super::Violation;
 use super::company::{self, Scene};
 use super::ledger::{Known, Ledger, Place};
-use super::roster::{Gang, GangKey, gang_of, makes_others};
+use super::members::makes_others;
+use super::roster::{Gang, GangKey, gang_of};
 use super::trees::{Top, Tree};
 
 /// For how long a gang may be incomplete if nobody says otherwise, and how much longer it may take
@@ -65,9 +66,9 @@ fn check_domain(ledger: &Ledger, gang: &Gang<'_>, sent: &[&Known]) -> Result<(),
         let node = ledger.node(known.spot.node()?)?.0;
         Some(terms.topology.iter().map(|key| label(node, key)).collect::<Vec<_>>())
     };
-    let is_sent = |known: &&&Known| sent.iter().any(|one| std::ptr::eq(*one, **known));
+    let is_sent = |known: &&Known| sent.iter().any(|one| std::ptr::eq(*one, *known));
     let others: Vec<_> =
-        gang.members.iter().filter(|known| !is_sent(known)).filter_map(|one| domain(one)).collect();
+        gang.pods().filter(|known| !is_sent(known)).filter_map(domain).collect();
     let ours: Vec<_> = sent.iter().filter_map(|known| domain(known)).collect();
     let is_one = |domains: &[Vec<Option<&str>>]| domains.windows(2).all(|two| two[0] == two[1]);
     let has_left = others.first().is_some_and(|first| ours.first() != Some(first));
@@ -180,7 +181,7 @@ impl Patience {
             let so_far = self.waited.get(key).filter(|(since, _)| *since == opened);
             let so_far = so_far.map_or(Millis(0), |(_, so_far)| *so_far);
             if so_far > allowed {
-                let (bound, min) = (gang.bound().count(), gang.min());
+                let (bound, min) = (gang.members.bound.len(), gang.min());
                 let why = format!("{bound} of {min:?} were on nodes for {} ms", so_far.0);
                 return Err(wrong(key, why));
             }
@@ -228,7 +229,7 @@ pub(crate) fn is_partial_tree(tree: &Tree<'_>) -> bool {
 /// Whether nothing but a lack of room keeps a gang from being placed.
 pub(crate) fn is_ready(ledger: &Ledger, gang: &Gang<'_>) -> bool {
     let Ok(terms) = &gang.terms else { return false };
-    (gang.is_reached || gang.members.len() + gang.missing() >= terms.min)
+    (gang.is_reached || gang.members.count() + gang.missing() >= terms.min)
         && gang.waiting().all(|known| ledger.may_be_placed(known.facts()))
         && may_begin(ledger, gang)
 }
@@ -363,6 +364,8 @@ fn values_of_pods<'a>(
     gang: &Gang<'_>,
     topology: &[Box<str>],
 ) -> Vec<Option<Vec<&'a str>>> {
-    let nodes = gang.members.iter().filter_map(|known| ledger.node(known.spot.node()?));
+    // Without labels nothing is asked of nodes.
+    let nodes = gang.placed_pods().filter(|_| !topology.is_empty());
+    let nodes = nodes.filter_map(|known| ledger.node(known.spot.node()?));
     nodes.map(|(node, _)| values(node, topology)).collect()
 }

@@ -14,8 +14,9 @@ use model::{Attempt, BudgetFacts, Event, Labels, Map, NodeFacts, PodFacts, Prese
 
 use super::Violation;
 use super::evictions::Eviction;
-use super::roster::{Roster, SeatFacts, gang_of};
+use super::roster::{Roster, gang_of};
 use super::rules::Taken;
+use gangs::Seats;
 
 /// Where a pod is, as far as a scheduler was told.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -163,7 +164,7 @@ pub(crate) struct Ledger {
     budgets: BTreeMap<Box<str>, Arc<Event>>,
     namespaces: BTreeMap<Box<str>, Labels>,
     roster: Roster,
-    seats: Vec<SeatFacts>,
+    seats: Seats,
     /// How often pods were to be evicted for whom since anything was delivered, and ever.
     plans: BTreeMap<Box<str>, usize>,
     all_plans: BTreeMap<Box<str>, usize>,
@@ -327,10 +328,9 @@ impl Ledger {
         {
             self.leave(number, &before.spot);
         }
-        let is_found = before.is_none() && spot.node().is_some();
+        self.roster.put(before.as_ref(), facts_of(&object), &spot);
         let is_asked = before.is_some_and(|before| before.is_asked);
         let is_asked = is_asked && !facts_of(&object).is_terminating;
-        self.roster.put(facts_of(&object), is_found);
         let gang = gang_of(facts_of(&object));
         self.pods.insert(uid.into(), Known { number, object, spot, proposed, is_asked });
         gang.into_iter().for_each(|key| self.note_gang(key));
@@ -353,7 +353,7 @@ impl Ledger {
         self.unpropose(&known);
         self.unwelcoming.remove(&known.number);
         self.leave(known.number, &known.spot);
-        self.roster.remove(known.facts());
+        self.roster.remove(&known);
         gang_of(known.facts()).into_iter().for_each(|key| self.note_gang(key));
     }
 

@@ -3,10 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use model::{
-    Amounts, Event, GangClaim, PodFacts, PodGroupFacts, PodGroupKey, PodGroupKind, PodSpec, Present,
+    Amounts, Event, PodFacts, PodGroupFacts, PodGroupKey, PodGroupKind, PodSpec, Present,
 };
 
 use super::ledger::{Known, Ledger, Spot};
+use super::members::Members;
 use super::trees::{self, Top};
 
 /// Namespace and name of a gang.
@@ -32,8 +33,8 @@ pub(crate) struct SeatFacts {
 /// All gangs.
 #[derive(Default)]
 pub(crate) struct Roster {
-    /// Pods that live, by uid.
-    members: BTreeMap<GangKey, BTreeSet<Box<str>>>,
+    /// Pods that live.
+    members: BTreeMap<GangKey, Members>,
     groups: BTreeMap<PodGroupKey, PodGroupFacts>,
     /// Pods that succeeded, by uid: of which gang.
     succeeded: BTreeMap<Box<str>, GangKey>,
@@ -46,34 +47,47 @@ pub(crate) struct Roster {
     pub(super) open: BTreeMap<GangKey, u64>,
     /// Gangs some of whose pods were on nodes when they were first heard of.
     pub(super) found: BTreeSet<GangKey>,
+    /// What is said of the pods of gangs that are not there.
+    nobody: Members,
     /// Composites of which it is not known how far they were: objects about them changed while
     /// pods were on nodes, or pods were there when they were first heard of.
     pub(super) blurred: BTreeSet<GangKey>,
 }
 
 impl Roster {
-    /// Takes in that a pod is there.
-    pub(super) fn put(&mut self, facts: &PodFacts, is_found: bool) {
-        let Some(key) = gang_of(facts) else { return };
-        if facts.is_terminating {
-            return self.remove(facts);
+    /// Takes in that a pod is there, or is not any more where it was.
+    pub(super) fn put(&mut self, before: Option<&Known>, facts: &PodFacts, spot: &Spot) {
+        let before = before.filter(|known| !known.facts().is_terminating);
+        let left = before.and_then(|known| Some((gang_of(known.facts())?, known)));
+        if let Some((key, known)) = &left
+            && let Some(members) = self.members.get_mut(key)
+        {
+            members.remove(known.facts(), &known.spot);
         }
-        self.members.entry(key.clone()).or_default().insert(facts.key.uid.clone());
-        if is_found {
-            self.found.insert(key);
+        if let Some(key) = gang_of(facts).filter(|_| !facts.is_terminating) {
+            self.members.entry(key.clone()).or_default().add(facts, spot);
+            if before.is_none() && spot.node().is_some() {
+                self.found.insert(key);
+            }
         }
+        left.into_iter().for_each(|(key, _)| self.forget_if_empty(&key));
     }
 
-    /// Takes in that a pod is not there any more, or will not be.
-    pub(super) fn remove(&mut self, facts: &PodFacts) {
-        let Some(key) = gang_of(facts) else { return };
+    /// Takes in that a pod is not there any more.
+    pub(super) fn remove(&mut self, known: &Known) {
+        let facts = known.facts();
+        let Some(key) = gang_of(facts).filter(|_| !facts.is_terminating) else { return };
         let Some(members) = self.members.get_mut(&key) else { return };
-        members.remove(&facts.key.uid);
-        if members.is_empty() {
-            self.members.remove(&key);
-            self.reached.remove(&key);
-            self.open.remove(&key);
-            self.found.remove(&key);
+        members.remove(facts, &known.spot);
+        self.forget_if_empty(&key);
+    }
+
+    fn forget_if_empty(&mut self, key: &GangKey) {
+        if self.members.get(key).is_some_and(|members| members.count() == 0) {
+            self.members.remove(key);
+            self.reached.remove(key);
+            self.open.remove(key);
+            self.found.remove(key);
         }
     }
 
@@ -160,9 +174,8 @@ impl Roster {
     }
 
     /// The composite that a gang is a part of, by an object that its pods name.
-    pub(super) fn parent_of(&self, ledger: &Ledger, key: &GangKey) -> Option<Box<str>> {
-        let first = self.members.get(key)?.first()?;
-        let claim = ledger.pod(first)?.facts().gang.as_deref()?;
+    pub(super) fn parent_of(&self, key: &GangKey) -> Option<Box<str>> {
+        let claim = self.members.get(key)?.claims().next()?;
         let is_native = claim.objects.iter().any(|(kind, ..)| *kind == PodGroupKind::Native);
         self.native(key).filter(|_| is_native)?.parent.clone()
     }
@@ -237,8 +250,9 @@ pub(crate) enum Trouble {
 /// A gang as it is at the moment.
 pub(crate) struct Gang<'a> {
     pub(crate) key: GangKey,
+    ledger: &'a Ledger,
     /// Its pods that live.
-    pub(crate) members: Vec<&'a Known>,
+    pub(super) members: &'a Members,
     pub(crate) terms: Result<Terms, Vec<Trouble>>,
     /// What it is tried with.
     pub(crate) top: Top,
@@ -251,10 +265,9 @@ pub(crate) struct Gang<'a> {
 impl<'a> Gang<'a> {
     pub(crate) fn of(ledger: &'a Ledger, key: &GangKey) -> Self {
         let roster = ledger.roster();
-        let uids = roster.members.get(key).into_iter().flatten();
-        let members: Vec<&Known> = uids.filter_map(|uid| ledger.pod(uid)).collect();
-        let seats = ledger.seats().iter().filter(|seat| seat.gang == *key).count();
-        let mut terms = terms(roster, key, &members);
+        let members = roster.members.get(key).unwrap_or(&roster.nobody);
+        let seats = ledger.seats_of(key);
+        let mut terms = terms(roster, key, members);
         let parent = terms.as_ref().ok().and_then(|terms| terms.parent.as_deref());
         let top = match trees::top(roster, &key.0, parent) {
             Ok(top) => top,
@@ -265,7 +278,7 @@ impl<'a> Gang<'a> {
         };
         let is_started = terms.as_ref().is_ok_and(|terms| terms.is_started);
         let is_reached = is_started || roster.reached.contains(key);
-        Self { key: key.clone(), members, terms, top, seats, is_reached }
+        Self { key: key.clone(), ledger, members, terms, top, seats, is_reached }
     }
 
     /// How many have to start together; none if nothing has to, or it cannot be told.
@@ -273,32 +286,41 @@ impl<'a> Gang<'a> {
         self.terms.as_ref().ok().map(|terms| terms.min).filter(|min| *min > 1)
     }
 
+    /// All its pods that live.
+    pub(crate) fn pods(&self) -> impl Iterator<Item = &'a Known> {
+        self.members.uids().filter_map(|uid| self.ledger.pod(uid))
+    }
+
     pub(crate) fn bound(&self) -> impl Iterator<Item = &'a Known> {
-        self.members.iter().copied().filter(|known| matches!(known.spot, Spot::Bound(_)))
+        self.members.bound.iter().filter_map(|uid| self.ledger.pod(uid))
     }
 
     pub(crate) fn waiting(&self) -> impl Iterator<Item = &'a Known> {
-        self.members.iter().copied().filter(|known| known.spot == Spot::Waiting)
+        self.members.waiting.iter().filter_map(|uid| self.ledger.pod(uid))
     }
 
-    /// How many are on nodes, or sent there.
+    /// Those that are on nodes, or sent there.
+    pub(super) fn placed_pods(&self) -> impl Iterator<Item = &'a Known> {
+        let placed = self.members.sent.iter().chain(&self.members.bound);
+        placed.filter_map(|uid| self.ledger.pod(uid))
+    }
+
+    /// How many these are.
     pub(crate) fn placed(&self) -> usize {
-        self.members.len() - self.waiting().count()
+        self.members.sent.len() + self.members.bound.len()
     }
 
     /// How many pods are still to be made by one of it.
     pub(crate) fn missing(&self) -> usize {
         let Ok(terms) = &self.terms else { return 0 };
-        let makers = self.members.iter().filter(|known| is_maker(known)).count();
-        if makers == 0 { 0 } else { terms.workers.saturating_sub(self.members.len() - makers) }
+        let (all, makers) = (self.members.count(), self.members.makers);
+        if makers == 0 { 0 } else { terms.workers.saturating_sub(all - makers) }
     }
 
     /// For how many pods there may be room at most that is kept.
     pub(crate) fn seats_max(&self) -> usize {
-        let workers = self.waiting().filter(|known| !is_maker(known)).count();
-        let is_placed = |known: &&Known| is_maker(known) && known.spot != Spot::Waiting;
-        let has_maker = self.members.iter().copied().any(|known| is_placed(&known));
-        if has_maker { self.missing() + workers } else { 0 }
+        let Members { waiting, makers, makers_waiting, .. } = self.members;
+        if makers > makers_waiting { self.missing() + waiting.len() - makers_waiting } else { 0 }
     }
 
     /// Whether enough are on nodes, or sent there, with the room that is kept.
@@ -309,45 +331,29 @@ impl<'a> Gang<'a> {
 
     /// Whether enough are known to be on nodes.
     pub(crate) fn is_up(&self) -> bool {
-        let bound = self.bound().count();
+        let bound = self.members.bound.len();
         self.min().is_some_and(|min| bound > 0 && bound + self.missing() >= min)
     }
 
     /// Whether a pod waits that was made after another one started: somebody who did not see it
     /// all must think that it takes the place of another.
     pub(super) fn seems_mended(&self) -> bool {
-        let started = self.members.iter().filter(|known| known.spot != Spot::Waiting);
-        let started = started.filter_map(|known| known.facts().started).min();
+        let started = self.placed_pods().filter_map(|known| known.facts().started).min();
         let newest = self.waiting().map(|known| known.facts().created).max();
         started.is_some_and(|started| newest > Some(started))
     }
 }
 
-/// Whether a pod makes others of its gang.
-pub(crate) fn is_maker(known: &Known) -> bool {
-    makes_others(known.facts())
-}
-
-pub(crate) fn makes_others(facts: &PodFacts) -> bool {
-    facts.gang.as_ref().is_some_and(|claim| !claim.workers.is_empty())
-}
-
 fn terms(
     roster: &Roster,
     (namespace, _): &GangKey,
-    members: &[&Known],
+    members: &Members,
 ) -> Result<Terms, Vec<Trouble>> {
     let (mut terms, mut troubles, mut mins) = (Terms::default(), Vec::new(), BTreeSet::new());
-    let mut claims: Vec<&GangClaim> = Vec::new();
-    for claim in members.iter().filter_map(|known| known.facts().gang.as_deref()) {
-        if !claims.contains(&claim) {
-            claims.push(claim);
-        }
-    }
-    if claims.len() > CLAIMS_MAX {
+    if members.claims().len() > CLAIMS_MAX {
         troubles.push(Trouble::Claims);
     }
-    for claim in claims {
+    for claim in members.claims() {
         troubles.extend(claim.fault.clone().map(Trouble::Fault));
         mins.extend(claim.min);
         let workers: u32 = claim.workers.iter().map(|workers| workers.count).sum();

@@ -153,7 +153,7 @@ fn check_gang(
             terms.is_err_and(|troubles| troubles.contains(&Trouble::NoGroup(name.clone())))
         }
         Some(Reason::GangIncomplete { there, min }) => {
-            let really = gang.members.len() + gang.missing();
+            let really = gang.members.count() + gang.missing();
             !gang.is_reached
                 && really == *there as usize
                 && terms.is_ok_and(|terms| terms.min == *min as usize)
@@ -185,7 +185,7 @@ fn check_gang(
     if is_so {
         return Some(Ok(()));
     }
-    let text = format!("{told:?}; so it is: {:?} of {}", gang.terms, gang.members.len());
+    let text = format!("{told:?}; so it is: {:?} of {}", gang.terms, gang.members.count());
     Some(Err(Violation::Untrue { pod: facts.key.name.to_string(), text }))
 }
 

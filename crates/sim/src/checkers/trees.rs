@@ -1,8 +1,6 @@
 //! Gangs of gangs, held against the plain rules: which of them a gang is a part of, whether enough
 //! of its parts have enough pods, and which trees are not allowed.
 
-use std::collections::BTreeSet;
-
 use model::{NodeFacts, PodFacts, PodGroupFacts, PodGroupKey, PodGroupKind};
 
 use super::company::{self, Scene};
@@ -34,31 +32,49 @@ fn min_of(facts: &PodGroupFacts) -> usize {
     facts.mins.first().map_or(0, |(_, min)| *min as usize)
 }
 
-/// The composites above a gang, upwards; or why it cannot be placed, of which it is told one.
-fn lineage<'a>(
-    roster: &'a Roster,
-    namespace: &str,
-    parent: Option<&str>,
-) -> Result<Vec<&'a PodGroupFacts>, Vec<Trouble>> {
-    let mut above: Vec<&PodGroupFacts> = Vec::new();
-    let mut next = parent;
-    while let Some(name) = next {
-        // What is named is a level, also if it is not there.
-        let deep = (above.len() + 2 > LEVELS_MAX).then_some(Trouble::Depth);
-        let with = |trouble| deep.into_iter().chain([trouble]).collect();
-        if above.iter().any(|facts| *facts.key.name == *name) {
-            return Err(with(Trouble::Circle));
-        }
-        let Some(facts) = composite(roster, namespace, name) else {
-            return Err(with(Trouble::NoGroup(name.into())));
-        };
-        above.push(facts);
-        next = facts.parent.as_deref();
-    }
-    Ok(above)
+/// What is above a gang.
+struct Line<'a> {
+    /// The composites, upwards.
+    above: Vec<&'a PodGroupFacts>,
+    /// How many levels that makes. What is named is a level, also if it is not there.
+    levels: usize,
+    /// Why it cannot be followed any further.
+    trouble: Option<Trouble>,
 }
 
-/// What a gang with such a parent is tried with.
+impl<'a> Line<'a> {
+    fn of(roster: &'a Roster, namespace: &str, parent: Option<&str>) -> Self {
+        let mut above: Vec<&PodGroupFacts> = Vec::new();
+        let mut next = parent;
+        while let Some(name) = next {
+            let is_circle = above.iter().any(|facts| *facts.key.name == *name);
+            match composite(roster, namespace, name) {
+                Some(facts) if !is_circle => {
+                    above.push(facts);
+                    next = facts.parent.as_deref();
+                }
+                found => {
+                    let missing = Trouble::NoGroup(name.into());
+                    let trouble = Some(found.map_or(missing, |_| Trouble::Circle));
+                    return Self { levels: above.len() + 2, above, trouble };
+                }
+            }
+        }
+        Self { levels: above.len() + 1, above, trouble: None }
+    }
+
+    fn is_deep(&self) -> bool {
+        self.levels > LEVELS_MAX
+    }
+
+    /// Whether it has levels of another one that are there.
+    fn shares(&self, other: &Self) -> bool {
+        self.above.iter().any(|one| other.above.iter().any(|two| one.key == two.key))
+    }
+}
+
+/// What a gang with such a parent is tried with; or why it cannot be placed, of which it is told
+/// one.
 pub(super) fn top(
     roster: &Roster,
     namespace: &str,
@@ -67,21 +83,24 @@ pub(super) fn top(
     if parent.is_none() {
         return Ok(Top::Itself);
     }
-    let above = lineage(roster, namespace, parent)?;
-    if above.len() + 1 > LEVELS_MAX {
+    let line = Line::of(roster, namespace, parent);
+    // Which level is one too many, and so whom it keeps back, depends on which came last.
+    let is_unclear = || {
+        let others = roster.parents_in(namespace);
+        let mut others = others.map(|parent| Line::of(roster, namespace, parent.as_deref()));
+        others.any(|other| other.is_deep() && other.shares(&line))
+    };
+    if let Some(trouble) = &line.trouble {
+        let deep = (line.is_deep() || is_unclear()).then_some(Trouble::Depth);
+        return Err(deep.into_iter().chain([trouble.clone()]).collect());
+    }
+    if line.is_deep() {
         return Err(vec![Trouble::Depth]);
     }
-    let own: BTreeSet<&str> = above.iter().map(|facts| &*facts.key.name).collect();
-    let is_deep = |other: &Option<Box<str>>| {
-        let found = lineage(roster, namespace, other.as_deref());
-        found.is_ok_and(|found| {
-            found.len() + 1 > LEVELS_MAX && found.iter().any(|one| own.contains(&*one.key.name))
-        })
-    };
-    if roster.parents_in(namespace).any(|parent| is_deep(&parent)) {
+    if is_unclear() {
         return Ok(Top::Unclear);
     }
-    let top = above.iter().rev().find(|facts| min_of(facts) > 0);
+    let top = line.above.iter().rev().find(|facts| min_of(facts) > 0);
     Ok(top.map_or(Top::Itself, |facts| {
         Top::Composite((facts.key.namespace.clone(), facts.key.name.clone()))
     }))
@@ -90,9 +109,9 @@ pub(super) fn top(
 /// The composites above a gang, whether or not it is tried with them.
 pub(super) fn above(roster: &Roster, gang: &Gang<'_>) -> Vec<GangKey> {
     let parent = gang.terms.as_ref().ok().and_then(|terms| terms.parent.as_deref());
-    let above = lineage(roster, &gang.key.0, parent).unwrap_or_default();
+    let line = Line::of(roster, &gang.key.0, parent);
     let key = |facts: &PodGroupFacts| (facts.key.namespace.clone(), facts.key.name.clone());
-    above.into_iter().map(key).collect()
+    line.above.into_iter().map(key).collect()
 }
 
 /// A composite with everything below it.
@@ -110,7 +129,7 @@ impl<'a> Tree<'a> {
         let keys: Vec<&GangKey> =
             ledger.roster().keys().filter(|(other, _)| other == namespace).collect();
         let gangs: Vec<(&GangKey, Option<Box<str>>)> =
-            keys.into_iter().map(|key| (key, ledger.roster().parent_of(ledger, key))).collect();
+            keys.into_iter().map(|key| (key, ledger.roster().parent_of(key))).collect();
         Self::below(ledger, namespace, name, &gangs, LEVELS_MAX)
     }
 
@@ -179,7 +198,7 @@ impl<'a> Tree<'a> {
     /// Whether enough parts are known to have enough pods on nodes.
     pub(crate) fn is_up(&self) -> bool {
         let is_up = |gang: &Gang<'_>| {
-            let (bound, min) = (gang.bound().count(), gang.min().unwrap_or(1));
+            let (bound, min) = (gang.members.bound.len(), gang.min().unwrap_or(1));
             bound > 0 && bound >= min
         };
         let up = self.count(&is_up, true);
@@ -189,7 +208,7 @@ impl<'a> Tree<'a> {
     /// Whether nothing but a lack of room keeps it from being placed.
     pub(crate) fn is_ready(&self, ledger: &Ledger) -> bool {
         let is_there = |gang: &Gang<'_>| {
-            gang.terms.as_ref().is_ok_and(|terms| gang.members.len() >= terms.min)
+            gang.terms.as_ref().is_ok_and(|terms| gang.members.count() >= terms.min)
         };
         let all = self.gangs();
         let mut waiting = all.iter().flat_map(|gang| gang.waiting());

@@ -28,7 +28,7 @@ use engine::{Place, QueueCounts, Scheduler};
 use model::{Event, PodFacts, PodGroupKey, PodSpec};
 
 use super::Violation;
-use super::ledger::{Known, Ledger, Spot};
+use super::ledger::Ledger;
 use super::roster::{Gang, GangKey, gang_of};
 use super::rules;
 
@@ -188,11 +188,10 @@ impl Before {
             let is_made_anew =
                 after.is_whole != before.is_whole || is_gathering(&after) != is_gathering(before);
             if is_found || is_made_anew {
-                return gang.members.len();
+                return gang.members.count();
             }
-            let is_sent = |known: &&&Known| matches!(known.spot, Spot::Assumed(..));
-            let sent = gang.members.iter().filter(is_sent).count();
-            sent + if after == *before { 0 } else { gang.waiting().count() }
+            let (sent, waiting) = (gang.members.sent.len(), gang.members.waiting.len());
+            sent + if after == *before { 0 } else { waiting }
         };
         let pods: usize = self.gangs.iter().map(changing).sum();
         let woken = self.counts.parked.saturating_sub(scheduler.waiting().parked);
@@ -209,14 +208,7 @@ impl Before {
     /// How many different things the pods of gangs say of them that the event is about.
     fn claims(&self, ledger: &Ledger) -> usize {
         let claims = |(key, _): &(GangKey, GangState)| {
-            let mut claims = Vec::new();
-            for known in &Gang::of(ledger, key).members {
-                let claim = known.facts().gang.clone();
-                if claims.len() <= CLAIMS_MAX && !claims.contains(&claim) {
-                    claims.push(claim);
-                }
-            }
-            claims.len()
+            Gang::of(ledger, key).members.claims().len().min(1 + CLAIMS_MAX)
         };
         self.gangs.iter().map(claims).sum()
     }

@@ -4,9 +4,25 @@ use std::collections::BTreeMap;
 
 use model::{Event, GangClaim, PodFacts, PodKey};
 
-use super::super::roster::{Gang, GangKey, Roster, SeatFacts, is_maker};
+use super::super::members::makes_others;
+use super::super::roster::{Gang, GangKey, Roster, SeatFacts};
 use super::super::trees::{Top, Tree, above};
-use super::Ledger;
+use super::{Known, Ledger};
+
+/// Room that is kept for pods which do not exist yet.
+#[derive(Default)]
+pub(super) struct Seats {
+    all: Vec<SeatFacts>,
+    of_gang: BTreeMap<GangKey, usize>,
+}
+
+impl Seats {
+    fn of(all: Vec<SeatFacts>) -> Self {
+        let mut of_gang: BTreeMap<GangKey, usize> = BTreeMap::new();
+        all.iter().for_each(|seat| *of_gang.entry(seat.gang.clone()).or_default() += 1);
+        Self { all, of_gang }
+    }
+}
 
 impl Ledger {
     /// Takes in how far a gang is.
@@ -20,7 +36,7 @@ impl Ledger {
         // Composites without a minimum may have one later, and have begun by then.
         let begun = if gang.placed() > 0 { above(&self.roster, &gang) } else { Vec::new() };
         let is_gang = gang.min().is_some() && top == Top::Itself;
-        let is_open = is_gang && !gang.is_reached && gang.bound().next().is_some();
+        let is_open = is_gang && !gang.is_reached && !gang.members.bound.is_empty();
         let is_up = gang.is_up() || is_found && gang.seems_mended();
         self.roster.blurred.extend(begun);
         if is_gang && is_up {
@@ -42,7 +58,7 @@ impl Ledger {
         let up: Vec<GangKey> =
             tree.gangs().iter().filter(|gang| gang.is_up()).map(|gang| gang.key.clone()).collect();
         let is_up = tree.is_up();
-        let has_bound = tree.gangs().iter().any(|gang| gang.bound().next().is_some());
+        let has_bound = tree.gangs().iter().any(|gang| !gang.members.bound.is_empty());
         let is_open = !is_up && has_bound && !self.roster.reached.contains(&root);
         for key in tree.gangs().iter().map(|gang| gang.key.clone()).collect::<Vec<_>>() {
             self.roster.open.remove(&key);
@@ -100,20 +116,20 @@ impl Ledger {
 
     /// Takes in for which pods room is kept that do not exist yet.
     pub(crate) fn set_seats(&mut self, seats: Vec<SeatFacts>) {
-        if self.seats == seats {
+        if self.seats.all == seats {
             return;
         }
-        for seat in std::mem::replace(&mut self.seats, seats) {
+        for seat in std::mem::replace(&mut self.seats, Seats::of(seats)).all {
             self.place(&seat.node).seats.clear();
             self.tidy(&seat.node);
         }
         let mut makers: BTreeMap<GangKey, Option<PodFacts>> = BTreeMap::new();
-        for seat in self.seats.clone() {
+        for seat in self.seats.all.clone() {
             // It is known by what the pod is known by that will make it.
             let maker = makers.entry(seat.gang.clone()).or_insert_with(|| {
                 let gang = Gang::of(self, &seat.gang);
-                let maker = gang.members.iter().find(|known| is_maker(known));
-                maker.map(|known| known.facts().clone())
+                let mut pods = gang.pods().map(Known::facts);
+                pods.find(|facts| makes_others(facts)).cloned()
             });
             let Some(maker) = maker else { continue };
             let key = PodKey { uid: "a seat".into(), ..maker.key.clone() };
@@ -165,6 +181,11 @@ impl Ledger {
 
     /// Room that is kept for pods which do not exist yet.
     pub(crate) fn seats(&self) -> &[SeatFacts] {
-        &self.seats
+        &self.seats.all
+    }
+
+    /// For how many pods of a gang room is kept.
+    pub(crate) fn seats_of(&self, key: &GangKey) -> usize {
+        self.seats.of_gang.get(key).copied().unwrap_or(0)
     }
 }

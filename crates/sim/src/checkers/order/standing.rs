@@ -67,7 +67,7 @@ impl<'a> Unit<'a> {
     /// The unit of a waiting pod: all that wait of its gang, as long as that has too few on nodes.
     pub(super) fn of(ledger: &'a Ledger, pod: &'a Known) -> Self {
         let gang = gang_of(pod.facts()).map(|key| Gang::of(ledger, &key));
-        let parent = |gang: &Gang<'_>| ledger.roster().parent_of(ledger, &gang.key);
+        let parent = |gang: &Gang<'_>| ledger.roster().parent_of(&gang.key);
         let is_tree = gang.as_ref().and_then(parent).is_some();
         match gang.filter(|gang| gang.terms.is_err() || !gang.is_whole()) {
             Some(gang) => Self { pods: gang.waiting().collect(), gang: Some(gang), is_tree },

@@ -1,0 +1,75 @@
+//! The pods of a gang that live, by how far they are. They are counted as they come and go, so that
+//! a question about a gang of thousands costs no more than one about a small gang.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use model::{GangClaim, PodFacts};
+
+use super::ledger::Spot;
+
+/// Pods by uid.
+type Uids = BTreeSet<Box<str>>;
+
+#[derive(Default)]
+pub(super) struct Members {
+    pub(super) waiting: Uids,
+    pub(super) sent: Uids,
+    pub(super) bound: Uids,
+    /// How many of them make others when they run.
+    pub(super) makers: usize,
+    /// How many of these wait.
+    pub(super) makers_waiting: usize,
+    /// What they say of the gang, each with how many say so.
+    claims: BTreeMap<GangClaim, usize>,
+}
+
+impl Members {
+    pub(super) fn add(&mut self, facts: &PodFacts, spot: &Spot) {
+        self.at(spot).insert(facts.key.uid.clone());
+        let makers = usize::from(makes_others(facts));
+        self.makers += makers;
+        self.makers_waiting += if *spot == Spot::Waiting { makers } else { 0 };
+        let claim = facts.gang.as_deref().into_iter();
+        claim.for_each(|claim| *self.claims.entry(claim.clone()).or_default() += 1);
+    }
+
+    pub(super) fn remove(&mut self, facts: &PodFacts, spot: &Spot) {
+        self.at(spot).remove(&facts.key.uid);
+        let makers = usize::from(makes_others(facts));
+        self.makers -= makers;
+        self.makers_waiting -= if *spot == Spot::Waiting { makers } else { 0 };
+        let Some(claim) = facts.gang.as_deref() else { return };
+        let count = self.claims.get_mut(claim).expect("what a member says is counted");
+        *count -= 1;
+        if *count == 0 {
+            self.claims.remove(claim);
+        }
+    }
+
+    fn at(&mut self, spot: &Spot) -> &mut Uids {
+        match spot {
+            Spot::Waiting => &mut self.waiting,
+            Spot::Assumed(..) => &mut self.sent,
+            Spot::Bound(_) => &mut self.bound,
+        }
+    }
+
+    pub(super) fn count(&self) -> usize {
+        self.waiting.len() + self.sent.len() + self.bound.len()
+    }
+
+    /// All of them.
+    pub(super) fn uids(&self) -> impl Iterator<Item = &str> {
+        self.waiting.iter().chain(&self.sent).chain(&self.bound).map(|uid| &**uid)
+    }
+
+    /// The different things they say of the gang.
+    pub(super) fn claims(&self) -> impl ExactSizeIterator<Item = &GangClaim> {
+        self.claims.keys()
+    }
+}
+
+/// Whether a pod makes others of its gang.
+pub(crate) fn makes_others(facts: &PodFacts) -> bool {
+    facts.gang.as_ref().is_some_and(|claim| !claim.workers.is_empty())
+}
