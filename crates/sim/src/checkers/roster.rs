@@ -40,7 +40,8 @@ pub(crate) struct Roster {
     succeeded: BTreeMap<Box<str>, GangKey>,
     /// The same by gang, with how many of it start together.
     succeeded_of: BTreeMap<GangKey, BTreeMap<Box<str>, u32>>,
-    /// Gangs that had enough pods on nodes.
+    /// Gangs that had enough pods on nodes, as far as was seen, or as an object said while any of
+    /// their pods lived: another object of the same name need not say it.
     pub(super) reached: BTreeSet<GangKey>,
     /// Gangs that have pods on nodes, and never had enough; with a number that is another one
     /// each time the first of them comes to a node.
@@ -194,10 +195,12 @@ impl Roster {
         self.members.keys()
     }
 
-    /// How many objects about gangs a namespace has; none if no gang has parts.
+    /// How many objects about gangs a namespace has; none if no gang has parts, or says that it is
+    /// a part of one that may not be there.
     pub(super) fn groups_in_trees(&self, namespace: &str) -> usize {
-        let own = || self.groups.keys().filter(|key| *key.namespace == *namespace);
-        let is_tree = own().any(|key| key.kind == PodGroupKind::Composite);
+        let own = || self.groups.values().filter(|facts| *facts.key.namespace == *namespace);
+        let is_part = |facts: &PodGroupFacts| facts.parent.is_some();
+        let is_tree = own().any(|facts| facts.key.kind == PodGroupKind::Composite || is_part(facts));
         if is_tree { own().count() } else { 0 }
     }
 
@@ -221,6 +224,8 @@ pub(crate) struct Terms {
     pub(crate) topology: Vec<Box<str>>,
     pub(crate) workers: usize,
     pub(crate) is_started: bool,
+    /// Whether a PodGroup of Kubernetes itself says so.
+    is_native: bool,
     /// How important all of it is, if that is said.
     pub(crate) priority: Option<i32>,
     pub(crate) after: Vec<Box<str>>,
@@ -268,6 +273,9 @@ impl<'a> Gang<'a> {
         let members = roster.members.get(key).unwrap_or(&roster.nobody);
         let seats = ledger.seats_of(key);
         let mut terms = terms(roster, key, members);
+        // Also while it is not clear what it is a part of.
+        let is_started = terms.as_ref().is_ok_and(|terms| terms.is_started);
+        let is_reached = is_started || roster.reached.contains(key);
         let parent = terms.as_ref().ok().and_then(|terms| terms.parent.as_deref());
         let top = match trees::top(roster, &key.0, parent) {
             Ok(top) => top,
@@ -276,8 +284,6 @@ impl<'a> Gang<'a> {
                 Top::Itself
             }
         };
-        let is_started = terms.as_ref().is_ok_and(|terms| terms.is_started);
-        let is_reached = is_started || roster.reached.contains(key);
         Self { key: key.clone(), ledger, members, terms, top, seats, is_reached }
     }
 
@@ -335,6 +341,13 @@ impl<'a> Gang<'a> {
         self.min().is_some_and(|min| bound > 0 && bound + self.missing() >= min)
     }
 
+    /// Whether it is a PodGroup whose pods go one by one, and one of them is on a node: so it has
+    /// started, also if more have to start together later.
+    pub(super) fn has_begun_one_by_one(&self) -> bool {
+        let is_one_by_one = |terms: &Terms| terms.is_native && terms.min <= 1;
+        self.terms.as_ref().is_ok_and(is_one_by_one) && !self.members.bound.is_empty()
+    }
+
     /// Whether a pod waits that was made after another one started: somebody who did not see it
     /// all must think that it takes the place of another.
     pub(super) fn seems_mended(&self) -> bool {
@@ -376,6 +389,7 @@ fn terms(
             terms.topology = group.topology.to_vec();
             terms.min_resources = group.min_resources.clone();
             terms.is_started |= group.is_started;
+            terms.is_native = *kind == PodGroupKind::Native;
             let said = group.priority.filter(|_| group.parent.is_none());
             if claim.priority.is_some_and(|own| said.is_some_and(|said| own != said)) {
                 troubles.push(Trouble::Contradiction);

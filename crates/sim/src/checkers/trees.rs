@@ -119,6 +119,8 @@ pub(crate) struct Tree<'a> {
     pub(super) name: Box<str>,
     min: usize,
     topology: bool,
+    /// Whether its object says that it had enough parts once.
+    pub(super) is_started: bool,
     groups: Vec<Gang<'a>>,
     trees: Vec<Tree<'a>>,
 }
@@ -162,15 +164,21 @@ impl<'a> Tree<'a> {
                 below.flatten().collect()
             }
         };
-        let (min, topology) = (min_of(facts), !facts.topology.is_empty());
+        let (min, topology, is_started) =
+            (min_of(facts), !facts.topology.is_empty(), facts.is_started);
         let has_pods = !groups.is_empty() || !trees.is_empty();
-        has_pods.then(|| Self { name: name.into(), min, topology, groups, trees })
+        has_pods.then(|| Self { name: name.into(), min, topology, is_started, groups, trees })
     }
 
     /// All groups of pods in it.
     pub(crate) fn gangs(&self) -> Vec<&Gang<'a>> {
         let below = self.trees.iter().flat_map(Tree::gangs);
         self.groups.iter().chain(below).collect()
+    }
+
+    /// Whether pods of it are known to be on nodes.
+    pub(crate) fn has_bound(&self) -> bool {
+        self.gangs().iter().any(|gang| !gang.members.bound.is_empty())
     }
 
     /// How many parts start together, for it or for anything in it.

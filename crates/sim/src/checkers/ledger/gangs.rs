@@ -30,19 +30,22 @@ impl Ledger {
         let gang = Gang::of(self, &key);
         let is_found = self.roster.found.contains(&key);
         let top = gang.top.clone();
+        let is_gang = gang.min().is_some();
+        let is_up = match (&top, is_gang) {
+            (Top::Composite(_) | Top::Unclear, _) => false,
+            (Top::Itself, true) => gang.is_up() || is_found && gang.seems_mended(),
+            (Top::Itself, false) => gang.has_begun_one_by_one(),
+        };
+        let is_reached = gang.is_reached || is_up;
+        let is_bound = !gang.members.bound.is_empty();
+        // Composites without a minimum may have one later, and have begun by then.
+        let begun = if gang.placed() > 0 { above(&self.roster, &gang) } else { Vec::new() };
+        self.roster.reached.extend(is_reached.then(|| key.clone()));
         if let Top::Composite(root) = top {
             return self.note_tree(root, is_found);
         }
-        // Composites without a minimum may have one later, and have begun by then.
-        let begun = if gang.placed() > 0 { above(&self.roster, &gang) } else { Vec::new() };
-        let is_gang = gang.min().is_some() && top == Top::Itself;
-        let is_open = is_gang && !gang.is_reached && !gang.members.bound.is_empty();
-        let is_up = gang.is_up() || is_found && gang.seems_mended();
         self.roster.blurred.extend(begun);
-        if is_gang && is_up {
-            self.roster.open.remove(&key);
-            self.roster.reached.insert(key);
-        } else if is_open {
+        if is_gang && top == Top::Itself && is_bound && !is_reached {
             self.roster.open.entry(key).or_insert(self.numbers);
         } else {
             self.roster.open.remove(&key);
@@ -55,19 +58,19 @@ impl Ledger {
             self.roster.blurred.insert(root.clone());
         }
         let Some(tree) = Tree::of(self, &root) else { return };
-        let up: Vec<GangKey> =
-            tree.gangs().iter().filter(|gang| gang.is_up()).map(|gang| gang.key.clone()).collect();
-        let is_up = tree.is_up();
-        let has_bound = tree.gangs().iter().any(|gang| !gang.members.bound.is_empty());
-        let is_open = !is_up && has_bound && !self.roster.reached.contains(&root);
-        for key in tree.gangs().iter().map(|gang| gang.key.clone()).collect::<Vec<_>>() {
+        let is_reached = tree.is_up() || tree.is_started || self.roster.reached.contains(&root);
+        let is_up =
+            |gang: &&&Gang<'_>| gang.is_up() || is_reached && gang.has_begun_one_by_one();
+        let (gangs, has_bound) = (tree.gangs(), tree.has_bound());
+        let up: Vec<GangKey> = gangs.iter().filter(is_up).map(|gang| gang.key.clone()).collect();
+        for key in gangs.iter().map(|gang| gang.key.clone()).collect::<Vec<_>>() {
             self.roster.open.remove(&key);
         }
         self.roster.reached.extend(up);
-        if is_up {
+        if is_reached {
             self.roster.open.remove(&root);
             self.roster.reached.insert(root);
-        } else if is_open {
+        } else if has_bound {
             self.roster.open.entry(root).or_insert(self.numbers);
         } else {
             self.roster.open.remove(&root);
