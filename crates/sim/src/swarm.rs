@@ -192,7 +192,7 @@ mod tests {
     }
 
     /// Parts of worlds in which something was wrong once, each with what it was.
-    const FOUND: [(&str, &str); 9] = [
+    const FOUND: [(&str, &str); 15] = [
         (
             "pods that must be near others have their turn after them, on every node there is",
             "44616 4,18,19 8,9,13 none second 6 9",
@@ -229,6 +229,24 @@ mod tests {
         (
             "a node that is proposed for another pod is still in the wrong domain",
             "31126 0,3,5,6 2,16 none none 17 119",
+        ),
+        (
+            "a gang has started that an object said so of, whatever the next one of its name says",
+            "10102 18 4,12,13 none none 4 91",
+        ),
+        ("so has a gang of gangs", "14009 12 11,12,13 none none 4 169"),
+        (
+            "a level that is one too many is told also where the level above it is missing",
+            "54415 none 17,19 none none 1 81",
+        ),
+        ("all levels of a tree that moves are brought in line once", "10212 none 6 none none 1 5"),
+        (
+            "groups are a tree also while the one above them is missing",
+            "8355 0,1,2,3,4,5,6,7,8,9 1,5,6,8,9,14,15,16,17,18 0:0,0:1 lag,unanswered,leader 16 82",
+        ),
+        (
+            "a gang of unlike pods is not tried again for room that is taken",
+            "54250 0,2,3,4,5,6 3,4,5,6,7,9,10,11,12 3:0,4:2,4:3 slow,lag 24 33",
         ),
     ];
 

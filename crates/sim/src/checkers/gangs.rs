@@ -67,8 +67,7 @@ fn check_domain(ledger: &Ledger, gang: &Gang<'_>, sent: &[&Known]) -> Result<(),
         Some(terms.topology.iter().map(|key| label(node, key)).collect::<Vec<_>>())
     };
     let is_sent = |known: &&Known| sent.iter().any(|one| std::ptr::eq(*one, *known));
-    let others: Vec<_> =
-        gang.pods().filter(|known| !is_sent(known)).filter_map(domain).collect();
+    let others: Vec<_> = gang.pods().filter(|known| !is_sent(known)).filter_map(domain).collect();
     let ours: Vec<_> = sent.iter().filter_map(|known| domain(known)).collect();
     let is_one = |domains: &[Vec<Option<&str>>]| domains.windows(2).all(|two| two[0] == two[1]);
     let has_left = others.first().is_some_and(|first| ours.first() != Some(first));
@@ -286,7 +285,7 @@ pub(crate) fn check_begin(ledger: &Ledger, facts: &PodFacts) -> Result<(), Viola
 pub(crate) fn witness(ledger: &Ledger, gang: &Gang<'_>) -> Option<Vec<String>> {
     let terms = gang.terms.as_ref().ok()?;
     // Room for pods that do not exist is not looked for.
-    if gang.missing() > 0 {
+    if gang.missing() > 0 || gang.may_be_lucky() {
         return None;
     }
     let needed = gang.min()?.saturating_sub(gang.placed());

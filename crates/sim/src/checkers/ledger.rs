@@ -5,6 +5,7 @@
 //! it must not ask the engine anything.
 
 mod gangs;
+mod place;
 mod proposals;
 
 use std::collections::BTreeMap;
@@ -15,8 +16,8 @@ use model::{Attempt, BudgetFacts, Event, Labels, Map, NodeFacts, PodFacts, Prese
 use super::Violation;
 use super::evictions::Eviction;
 use super::roster::{Roster, gang_of};
-use super::rules::Taken;
 use gangs::Seats;
+pub(crate) use place::Place;
 
 /// Where a pod is, as far as a scheduler was told.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -67,64 +68,6 @@ impl Known {
 /// Pods as they were last delivered, by number.
 type Objects = BTreeMap<u64, Arc<Event>>;
 
-/// A node as it was last delivered, and the pods on it.
-#[derive(Default)]
-pub(crate) struct Place {
-    object: Option<Arc<Event>>,
-    pods: Objects,
-    /// Stand-ins for pods that do not exist yet.
-    seats: Vec<PodFacts>,
-    /// Grows with every change of either.
-    pub(crate) version: u64,
-}
-
-impl Place {
-    /// The node's facts, if it is there.
-    pub(crate) fn facts(&self) -> Option<&NodeFacts> {
-        match &**self.object.as_ref()? {
-            Event::NodeApplied(facts) => Some(facts),
-            Event::NodeDeleted(_)
-            | Event::PodApplied(_)
-            | Event::PodDeleted(_)
-            | Event::NamespaceApplied(_)
-            | Event::NamespaceDeleted(_)
-            | Event::BudgetApplied(_)
-            | Event::BudgetDeleted(_)
-            | Event::GroupingApplied(_)
-            | Event::GroupingDeleted(_)
-            | Event::PodGroupApplied(_)
-            | Event::PodGroupDeleted(_)
-            | Event::SucceededApplied(_)
-            | Event::SucceededDeleted(_)
-            | Event::LocalQueueApplied(_)
-            | Event::LocalQueueDeleted(_)
-            | Event::Reset(_)
-            | Event::BindRefused { .. }
-            | Event::EvictionFailed(_) => None,
-        }
-    }
-
-    /// The pods on it.
-    pub(crate) fn pods(&self) -> impl Iterator<Item = &PodFacts> {
-        self.pods.values().map(|object| facts_of(object))
-    }
-
-    /// Stand-ins for pods that room is kept for. Rules about others do not mean them.
-    pub(crate) fn seats(&self) -> impl Iterator<Item = &PodFacts> {
-        self.seats.iter()
-    }
-
-    /// What the pods on it take, and those that room is kept for.
-    pub(crate) fn taken(&self) -> Taken<'_> {
-        Taken::by(self.pods().chain(self.seats()).map(|facts| &facts.spec))
-    }
-
-    /// What the pods on it take.
-    pub(crate) fn taken_by_pods(&self) -> Taken<'_> {
-        Taken::by(self.pods().map(|facts| &facts.spec))
-    }
-}
-
 fn facts_of(object: &Event) -> &PodFacts {
     match object {
         Event::PodApplied(facts) => facts,
@@ -147,6 +90,12 @@ fn facts_of(object: &Event) -> &PodFacts {
         | Event::BindRefused { .. }
         | Event::EvictionFailed(_) => unreachable!("only pods are kept as pods"),
     }
+}
+
+/// Whether a pod is to others what it was to them.
+fn is_as_before(was: &PodFacts, is: &PodFacts) -> bool {
+    let what = |facts: &PodFacts| (facts.is_terminating, facts.priority);
+    what(was) == what(is) && was.spec == is.spec && was.labels == is.labels
 }
 
 /// The whole account.
@@ -182,8 +131,7 @@ impl Ledger {
         self.plans.clear();
         match &**event {
             Event::NodeApplied(facts) => {
-                let place = self.place(&facts.name);
-                place.object = Some(event.clone());
+                self.open(&facts.name).object = Some(event.clone());
             }
             Event::NodeDeleted(name) => self.delete_node(name),
             Event::PodApplied(facts) => self.apply_pod(facts, event),
@@ -320,7 +268,11 @@ impl Ledger {
                     true => _ = self.unwelcoming.remove(&number),
                     false => _ = self.unwelcoming.insert(number, (node.into(), object.clone())),
                 }
-                self.place(node).pods.insert(number, object.clone());
+                let place = self.place(node);
+                let was = place.pods.insert(number, object.clone());
+                if was.is_some_and(|was| !is_as_before(facts_of(&was), facts_of(&object))) {
+                    place.opened = place.version;
+                }
             }
         }
         if let Some(before) = &before
@@ -344,6 +296,7 @@ impl Ledger {
                 self.proposals.remove(node);
             }
             self.touch(node);
+            self.nodes.get_mut(node).into_iter().for_each(|place| place.opened = place.version);
         }
     }
 
@@ -364,14 +317,14 @@ impl Ledger {
                 self.waiting.remove(&number);
             }
             Some(node) => {
-                self.place(node).pods.remove(&number);
+                self.open(node).pods.remove(&number);
                 self.tidy(node);
             }
         }
     }
 
     fn delete_node(&mut self, name: &str) {
-        self.place(name).object = None;
+        self.open(name).object = None;
         self.tidy(name);
     }
 
@@ -389,6 +342,13 @@ impl Ledger {
         if self.nodes.contains_key(name) {
             self.place(name);
         }
+    }
+
+    /// A place where others may have room now.
+    fn open(&mut self, name: &str) -> &mut Place {
+        let place = self.place(name);
+        place.opened = place.version;
+        place
     }
 
     /// A place that is about to change.

@@ -2,9 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use model::{
-    Amounts, Event, PodFacts, PodGroupFacts, PodGroupKey, PodGroupKind, PodSpec, Present,
-};
+use model::{Amounts, Event, PodFacts, PodGroupFacts, PodGroupKey, PodGroupKind, PodSpec, Present};
 
 use super::ledger::{Known, Ledger, Spot};
 use super::members::Members;
@@ -48,6 +46,8 @@ pub(crate) struct Roster {
     pub(super) open: BTreeMap<GangKey, u64>,
     /// Gangs some of whose pods were on nodes when they were first heard of.
     pub(super) found: BTreeSet<GangKey>,
+    /// What the version of all nodes was when a gang was last tried in vain.
+    pub(super) tried: BTreeMap<GangKey, u64>,
     /// What is said of the pods of gangs that are not there.
     nobody: Members,
     /// Composites of which it is not known how far they were: objects about them changed while
@@ -89,6 +89,7 @@ impl Roster {
             self.reached.remove(key);
             self.open.remove(key);
             self.found.remove(key);
+            self.tried.remove(key);
         }
     }
 
@@ -200,7 +201,8 @@ impl Roster {
     pub(super) fn groups_in_trees(&self, namespace: &str) -> usize {
         let own = || self.groups.values().filter(|facts| *facts.key.namespace == *namespace);
         let is_part = |facts: &PodGroupFacts| facts.parent.is_some();
-        let is_tree = own().any(|facts| facts.key.kind == PodGroupKind::Composite || is_part(facts));
+        let is_tree =
+            own().any(|facts| facts.key.kind == PodGroupKind::Composite || is_part(facts));
         if is_tree { own().count() } else { 0 }
     }
 
@@ -339,6 +341,15 @@ impl<'a> Gang<'a> {
     pub(crate) fn is_up(&self) -> bool {
         let bound = self.members.bound.len();
         self.min().is_some_and(|min| bound > 0 && bound + self.missing() >= min)
+    }
+
+    /// Whether room was only taken since it was last tried, and its waiting pods differ. It is not
+    /// tried again then, but may fit by chance: pods of different sizes are put in another way for
+    /// it, where pods of one size find as many places as before at most.
+    pub(crate) fn may_be_lucky(&self) -> bool {
+        let mut specs = self.waiting().map(|known| &known.facts().spec);
+        let first = specs.next();
+        specs.any(|spec| Some(spec) != first) && self.ledger.has_only_lost_room(&self.key)
     }
 
     /// Whether it is a PodGroup whose pods go one by one, and one of them is on a node: so it has

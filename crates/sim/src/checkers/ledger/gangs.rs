@@ -59,8 +59,7 @@ impl Ledger {
         }
         let Some(tree) = Tree::of(self, &root) else { return };
         let is_reached = tree.is_up() || tree.is_started || self.roster.reached.contains(&root);
-        let is_up =
-            |gang: &&&Gang<'_>| gang.is_up() || is_reached && gang.has_begun_one_by_one();
+        let is_up = |gang: &&&Gang<'_>| gang.is_up() || is_reached && gang.has_begun_one_by_one();
         let (gangs, has_bound) = (tree.gangs(), tree.has_bound());
         let up: Vec<GangKey> = gangs.iter().filter(is_up).map(|gang| gang.key.clone()).collect();
         for key in gangs.iter().map(|gang| gang.key.clone()).collect::<Vec<_>>() {
@@ -123,7 +122,7 @@ impl Ledger {
             return;
         }
         for seat in std::mem::replace(&mut self.seats, Seats::of(seats)).all {
-            self.place(&seat.node).seats.clear();
+            self.open(&seat.node).seats.clear();
             self.tidy(&seat.node);
         }
         let mut makers: BTreeMap<GangKey, Option<PodFacts>> = BTreeMap::new();
@@ -141,6 +140,13 @@ impl Ledger {
             let facts = PodFacts { key, spec, priority, gates: Box::default(), ..maker.clone() };
             self.place(&seat.node).seats.push(facts);
         }
+    }
+
+    /// Whether room was only taken since a gang was last tried.
+    pub(crate) fn has_only_lost_room(&self, key: &GangKey) -> bool {
+        let Some(tried) = self.roster.tried.get(key) else { return false };
+        let is_changed = self.nodes().any(|(_, place)| place.version > *tried);
+        is_changed && !self.nodes().any(|(_, place)| place.opened > *tried)
     }
 
     /// Whether nothing but a missing node keeps a pod from being placed.

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use model::{Diagnosis, NodeFacts, PodFacts, Rescue};
 
+use super::super::roster::gang_of;
 use super::{Ledger, Spot, facts_of};
 
 impl Ledger {
@@ -19,6 +20,8 @@ impl Ledger {
             | Rescue::NotPreempting
             | Rescue::VictimsLeaving => {}
         }
+        let gang = self.pods.get(uid).and_then(|known| gang_of(known.facts()));
+        gang.into_iter().for_each(|key| _ = self.roster.tried.insert(key, self.versions));
     }
 
     /// Pods for which a node is proposed, and to which another pod must yield there.
