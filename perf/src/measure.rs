@@ -128,6 +128,7 @@ fn summary(workload: &Workload, samples: &[(Figures, Option<Figures>)]) -> Measu
         let pairs = samples.iter().filter_map(|(ours, theirs)| Some((ours, theirs.as_ref()?)));
         median(pairs.map(|(ours, theirs)| value(ours) / value(theirs)))
     };
+    let decisions = |f: &Figures| per_second(f.sample.decisions, f.sample.taken.on_core);
     let rate = of(&|figures| figures.rate);
     let mut measured =
         Measured::from([(Metric::PodsPerSecond, rate), (Metric::UsPerPod, 1e6 / rate)]);
@@ -138,7 +139,6 @@ fn summary(workload: &Workload, samples: &[(Figures, Option<Figures>)]) -> Measu
         };
         measured.insert(Metric::OverBareRead, of(&over));
     } else {
-        let decisions = |f: &Figures| per_second(f.sample.decisions, f.sample.taken.on_core);
         measured.insert(Metric::DecisionsPerSecond, of(&decisions));
         measured.insert(Metric::UsP50, of(&|f| f.p50));
         measured.insert(Metric::UsP99, of(&|f| f.p99));
@@ -153,6 +153,7 @@ fn summary(workload: &Workload, samples: &[(Figures, Option<Figures>)]) -> Measu
         measured.insert(Metric::RateOverBaseline, ratio(&|f| f.rate));
         if !workload.is_restart() {
             measured.insert(Metric::P99OverBaseline, ratio(&|f| f.p99));
+            measured.insert(Metric::DecisionsOverBaseline, ratio(&decisions));
         }
     }
     measured

@@ -30,6 +30,8 @@ pub(crate) enum Metric {
     OverBareRead,
     /// Pods per second, divided by those of the baseline.
     RateOverBaseline,
+    /// Decisions per second, divided by those of the baseline.
+    DecisionsOverBaseline,
     /// The highest hundredth of the times per pod, divided by that of the baseline.
     P99OverBaseline,
     /// Microseconds per pod, divided by those of the first size.
@@ -67,6 +69,7 @@ impl Metric {
             Self::Seconds => "seconds",
             Self::OverBareRead => "overBareRead",
             Self::RateOverBaseline => "rateOverBaseline",
+            Self::DecisionsOverBaseline => "decisionsOverBaseline",
             Self::P99OverBaseline => "p99OverBaseline",
             Self::CostOverFirstSize => "costOverFirstSize",
             Self::PeerAllScored => "peerAllScored",

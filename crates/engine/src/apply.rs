@@ -383,10 +383,6 @@ impl Scheduler {
             return;
         }
         self.unplace(pod, node, now);
-        // What is proposed for a pod counts again while it waits.
-        if let Some(proposed) = self.catalog.nominated_node(pod) {
-            self.usage.touch_guests(proposed);
-        }
         let known = self.catalog.pod(pod);
         // An API server never gives a pod to another scheduler; whoever stands in for one may.
         if known.is_terminating || !self.schedules(&self.catalog.class(known.class).spec.scheduler)
@@ -424,9 +420,7 @@ impl Scheduler {
 
     /// Takes in that another node than before is proposed for a pod.
     fn reproposed(&mut self, pod: PodId, before: Option<NodeId>, now: Time) {
-        let after = self.catalog.nominated_node(pod);
-        if before != after {
-            after.into_iter().for_each(|node| self.usage.touch_guests(node));
+        if before != self.catalog.nominated_node(pod) {
             self.unpropose(before, now);
         }
     }
@@ -434,7 +428,6 @@ impl Scheduler {
     /// A node is not proposed for somebody any more: there may be room for others.
     pub(crate) fn unpropose(&mut self, node: Option<NodeId>, now: Time) {
         if let Some(node) = node {
-            self.usage.touch_guests(node);
             self.wake(Change::Freed, node, now);
             self.queue.wake(now, is_about_others, |_, _| true);
             self.queue.wake_gangs(now, |_| true);

@@ -327,7 +327,7 @@ impl<'a> Arranger<'a> {
             let profile = profile_of(self.profiles, catalog, pod.class);
             let seed = self.seed ^ hash_of(&self.seats.len());
             let board = self.boards.of(pod.class, profile, catalog, self.txn.usage());
-            let mut trial = Trial { id: maker, pod: &pod, board, txn: &mut self.txn };
+            let mut trial = Trial::new(maker, &pod, board, &mut self.txn);
             self.work += 1;
             let Ok(node) = seek(&mut trial, &self.within, seed) else {
                 if number >= needed {
@@ -387,7 +387,7 @@ impl<'a> Arranger<'a> {
         let profile = profile_of(self.profiles, catalog, pod.class);
         let board = self.boards.of(pod.class, profile, catalog, self.txn.usage());
         let seed = self.seed ^ hash_of(&*pod.key.uid);
-        seek(&mut Trial { id, pod, board, txn: &mut self.txn }, within, seed).ok()
+        seek(&mut Trial::new(id, pod, board, &mut self.txn), within, seed).ok()
     }
 
     /// All nodes that take a pod.
@@ -399,13 +399,14 @@ impl<'a> Arranger<'a> {
         let pod = cast.as_ref().unwrap_or_else(|| catalog.pod(id));
         let profile = profile_of(self.profiles, catalog, pod.class);
         let board = self.boards.of(pod.class, profile, catalog, self.txn.usage());
-        let mut trial = Trial { id, pod, board, txn: &mut self.txn };
+        let mut trial = Trial::new(id, pod, board, &mut self.txn);
         // What is said before any node is looked at.
         if seek(&mut trial, &within, self.seed).is_err() {
             return Vec::new();
         }
         let mut held = trial.held();
         held.extend(&within.avoided);
+        held.sort_unstable();
         let Trial { pod, board, txn, .. } = trial;
         let nodes = within.nodes.as_deref().unwrap_or(catalog.nodes());
         let fitting = board.fitting_among(view(txn, pod), nodes, &held);

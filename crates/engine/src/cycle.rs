@@ -156,7 +156,7 @@ impl Scheduler {
         let profile = profile_of(&self.profiles, &self.catalog, pod.class);
         let seed = self.seed ^ hash_of(&*pod.key.uid);
         let board = self.boards.of(pod.class, profile, &self.catalog, txn.usage());
-        let mut trial = Trial { id, pod, board, txn: &mut txn };
+        let mut trial = Trial::new(id, pod, board, &mut txn);
         let node = seek(&mut trial, &Within::default(), seed).map_err(|miss| {
             let (diagnosis, plan) = miss.explain(&mut trial, &Within::default(), true, seed);
             Failure { class: pod.class, diagnosis, plan }
@@ -210,7 +210,10 @@ pub(crate) fn seek(trial: &mut Trial<'_, '_>, within: &Within, seed: u64) -> Res
         return Ok(node);
     }
     let mut held = trial.held();
-    held.extend(&within.avoided);
+    if !within.avoided.is_empty() {
+        held.extend(&within.avoided);
+        held.sort_unstable();
+    }
     let Trial { pod, board, txn, .. } = trial;
     let view = view(txn, pod);
     let best = match &within.nodes {
@@ -267,24 +270,16 @@ fn fail(
     may_evict: bool,
     seed: u64,
 ) -> (Arc<Diagnosis>, Option<Plan>) {
-    let mut tally = std::mem::take(&mut trial.board.tally);
-    tally.refresh(trial.board, trial.view());
+    let mut tally = trial.take_tally(screen);
     let catalog = trial.txn.catalog();
     let mut instead = Instead::new();
-    for node in trial.contested() {
-        if !trial.rivals(node).is_empty() {
-            let (_, mut reasons) = trial.why_not(screen, node).unwrap_or_default();
-            if reasons.is_empty() && !within.allows(node) {
-                reasons.push(Reason::OtherDomain);
-            }
-            instead.push((node, reasons));
-        }
-    }
     let nodes = if within.is_open() { &[][..] } else { catalog.nodes() };
-    for node in nodes {
-        let is_fitting = || trial.board.is_fitting(*node);
-        if !within.allows(*node) && is_fitting() && !instead.iter().any(|(known, _)| known == node)
-        {
+    for node in nodes.iter().filter(|node| !within.allows(**node)) {
+        let is_fitting = match trial.has_rivals(*node) {
+            true => tally.answer(*node).is_empty(),
+            false => trial.board.is_fitting(*node),
+        };
+        if is_fitting {
             instead.push((*node, vec![Reason::OtherDomain]));
         }
     }
@@ -295,6 +290,6 @@ fn fail(
         rescue(trial, (asked, tally.evictable(&instead, within)), within, seed)
     };
     let diagnosis = tally.diagnosis(catalog.nodes().len(), &instead, rescue);
-    trial.board.tally = tally;
+    trial.keep_tally(tally);
     (diagnosis, plan)
 }

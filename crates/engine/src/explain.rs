@@ -83,7 +83,7 @@ impl Scheduler {
         let profile = profile_of(&self.profiles, &self.catalog, pod.class);
         let (mut board, _) = Board::new(profile, &self.catalog, self.catalog.class(pod.class));
         let mut txn = Txn::begin(&self.catalog, &mut self.usage);
-        judge(&mut Trial { id, pod, board: &mut board, txn: &mut txn })
+        judge(&mut Trial::new(id, pod, &mut board, &mut txn))
     }
 }
 

@@ -151,6 +151,7 @@ impl Scheduler {
         self.queue.clock = moment.into();
         self.catalog.forget_unheld_resources();
         self.take_in(event, moment.at);
+        self.usage.settle_holds(&mut self.catalog);
         self.gangs.free.get_mut().catch_up(&self.catalog, &self.usage);
     }
 
@@ -173,6 +174,7 @@ impl Scheduler {
     ) {
         self.restand();
         self.review_gangs(now, decisions);
+        self.usage.settle_holds(&mut self.catalog);
         self.queue.advance(now);
         if self.queue.counts().active > 0 {
             self.touch_shifted();
@@ -186,6 +188,7 @@ impl Scheduler {
             if let Some(diagnosis) = self.attempt(unit, now, decisions) {
                 self.settle_line(unit, &diagnosis, now, decisions, &mut show);
             }
+            self.usage.settle_holds(&mut self.catalog);
         }
         self.gangs.free.get_mut().catch_up(&self.catalog, &self.usage);
     }

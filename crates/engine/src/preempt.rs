@@ -3,6 +3,8 @@
 //! kube-scheduler.
 
 mod contest;
+mod fresh;
+mod yields;
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use framework::View;
-use model::{Code, Diagnosis, NodeId, Reason, Rescue};
+use model::{Catalog, Code, Diagnosis, NodeId, Reason, Rescue};
 
 use crate::board::Board;
 use crate::cycle::Within;
 use crate::explain::why_not;
-use crate::screen::{Screen, screen};
+use crate::screen::screen;
 
 /// How many nodes give which reasons.
 #[derive(Default)]
@@ -45,33 +45,48 @@ impl Tally {
         let is_current = self.node_revision == view.catalog.node_revision() && !is_around;
         let touched = self.mark.filter(|_| is_current);
         let touched = touched.and_then(|mark| view.usage.touched_since(mark));
+        let touched: Option<Vec<NodeId>> =
+            touched.map(|touched| touched.iter().map(|touch| touch.node).collect());
         let screen = screen(&board.before, view);
-        let is_changed = match touched {
-            Some(touched) => {
-                let mut is_changed = false;
-                for touch in touched {
-                    is_changed |= self.ask(board, &screen, view, touch.node);
-                }
-                is_changed
-            }
-            None => {
-                self.answers.clear();
-                self.answer_of.clear();
-                self.answer_of.resize(view.catalog.node_places(), None);
-                for node in view.catalog.nodes() {
-                    self.answer_of[node.index()] = Some(self.find(Vec::new()));
-                    self.answers[0].1 += 1;
-                    self.ask(board, &screen, view, *node);
-                }
-                true
-            }
-        };
+        self.update(view.catalog, touched.as_deref(), |node| {
+            why_not(board, &screen, view, node).unwrap_or_default().1
+        });
         // Answers that reach around hold for this pod at this moment alone.
         self.mark = Some(view.usage.mark()).filter(|_| !is_around);
         self.node_revision = view.catalog.node_revision();
+    }
+
+    /// Asks nodes anew, or all of them.
+    pub(crate) fn update(
+        &mut self,
+        catalog: &Catalog,
+        nodes: Option<&[NodeId]>,
+        mut ask: impl FnMut(NodeId) -> Vec<Reason>,
+    ) {
+        let mut is_changed = nodes.is_none();
+        if is_changed {
+            self.answers.clear();
+            self.answer_of.clear();
+            self.answer_of.resize(catalog.node_places(), None);
+            let empty = self.find(Vec::new());
+            catalog.nodes().iter().for_each(|node| self.answer_of[node.index()] = Some(empty));
+            self.answers[empty].1 = catalog.nodes().len();
+        }
+        for node in nodes.unwrap_or(catalog.nodes()) {
+            // Places without a node are touched too, by pods that name it.
+            if let Some(Some(before)) = self.answer_of.get(node.index()).copied() {
+                is_changed |= self.change(*node, before, ask(*node));
+            }
+        }
         if is_changed {
             self.diagnoses.clear();
         }
+    }
+
+    /// What a node says.
+    pub(crate) fn answer(&self, node: NodeId) -> &[Reason] {
+        let answer = self.answer_of.get(node.index()).copied().flatten();
+        answer.map_or(&[], |answer| &self.answers[answer].0)
     }
 
     /// Whether a node gives a reason of some sort.
@@ -141,11 +156,8 @@ impl Tally {
         diagnosis
     }
 
-    /// Asks a node anew; tells whether its answer is another one.
-    fn ask(&mut self, board: &Board, screen: &Screen, view: View<'_>, node: NodeId) -> bool {
-        // Places without a node are touched too, by pods that name it.
-        let Some(Some(before)) = self.answer_of.get(node.index()).copied() else { return false };
-        let (_, reasons) = why_not(board, screen, view, node).unwrap_or_default();
+    /// Takes in the answer of a node; tells whether it is another one than before.
+    fn change(&mut self, node: NodeId, before: usize, reasons: Vec<Reason>) -> bool {
         if self.answers[before].0 == reasons {
             return false;
         }

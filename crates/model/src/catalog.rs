@@ -33,6 +33,7 @@ use crate::resources::Resources;
 use crate::selector::{Selector, Term, WeightedTerm};
 use crate::spec::{NodeTerm, PodSpec, Preference};
 use crate::symbol::{Holder, Symbol, Symbols};
+use crate::usage::Hold;
 use budgets::Budgets;
 use classes::Classes;
 use crowds::Crowds;
@@ -166,6 +167,9 @@ impl Catalog {
             self.tenants.offer(&replaced.offer, false);
             self.tenants.offer(after, true);
         }
+        if replaced.node.is_some() != self.nodes.get(id).is_some() {
+            self.pods.note_node(self.nodes.name(id));
+        }
         let nodes = replaced.node.as_deref().into_iter().chain(self.nodes.get(id));
         self.domains.put(id, nodes.flat_map(Node::label_keys), &self.nodes);
     }
@@ -293,10 +297,16 @@ impl Catalog {
         self.pods.nominated_to(self.nodes.name(node))
     }
 
-    /// The nodes that are there and are proposed for waiting pods, with these pods.
-    pub fn nominations(&self) -> impl Iterator<Item = (NodeId, &[PodId])> {
-        let there = |(name, pods)| Some((self.find_named(name)?, pods));
-        self.pods.nominations().filter_map(there)
+    /// Pods for which another node may be proposed since the last time this was asked.
+    pub(crate) fn take_reproposed(&mut self) -> Vec<PodId> {
+        self.pods.take_reproposed()
+    }
+
+    /// The room that is kept for a waiting pod, if the node that is proposed for it is there.
+    pub(crate) fn hold_of(&self, id: PodId) -> Option<Hold> {
+        let node = self.find_named(self.pods.awaited(id)?)?;
+        let pod = self.pods.get(id);
+        Some(Hold { owner: id, occupant: pod.occupant(), node, priority: pod.priority })
     }
 
     /// The node that is proposed for a pod, if it is there.

@@ -71,4 +71,4 @@ pub use symbol::{Symbol, Symbols};
 pub use taint::{Effect, Operator, Taint, Toleration};
 pub use time::{Millis, Moment, Time};
 pub use txn::{Savepoint, Txn};
-pub use usage::{AMOUNT_MAX, Columns, Levels, Load, Touch, Touched, Usage};
+pub use usage::{AMOUNT_MAX, Columns, Hold, Holds, Levels, Load, Touch, Touched, Usage};

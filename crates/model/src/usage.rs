@@ -5,6 +5,7 @@
 
 mod columns;
 mod crowds;
+mod holds;
 mod log;
 
 use crate::amounts::Charge;
@@ -15,6 +16,7 @@ use crate::symbol::Symbol;
 use columns::Odd;
 pub use columns::{AMOUNT_MAX, Columns, Levels};
 use crowds::Gatherings;
+pub use holds::{Hold, Holds};
 use log::Log;
 pub use log::{Touch, Touched};
 
@@ -143,6 +145,7 @@ pub struct Usage {
     facts: Vec<NodeId>,
     facts_before: u64,
     gatherings: Gatherings,
+    holds: Holds,
     /// Scratch of transactions, kept so that a placement allocates nothing.
     pub(crate) undo: Vec<crate::txn::Step>,
 }

@@ -190,7 +190,9 @@ fn is_measured(workload: &Workload, metric: Metric) -> bool {
         | Metric::TriesPerCure => !workload.is_restart(),
         Metric::Seconds | Metric::OverBareRead => workload.is_restart(),
         Metric::RateOverBaseline => workload.baseline.is_some(),
-        Metric::P99OverBaseline => workload.baseline.is_some() && !workload.is_restart(),
+        Metric::DecisionsOverBaseline | Metric::P99OverBaseline => {
+            workload.baseline.is_some() && !workload.is_restart()
+        }
         Metric::CostOverFirstSize => workload.sizes.len() > 1,
         Metric::PeerAllScored
         | Metric::PeerDefaultSampling

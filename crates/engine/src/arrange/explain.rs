@@ -16,7 +16,7 @@ impl Arranger<'_> {
         let pod = catalog.pod(short.pod);
         let profile = profile_of(self.profiles, catalog, pod.class);
         let board = self.boards.of(pod.class, profile, catalog, self.txn.usage());
-        let mut trial = Trial { id: short.pod, pod, board, txn: &mut self.txn };
+        let mut trial = Trial::new(short.pod, pod, board, &mut self.txn);
         let seed = self.seed ^ hash_of(&*pod.key.uid);
         let miss = seek(&mut trial, &short.within, seed).expect_err("it was looked for in vain");
         let (diagnosis, plan) = miss.explain(&mut trial, &short.within, true, seed);
@@ -39,7 +39,7 @@ impl Arranger<'_> {
         let pod = stand_in.as_ref().unwrap_or_else(|| catalog.pod(short.pod));
         let profile = profile_of(self.profiles, catalog, pod.class);
         let board = self.boards.of(pod.class, profile, catalog, self.txn.usage());
-        let mut trial = Trial { id: short.pod, pod, board, txn: &mut self.txn };
+        let mut trial = Trial::new(short.pod, pod, board, &mut self.txn);
         let diagnosis = match seek(&mut trial, &short.within, self.seed) {
             Err(miss) => miss.explain(&mut trial, &short.within, false, self.seed).0,
             // It fits by itself, and there was too little work left to fit all.

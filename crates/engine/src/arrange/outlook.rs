@@ -56,7 +56,7 @@ impl Arranger<'_> {
     pub(super) fn hopeless(&self, shapes: &BTreeMap<ClassId, Shape>) -> Outlook {
         let catalog = self.txn.catalog();
         // Room that is proposed for others was left to them.
-        if catalog.nominations().next().is_some() {
+        if self.txn.usage().holds().count() > 0 {
             return Outlook::Unknown;
         }
         // Pods that must be with others may need pods that were taken away.

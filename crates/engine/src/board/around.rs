@@ -128,10 +128,10 @@ impl Board {
     }
 }
 
-/// Takes nodes out that are held, or that filters which reach around turn down.
+/// Takes nodes out that are held, which are in order, or that filters which reach around turn down.
 fn narrow(filters: &[Named<dyn Narrow>], view: View<'_>, held: &[NodeId], nodes: &mut Vec<NodeId>) {
     if !held.is_empty() {
-        nodes.retain(|node| !held.contains(node));
+        nodes.retain(|node| held.binary_search(node).is_err());
     }
     view.catalog.look(nodes.len());
     for (_, filter) in filters.iter().filter(|(_, f)| f.reach() == Reach::Around) {

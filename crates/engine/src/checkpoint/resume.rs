@@ -98,9 +98,15 @@ impl Scheduler {
         }
         classes.into_iter().for_each(|class| scheduler.catalog.release_class(class));
         resources.into_iter().for_each(|id| scheduler.catalog.release_resource(id));
-        let gangs: Vec<GangId> = scheduler.catalog.gangs().collect();
-        gangs.into_iter().for_each(|gang| scheduler.watch(gang));
+        scheduler.settle_all();
         Ok(scheduler)
+    }
+
+    /// Works out what follows from pods, nodes and gangs once all are there.
+    fn settle_all(&mut self) {
+        let gangs: Vec<GangId> = self.catalog.gangs().collect();
+        gangs.into_iter().for_each(|gang| self.watch(gang));
+        self.usage.settle_holds(&mut self.catalog);
     }
 
     fn resume_nodes(&mut self, nodes: Vec<Option<NodePlace>>) -> Result<(), ResumeError> {

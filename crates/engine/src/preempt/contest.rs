@@ -1,10 +1,13 @@
-//! What evicting would do on every node for pods of one class and priority, kept up to date by the
-//! nodes that were touched.
+//! What is kept for pods of one class and priority beside those of others: which nodes are held
+//! against them, what nodes say of them, and what evicting would do on every node. All of it is
+//! brought up to date by the nodes that were touched.
 
 use std::collections::BTreeMap;
 
 use model::{Code, GangId, NodeId, Reason};
 
+use super::fresh::Freshness;
+use super::yields::{Answers, Held};
 use super::{Candidate, choose, spared, victims_on};
 use crate::cycle::Within;
 use crate::peaks::mix;
@@ -24,72 +27,47 @@ enum Outcome {
     Fits(Candidate),
 }
 
-/// The outcomes for pods of one class and priority.
+/// What is kept for pods of one class and priority.
+#[derive(Default)]
 pub(crate) struct Contest {
     pub(crate) priority: i32,
-    /// The log's end when it was last brought up to date; none before the first time, and where
-    /// outcomes hold for one pod at one moment alone.
-    mark: Option<u64>,
-    node_revision: u64,
-    budget_revision: u64,
+    pub(crate) held: Held,
+    pub(crate) answers: Answers,
+    fresh: Freshness,
     outcomes: Vec<Outcome>,
-    /// Nodes whose outcome holds only for the pod that was asked about last.
-    stale: Vec<NodeId>,
 }
 
 impl Contest {
     pub(crate) fn new(priority: i32) -> Self {
-        Self {
-            priority,
-            mark: None,
-            node_revision: 0,
-            budget_revision: 0,
-            outcomes: Vec::new(),
-            stale: Vec::new(),
-        }
+        Self { priority, ..Self::default() }
     }
 
     /// How many bytes it takes, about.
     pub(crate) fn bytes(&self) -> usize {
-        self.outcomes.capacity() * size_of::<Outcome>()
+        let outcomes = self.outcomes.capacity() * size_of::<Outcome>();
+        outcomes + self.held.bytes() + self.answers.tally.bytes()
     }
 
-    /// Brings the outcomes up to date for a pod.
+    /// Brings what evicting would do up to date for a pod.
     pub(crate) fn refresh(&mut self, trial: &mut Trial<'_, '_>) {
         let catalog = trial.txn.catalog();
-        let is_around = trial.board.is_around(trial.view()) || trial.has_insisting();
         let revisions = (catalog.node_revision(), catalog.budget_revision());
-        let is_current = (self.node_revision, self.budget_revision) == revisions && !is_around;
-        let touched = self.mark.filter(|_| is_current);
-        let touched = touched.and_then(|mark| trial.txn.usage().touched_since(mark));
         // To the pod, nodes that are proposed for it or have pods of its gang can be others than to
         // its like.
         let mut own: Vec<NodeId> = catalog.nominated_node(trial.id).into_iter().collect();
         let spared = spared(catalog, trial.id);
         let kin = spared.into_iter().flat_map(|gang| catalog.pods_in(gang));
         own.extend(kin.filter_map(|pod| catalog.pod(pod).state.node()));
-        let nodes: Vec<NodeId> = match touched {
-            Some(touched) if touched.len() < catalog.nodes().len() => {
-                let touched = touched.iter().map(|touch| touch.node);
-                let mut nodes: Vec<NodeId> =
-                    touched.chain(self.stale.drain(..)).chain(own.iter().copied()).collect();
-                nodes.sort_unstable();
-                nodes.dedup();
-                nodes
-            }
-            Some(_) | None => {
-                self.outcomes.clear();
-                catalog.nodes().into()
-            }
-        };
+        let nodes = self.fresh.renew(trial, revisions, own, catalog.nodes().len());
+        let nodes = nodes.unwrap_or_else(|| {
+            self.outcomes.clear();
+            catalog.nodes().into()
+        });
         self.outcomes.resize(catalog.node_places(), Outcome::Useless);
         let screen = screen(&trial.board.before, trial.view());
         for node in nodes {
             self.outcomes[node.index()] = outcome(trial, &screen, node, spared);
         }
-        self.stale = own;
-        self.mark = Some(trial.txn.usage().mark()).filter(|_| !is_around);
-        (self.node_revision, self.budget_revision) = revisions;
     }
 
     /// The nodes on which evicting makes room.

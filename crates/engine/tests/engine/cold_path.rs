@@ -1,12 +1,13 @@
 //! What property tests of the engine share: profiles to draw from, and the cold path as a judge.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use framework::{Args, FitArgs, ProfileSettings, ResourceWeight, ShapePoint, SpreadArgs, Strategy};
 use kubenexus_engine::{Backoff, Judgement, NodeJudgement, Options, Place};
 use model::{
-    Decision, Diagnosis, Millis, NodeId, PodId, PodState, Preemption, Reason, Rescue, SpreadSpec,
-    Txn, Usage,
+    Decision, Diagnosis, Hold, Millis, NodeId, PodId, PodState, Preemption, Reason, Rescue,
+    SpreadSpec, Txn, Usage,
 };
 use proptest::prelude::ProptestConfig;
 use proptest::test_runner::RngSeed;
@@ -245,6 +246,16 @@ pub(super) fn check_usage(run: &Script) {
     for node in (0..catalog.node_places()).map(NodeId::at) {
         assert_eq!(run.scheduler.usage().load(node), rebuilt.load(node), "load of {node:?}");
     }
+    let hold = |owner: PodId| {
+        let (pod, node) = (catalog.pod(owner), catalog.nominated_node(owner)?);
+        Some(Hold { owner, occupant: pod.occupant(), node, priority: pod.priority })
+    };
+    let mut proposed: Vec<Hold> = waiting(run).into_iter().filter_map(hold).collect();
+    proposed.sort_unstable_by_key(|hold| (hold.node, Reverse(hold.priority), hold.owner));
+    let mut holds: Vec<Hold> = run.scheduler.usage().holds().all().copied().collect();
+    assert!(holds.is_sorted_by_key(|hold| (hold.node, Reverse(hold.priority))), "{holds:?}");
+    holds.sort_unstable_by_key(|hold| (hold.node, Reverse(hold.priority), hold.owner));
+    assert_eq!(holds, proposed, "room that is held");
     let classes = catalog.pods().map(|pod| catalog.class(catalog.pod(pod).class));
     for crowd in classes.flat_map(|class| class.company.crowds()) {
         for node in (0..catalog.node_places()).map(NodeId::at) {

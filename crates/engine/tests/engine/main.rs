@@ -15,6 +15,7 @@ mod gangs_limits;
 mod gangs_minimum;
 mod gangs_options;
 mod gangs_order;
+mod holds;
 mod kept_results;
 mod lines;
 mod namespaces;

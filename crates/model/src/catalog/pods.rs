@@ -11,7 +11,7 @@
 //! An assumed pod takes its place on the node at once and keeps it until the API says otherwise;
 //! it never expires by time.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::decision::Attempt;
@@ -140,8 +140,12 @@ pub(super) struct Pods {
     by_tags: Vec<Vec<PodId>>,
     /// Waiting pods by the name of the node that is proposed for them.
     nominations: BTreeMap<Symbol, Vec<PodId>>,
+    /// Pods for which another node may be proposed than before, or which may be others to it.
+    reproposed: Vec<PodId>,
     /// How often others were to be evicted for whom, where that was so.
     plans: BTreeMap<PodId, u32>,
+    /// For whom they were more than once.
+    vain: BTreeSet<PodId>,
 }
 
 impl Pods {
@@ -170,8 +174,13 @@ impl Pods {
         self.nominations.get(&node).map_or(&[], |pods| pods)
     }
 
-    pub(super) fn nominations(&self) -> impl Iterator<Item = (Symbol, &[PodId])> {
-        self.nominations.iter().map(|(node, pods)| (*node, &**pods))
+    /// Notes that a node came, or went.
+    pub(super) fn note_node(&mut self, node: Symbol) {
+        self.reproposed.extend(self.nominations.get(&node).into_iter().flatten());
+    }
+
+    pub(super) fn take_reproposed(&mut self) -> Vec<PodId> {
+        std::mem::take(&mut self.reproposed)
     }
 
     pub(super) fn add(
@@ -245,6 +254,9 @@ impl Pods {
             self.list_like(id);
         }
         self.row(id).tags = tags;
+        if self.awaited(id).is_some() {
+            self.reproposed.push(id);
+        }
         if is_placed && priority != facts.priority {
             self.count_placed(priority, false);
             self.count_placed(facts.priority, true);
@@ -342,6 +354,10 @@ impl Pods {
             0 => _ = self.plans.remove(&id),
             _ => _ = self.plans.insert(id, plans),
         }
+        match plans {
+            0 | 1 => _ = self.vain.remove(&id),
+            _ => _ = self.vain.insert(id),
+        }
     }
 
     pub(super) fn plans(&self, id: PodId) -> u32 {
@@ -350,9 +366,8 @@ impl Pods {
 
     /// Waiting pods for which others were evicted in vain.
     pub(super) fn insisting(&self) -> impl Iterator<Item = PodId> {
-        let is_vain = |(_, plans): &(&PodId, &u32)| **plans > 1;
-        let insisting = self.plans.iter().filter(is_vain).map(|(id, _)| *id);
-        insisting.filter(|id| self.get(*id).state == PodState::Waiting)
+        let is_waiting = |id: &PodId| self.get(*id).state == PodState::Waiting;
+        self.vain.iter().copied().filter(is_waiting)
     }
 
     pub(super) fn set_evicted(&mut self, id: PodId, is_evicted: bool) {
@@ -360,14 +375,15 @@ impl Pods {
     }
 
     /// The node a pod counts for though it is not there yet.
-    fn awaited(&self, id: PodId) -> Option<Symbol> {
-        let pod = self.get(id);
+    pub(super) fn awaited(&self, id: PodId) -> Option<Symbol> {
+        let pod = self.rows[id.index()].as_ref()?;
         pod.nominated.filter(|_| pod.state == PodState::Waiting)
     }
 
     fn list_nomination(&mut self, id: PodId) {
         if let Some(node) = self.awaited(id) {
             self.nominations.entry(node).or_default().push(id);
+            self.reproposed.push(id);
         }
     }
 
@@ -378,6 +394,7 @@ impl Pods {
         if pods.is_empty() {
             self.nominations.remove(&node);
         }
+        self.reproposed.push(id);
     }
 
     pub(super) fn lowest_placed(&self) -> Option<i32> {
@@ -402,7 +419,7 @@ impl Pods {
         let entry = self.by_uid.find_entry(hash, |other| *other == id);
         entry.expect("a pod that is there is listed").remove();
         self.unlist_nomination(id);
-        self.plans.remove(&id);
+        self.set_plans(id, 0);
         let pod = self.rows[id.index()].take().expect("a pod that is named is there");
         assert!(pod.state.node().is_none(), "a pod leaves its node before it is forgotten");
         self.free.push(id);
