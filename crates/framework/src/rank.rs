@@ -81,7 +81,7 @@ pub trait Scores: Send + Sync {
     }
 
     /// Another one when something beyond single nodes changed, so that all kept scores are out of
-    /// date.
+    /// date. Only asked after facts of a node changed.
     fn revision(&self, _catalog: &Catalog) -> u64 {
         0
     }

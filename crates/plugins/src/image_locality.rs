@@ -46,6 +46,18 @@ fn weighted(size: i64, nodes: u32, all: usize) -> i64 {
     (size as f64 * spread) as i64
 }
 
+/// Of how many images of a pod all sets are looked at that a node could have.
+const SETS_OF_MAX: usize = 4;
+
+/// The scores of nodes with all sets of images, by what each counts.
+fn scores_of_sets(counts: &[i64], images: usize) -> Vec<i32> {
+    let present = |set: usize| {
+        let counts = counts.iter().enumerate().filter(move |(at, _)| set & (1 << at) != 0);
+        counts.map(|(_, count)| *count).fold(0, i64::saturating_add)
+    };
+    (0..1 << counts.len()).map(|set| score(present(set), images)).collect()
+}
+
 struct Prepared {
     images: Box<[Symbol]>,
 }
@@ -55,13 +67,21 @@ impl Scores for Prepared {
         Reach::Facts
     }
 
+    /// What an image counts depends on how many nodes there are, with the image and without; but
+    /// where images have the same size everywhere it takes many of them to change a score.
     fn revision(&self, catalog: &Catalog) -> u64 {
+        let all = catalog.nodes().len();
         let images = self.images.iter().map(|image| catalog.image(*image));
         let known = images.filter(|image| image.nodes > 0);
-        // What an image counts depends on how many nodes there are, with the image and without.
-        known.fold(0, |all, image| {
-            hash_of(&(all, image.nodes, catalog.nodes().len())).wrapping_add(image.revision)
-        })
+        let counts = known.clone().map(|image| Some(weighted(image.size?, image.nodes, all)));
+        match counts.collect::<Option<Vec<_>>>() {
+            Some(counts) if counts.len() <= SETS_OF_MAX => {
+                hash_of(&scores_of_sets(&counts, self.images.len()))
+            }
+            _ => known.fold(0, |sum, image| {
+                hash_of(&(sum, image.nodes, all)).wrapping_add(image.revision)
+            }),
+        }
     }
 
     fn scores(&self, view: View<'_>, nodes: &[NodeId], out: &mut [i32]) {
@@ -98,6 +118,14 @@ mod tests {
         for (present, images, expected) in table {
             assert_eq!(score(present, images), expected, "{present} in {images}");
         }
+    }
+
+    #[test]
+    fn sets_of_images_have_the_scores_of_nodes_with_them() {
+        let (a, b) = (500 * MIB, 1000 * MIB);
+        let expected = [0, a, b, a + b].map(|present| score(present, 3));
+        assert_eq!(scores_of_sets(&[a, b], 3), expected);
+        assert_eq!(scores_of_sets(&[], 3), [score(0, 3)]);
     }
 
     #[test]

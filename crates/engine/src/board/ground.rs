@@ -179,12 +179,12 @@ impl Ground {
         filters: &[Named<dyn Narrow>],
         rankings: &[Prepared],
     ) {
-        let revision = revision(view, rankings);
         let places = view.catalog.node_places();
-        if self.mark == Some(view.usage.facts_mark()) && self.revision == revision {
+        if self.mark == Some(view.usage.facts_mark()) {
             // Places can be made for nodes that are not there, as pods name them.
             return self.resize(places);
         }
+        let revision = revision(view, rankings);
         let known = self.mark.filter(|_| self.revision == revision);
         let changed = known.and_then(|mark| view.usage.facts_since(mark));
         let changed = changed.filter(|changed| changed.len() <= view.catalog.nodes().len());

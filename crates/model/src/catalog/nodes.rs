@@ -73,6 +73,8 @@ pub struct ImageSpread {
     pub nodes: u32,
     /// Grows whenever a node gains, loses or resizes it.
     pub revision: u64,
+    /// Its size, if it had the same on all nodes since the first has it.
+    pub size: Option<i64>,
 }
 
 impl Node {
@@ -324,12 +326,13 @@ fn respread(
     let mut is_gone = false;
     for (name, _) in before.iter().filter(|image| !after.contains(image)) {
         let spread = images.get_mut(name).expect("an image of a node is counted");
-        *spread = ImageSpread { nodes: spread.nodes - 1, revision };
+        *spread = ImageSpread { nodes: spread.nodes - 1, revision, ..*spread };
         is_gone |= spread.nodes == 0;
     }
-    for (name, _) in after.iter().filter(|image| !before.contains(image)) {
+    for (name, size) in after.iter().filter(|image| !before.contains(image)) {
         let spread = images.entry(*name).or_default();
-        *spread = ImageSpread { nodes: spread.nodes + 1, revision };
+        let size = Some(*size).filter(|size| spread.nodes == 0 || spread.size == Some(*size));
+        *spread = ImageSpread { nodes: spread.nodes + 1, revision, size };
     }
     // Only the node that had it last scored by it, and that one is looked at anew.
     if is_gone {
