@@ -110,8 +110,13 @@ impl Scheduler {
         }
         let covered = index.covered(may_be_cured, &room);
         for (class, waits) in covered {
-            let board = boards.prepared(class, profile_of(profiles, catalog, class), catalog);
             let is_noted = |reason: &Reason| index.all_wait_for(class, reason);
+            // Labels that all of them miss are compared first, which needs no board.
+            let labels = &catalog.class(class).node_selector;
+            if !labels.is_empty() && !at.has_labels(labels) && is_noted(&Reason::NodeAffinity) {
+                continue;
+            }
+            let board = boards.prepared(class, profile_of(profiles, catalog, class), catalog);
             let mut answers = Answers::default();
             if board.is_short(at, &is_noted)
                 || answers.first(board, at).is_some_and(|reasons| reasons.iter().all(is_noted))

@@ -1,7 +1,7 @@
 //! What a node says of a class by itself, without a look around.
 
 use framework::{Reach, View};
-use model::{Catalog, NodeId, Reason, ResourceId, TagsId, Usage};
+use model::{Catalog, NodeId, Reason, ResourceId, Symbol, TagsId, Usage};
 
 use super::Board;
 
@@ -66,6 +66,11 @@ impl<'a> NodeAlone<'a> {
     /// Whether it has as many pods as it may.
     pub(crate) fn is_full(self) -> bool {
         self.usage.load(self.node).pods >= self.catalog.offer(self.node).pods_max
+    }
+
+    pub(crate) fn has_labels(self, labels: &[(Symbol, Symbol)]) -> bool {
+        let node = self.catalog.node(self.node);
+        labels.iter().all(|(key, value)| node.label(*key) == Some(*value))
     }
 
     fn view(self) -> View<'a> {

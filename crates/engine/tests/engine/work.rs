@@ -253,6 +253,23 @@ fn nothing_is_prepared_for_those_for_whom_too_little_is_free() {
     assert_eq!(run.command("queue"), ["1 backoff, 1500 parked"], "the one that is covered");
 }
 
+/// Though a label could have been what they wait for.
+#[test]
+fn nothing_is_prepared_for_those_who_select_other_labels() {
+    let mut run =
+        Script::new(&[default_profile()], Options { board_bytes_max: 0, ..Options::default() });
+    nodes(&mut run, 2);
+    for at in 0..500 {
+        run.command(&format!("pod p{at} cpu={}m select=disk:tape", 100 + at));
+    }
+    run.command("pod found select=disk:ssd");
+    run.command("step");
+    assert_eq!(run.command("queue"), ["501 parked"]);
+    let looks = cost(&mut run, "node n1 cpu=4 host=h1 zone=z1 label=disk:ssd");
+    assert!(looks <= FEW, "{looks}");
+    assert_eq!(run.command("queue"), ["1 backoff, 500 parked"], "the one that is matched");
+}
+
 #[test]
 fn what_all_pods_of_a_gang_say_differently_is_not_compared_one_by_one() {
     let mut run = script();
