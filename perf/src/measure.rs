@@ -100,21 +100,26 @@ struct Figures {
     rate_by_clock: f64,
     p50: f64,
     p99: f64,
+    core_p99: Option<f64>,
 }
 
 impl Figures {
     fn of(mut sample: Sample) -> Self {
-        sample.gaps.sort_unstable();
-        let gap = |share: usize| {
-            let at = (sample.gaps.len() * share / 100).min(sample.gaps.len().saturating_sub(1));
-            sample.gaps.get(at).map_or(0.0, |gap| f64::from(*gap) / 1000.0)
-        };
-        let (p50, p99) = (gap(50), gap(99));
-        sample.gaps = Vec::new();
+        let gaps = &mut sample.gaps;
+        let (p50, p99) = (gap(gaps, 50).unwrap_or(0.0), gap(gaps, 99).unwrap_or(0.0));
+        let core_p99 = gap(&mut sample.core_gaps, 99);
+        (sample.gaps, sample.core_gaps) = (Vec::new(), Vec::new());
         let rate = per_second(sample.pods, sample.taken.on_core);
         let rate_by_clock = per_second(sample.pods, sample.taken.by_clock);
-        Self { rate, rate_by_clock, p50, p99, sample }
+        Self { rate, rate_by_clock, p50, p99, core_p99, sample }
     }
+}
+
+/// The time in microseconds that so many of a hundred gaps do not exceed.
+fn gap(gaps: &mut [u32], share: usize) -> Option<f64> {
+    gaps.sort_unstable();
+    let at = (gaps.len() * share / 100).min(gaps.len().saturating_sub(1));
+    gaps.get(at).map(|gap| f64::from(*gap) / 1000.0)
 }
 
 fn per_second(count: usize, taken: Duration) -> f64 {
@@ -142,6 +147,9 @@ fn summary(workload: &Workload, samples: &[(Figures, Option<Figures>)]) -> Measu
         measured.insert(Metric::DecisionsPerSecond, of(&decisions));
         measured.insert(Metric::UsP50, of(&|f| f.p50));
         measured.insert(Metric::UsP99, of(&|f| f.p99));
+        if workload.asks_for(Metric::CoreUsP99) {
+            measured.insert(Metric::CoreUsP99, of(&|f| f.core_p99.unwrap_or(f64::NAN)));
+        }
         let retries = |f: &Figures| f.sample.retries as f64 / f.sample.pods.max(1) as f64;
         measured.insert(Metric::RetriesPerPod, of(&retries));
         let tries = |f: &Figures| f.sample.retried as f64 / f.sample.cured as f64;

@@ -19,6 +19,9 @@ pub(crate) enum Metric {
     UsP50,
     /// The same: one in a hundred takes longer.
     UsP99,
+    /// The same as the time that the thread was on a core. It is measured where it is asked for,
+    /// because asking costs more than a clock does.
+    CoreUsP99,
     /// Decisions about pods of earlier steps, per pod of the measured step.
     RetriesPerPod,
     /// Tries of pods of earlier steps, per such pod that was placed. Pods that were told what was
@@ -64,6 +67,7 @@ impl Metric {
             Self::UsPerPod => "usPerPod",
             Self::UsP50 => "usP50",
             Self::UsP99 => "usP99",
+            Self::CoreUsP99 => "coreUsP99",
             Self::RetriesPerPod => "retriesPerPod",
             Self::TriesPerCure => "triesPerCure",
             Self::Seconds => "seconds",

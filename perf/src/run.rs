@@ -5,7 +5,7 @@ mod restart;
 #[cfg(test)]
 mod tests;
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use engine::{Options, Scheduler};
@@ -14,7 +14,8 @@ use model::{Catalog, Decision, Event, NodeId, PodId, Time};
 
 use crate::cluster::{node_of_name, pod_of_uid};
 use crate::memory::resident;
-use crate::stopwatch::{Stopwatch, Taken};
+use crate::metric::Metric;
+use crate::stopwatch::{Stopwatch, Taken, on_core};
 use crate::workload::{CreatePods, Size, Step, Workload};
 use crate::world::World;
 
@@ -38,6 +39,8 @@ pub(crate) struct Sample {
     /// Nanoseconds from one decision about a pod of the step to the next; empty without a stock,
     /// since it takes memory.
     pub(crate) gaps: Vec<u32>,
+    /// The same as time on a core, where that is asked for.
+    pub(crate) core_gaps: Vec<u32>,
     /// How long it took to read the text of a restart and keep nothing.
     pub(crate) bare_read: Taken,
     /// Nodes and pods that the scheduler knows at the end.
@@ -72,6 +75,7 @@ pub(crate) fn run(workload: &Workload, size: &Size, stock: Option<&Stock>) -> Re
         now: Time::default(),
         decisions: Vec::new(),
         moments: Vec::new(),
+        is_timed_on_core: workload.asks_for(Metric::CoreUsP99),
         body: Vec::new(),
     };
     for namespace in run.world.namespaces() {
@@ -115,6 +119,14 @@ fn scheduler() -> Result<Scheduler> {
     Ok(Scheduler::new(catalog, vec![profile], Options::default()))
 }
 
+/// When something was done.
+#[derive(Clone, Copy)]
+struct Moment {
+    by_clock: Instant,
+    /// None where it is not asked for.
+    on_core: Option<Duration>,
+}
+
 struct Run<'a> {
     scheduler: Scheduler,
     world: World<'a>,
@@ -122,7 +134,8 @@ struct Run<'a> {
     now: Time,
     /// Decisions of a burst, and when each was written out.
     decisions: Vec<Decision>,
-    moments: Vec<Instant>,
+    moments: Vec<Moment>,
+    is_timed_on_core: bool,
     body: Vec<u8>,
 }
 
@@ -174,6 +187,7 @@ impl Run<'_> {
             self.count(first, &mut sample, &mut bound)?;
             if ready.is_none() {
                 sample.gaps.clear();
+                sample.core_gaps.clear();
             }
             if pods.confirm {
                 sample.taken += self.confirm(&bound)?;
@@ -198,7 +212,7 @@ impl Run<'_> {
         for event in events {
             self.scheduler.apply(event, self.now);
         }
-        self.moments.push(Instant::now());
+        self.moments.push(self.moment());
         loop {
             self.scheduler.step(self.now, 1, &mut self.decisions);
             if self.decisions.len() == decided {
@@ -208,13 +222,17 @@ impl Run<'_> {
                 self.body.clear();
                 write(self.scheduler.catalog(), decision, &mut self.body)?;
                 written += self.body.len();
-                self.moments.push(Instant::now());
+                self.moments.push(self.moment());
             }
             decided = self.decisions.len();
         }
         let taken = stopwatch.taken();
         ensure!(written >= 100 * decided, "every decision was written out");
         Ok(taken)
+    }
+
+    fn moment(&self) -> Moment {
+        Moment { by_clock: Instant::now(), on_core: self.is_timed_on_core.then(on_core) }
     }
 
     /// Counts the decisions of a burst, and lists who is bound where.
@@ -235,8 +253,10 @@ impl Run<'_> {
             let pod = self.pod_at(id)?;
             sample.decisions += 1;
             if pod >= first {
-                let gap = u32::try_from((moment - before).as_nanos()).unwrap_or(u32::MAX);
-                sample.gaps.push(gap);
+                let nanos = |gap: Duration| u32::try_from(gap.as_nanos()).unwrap_or(u32::MAX);
+                sample.gaps.push(nanos(moment.by_clock - before.by_clock));
+                let on_core = moment.on_core.zip(before.on_core);
+                sample.core_gaps.extend(on_core.map(|(now, then)| nanos(now - then)));
                 before = moment;
             } else {
                 sample.retries += 1;

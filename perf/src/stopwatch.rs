@@ -45,7 +45,8 @@ impl AddAssign for Taken {
     }
 }
 
-fn on_core() -> Duration {
+/// How long this thread was on a core.
+pub(crate) fn on_core() -> Duration {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     Duration::try_from(time).expect("a thread's time on cores is not negative")
 }

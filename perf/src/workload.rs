@@ -237,6 +237,12 @@ impl Workload {
         self.steps.iter().any(|step| matches!(step.value, Step::Restart(_)))
     }
 
+    /// Whether a figure or a threshold is about a metric.
+    pub(crate) fn asks_for(&self, metric: Metric) -> bool {
+        self.figures.iter().any(|figure| figure.value.metric == metric)
+            || self.thresholds.iter().any(|threshold| threshold.value.metric == metric)
+    }
+
     /// Says that something on a line is wrong.
     fn refuse<T>(&self, line: u64, text: impl std::fmt::Display) -> Result<T> {
         bail!("{}:{line}: {text}", self.file)

@@ -11,6 +11,7 @@ mod explain;
 mod groups;
 mod opened;
 mod outlook;
+mod room;
 mod sizes;
 
 use std::cmp::Reverse;
@@ -24,7 +25,8 @@ use crate::cycle::{Within, seek};
 use crate::gangs::Gangs;
 use crate::profile_of;
 use crate::trial::{Trial, view};
-use sizes::{room, share};
+use sizes::room;
+pub(crate) use sizes::{places, share};
 
 /// How many places are looked for before an arrangement is given up.
 pub(crate) const WORK_MAX: usize = 4_000;
@@ -55,6 +57,8 @@ pub(crate) struct Arranger<'a> {
     work: usize,
     /// Whether a gang was given up before every way to place it was tried.
     is_cut: bool,
+    /// Whether other ways than the first are tried though counting says that there are none.
+    is_thorough: bool,
 }
 
 /// The first pod for which there is no place.
@@ -106,6 +110,7 @@ impl<'a> Arranger<'a> {
             within: Within::default(),
             work: 0,
             is_cut: false,
+            is_thorough: false,
         }
     }
 
@@ -159,13 +164,7 @@ impl<'a> Arranger<'a> {
         if limit == 0 {
             return self.most(gang, &domains);
         }
-        let mut first = None;
-        for domain in &domains {
-            let Err(short) = self.in_domain(gang, domain, limit) else { return Ok(()) };
-            self.back_to(start);
-            first.get_or_insert(short);
-        }
-        first.map_or(Ok(()), Err)
+        self.in_first(gang, &domains, limit)
     }
 
     fn in_domain(&mut self, gang: GangId, domain: &Within, limit: usize) -> Result<(), Short> {
@@ -194,7 +193,10 @@ impl<'a> Arranger<'a> {
         let classes: BTreeSet<ClassId> =
             if is_one { BTreeSet::new() } else { pods.iter().map(class).collect() };
         for class in &classes {
-            self.sizes.entry(*class).or_insert_with(|| share(catalog, *class));
+            if !self.sizes.contains_key(class) {
+                let size = self.size(*class);
+                self.sizes.insert(*class, size);
+            }
         }
         let size = |pod: &Pod| self.sizes.get(&pod.class).copied().unwrap_or(0);
         pods.sort_by(|one, other| {
@@ -213,7 +215,7 @@ impl<'a> Arranger<'a> {
         };
         let is_alike = is_one && !self.is_around(pods[0]);
         self.is_cut |= !is_alike && self.work > limit;
-        if limit == 0 || is_alike || self.work > limit {
+        if limit == 0 || is_alike || self.work > limit || self.is_beyond_room(gang) {
             return Err(short(failed));
         }
         if self.in_other_order(&pods, spare, within, limit, failed) {
@@ -408,8 +410,7 @@ impl<'a> Arranger<'a> {
         held.extend(&within.avoided);
         held.sort_unstable();
         let Trial { pod, board, txn, .. } = trial;
-        let nodes = within.nodes.as_deref().unwrap_or(catalog.nodes());
-        let fitting = board.fitting_among(view(txn, pod), nodes, &held);
+        let fitting = board.fitting_among(view(txn, pod), within.nodes.as_deref(), &held);
         self.work += fitting.len() / NODES_PER_LOOK;
         fitting
     }

@@ -10,6 +10,7 @@ mod around;
 mod ground;
 mod grounds;
 mod kept;
+mod room;
 
 use std::sync::Arc;
 
@@ -26,6 +27,7 @@ pub(crate) use alone::{Answers, NodeAlone};
 use ground::{Ground, Raws};
 use grounds::GroundId;
 pub(crate) use kept::Boards;
+use room::Room;
 
 /// Marks a total that is being worked out, so that a node touched twice is looked at once.
 const STALE: i32 = UNFIT + 1;
@@ -52,6 +54,7 @@ pub(crate) struct Board {
     ground: Box<Ground>,
     ground_id: GroundId,
     totals: Totals,
+    room: Room,
     /// The log's end, and the nodes, when what reaches around was last brought up to date.
     mark_around: Option<u64>,
     node_revision_around: u64,
@@ -174,6 +177,7 @@ impl Board {
             ground_id: GroundId::default(),
             ground: Box::default(),
             totals: Totals::default(),
+            room: Room::default(),
             mark_around: None,
             node_revision_around: 0,
             tally: Tally::default(),
@@ -261,7 +265,8 @@ impl Board {
     /// How many bytes it takes, about.
     fn bytes(&self) -> usize {
         let contests = self.contests.iter().map(Contest::bytes).sum::<usize>();
-        kept::PREPARED_BYTES + self.totals.peaks.bytes() + self.tally.bytes() + contests
+        let totals = self.totals.peaks.bytes() + self.room.bytes();
+        kept::PREPARED_BYTES + totals + self.tally.bytes() + contests
     }
 
     /// Whether a node fits as far as the node alone tells.
@@ -430,14 +435,18 @@ impl Board {
         self.totals.peaks.best(seed).map(NodeId::at)
     }
 
-    /// The given nodes that take a pod and are not held for others.
+    /// The given nodes that take a pod and are not held for others, in order; of all if none are
+    /// given.
     pub(crate) fn fitting_among(
         &mut self,
         view: View<'_>,
-        nodes: &[NodeId],
+        nodes: Option<&[NodeId]>,
         held: &[NodeId],
     ) -> Vec<NodeId> {
-        self.narrow_to(view, nodes, held);
+        match nodes {
+            Some(nodes) => self.narrow_to(view, nodes, held),
+            None => self.narrow_all(view, held),
+        }
         self.scratch.fitting.clone()
     }
 }

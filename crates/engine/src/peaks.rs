@@ -166,8 +166,16 @@ impl Peaks {
         out: &mut Vec<NodeId>,
     ) -> Option<usize> {
         let floor = best.map_or(UNFIT + 1, |(total, _)| total);
-        for at in from..self.totals.len() / LEAF {
-            if self.levels[0][at / FAN].0[at % FAN] < floor {
+        let (mut next, leaves) = (from, self.totals.len() / LEAF);
+        while next < leaves {
+            let (at, block) = (next, next / FAN);
+            let is_below = |level: &Vec<Block>| level[block / FAN].0[block % FAN] < floor;
+            if self.levels.get(1).is_some_and(is_below) {
+                next = (block + 1) * FAN;
+                continue;
+            }
+            next += 1;
+            if self.levels[0][block].0[at % FAN] < floor {
                 continue;
             }
             let places = (at * LEAF..).zip(self.leaf(at).iter().copied());

@@ -45,8 +45,12 @@ impl Tally {
         let is_current = self.node_revision == view.catalog.node_revision() && !is_around;
         let touched = self.mark.filter(|_| is_current);
         let touched = touched.and_then(|mark| view.usage.touched_since(mark));
-        let touched: Option<Vec<NodeId>> =
-            touched.map(|touched| touched.iter().map(|touch| touch.node).collect());
+        let touched = touched.map(|touched| {
+            let mut nodes: Vec<NodeId> = touched.iter().map(|touch| touch.node).collect();
+            nodes.sort_unstable();
+            nodes.dedup();
+            nodes
+        });
         let screen = screen(&board.before, view);
         self.update(view.catalog, touched.as_deref(), |node| {
             why_not(board, &screen, view, node).unwrap_or_default().1

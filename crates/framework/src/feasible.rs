@@ -125,6 +125,12 @@ pub trait Narrow: Send + Sync {
         false
     }
 
+    /// How many pods of the class a node takes one after the other, as far as this filter tells:
+    /// never too few. Only asked where answers reach as far as the load.
+    fn room(&self, view: View<'_>, node: NodeId) -> u32 {
+        if self.why_not(view, node).is_empty() { u32::MAX } else { 0 }
+    }
+
     /// Hot: takes the nodes that do not fit out of `nodes`, keeping the order.
     fn narrow(&self, view: View<'_>, nodes: &mut Vec<NodeId>) {
         nodes.retain(|node| self.why_not(view, *node).is_empty());

@@ -33,4 +33,9 @@ impl Narrow for Prepared {
             vec![]
         }
     }
+
+    fn room(&self, view: View<'_>, node: NodeId) -> u32 {
+        // The first takes the ports from the second.
+        u32::from(!view.usage.load(node).has_port_conflict(&self.wanted))
+    }
 }

@@ -186,6 +186,7 @@ fn is_measured(workload: &Workload, metric: Metric) -> bool {
         Metric::DecisionsPerSecond
         | Metric::UsP50
         | Metric::UsP99
+        | Metric::CoreUsP99
         | Metric::RetriesPerPod
         | Metric::TriesPerCure => !workload.is_restart(),
         Metric::Seconds | Metric::OverBareRead => workload.is_restart(),

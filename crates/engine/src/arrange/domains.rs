@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use model::{Catalog, GangId, NodeId};
 
-use super::Arranger;
+use super::{Arranger, Short};
 use crate::cycle::Within;
 
 impl Arranger<'_> {
@@ -36,6 +36,30 @@ impl Arranger<'_> {
         let domain =
             |nodes: Vec<NodeId>| Within { nodes: Some(nodes.into()), avoided: avoided.clone() };
         domains.into_iter().map(domain).collect()
+    }
+
+    /// Places a gang in the first of the domains that can hold it.
+    pub(super) fn in_first(
+        &mut self,
+        gang: GangId,
+        domains: &[Within],
+        limit: usize,
+    ) -> Result<(), Short> {
+        let start = self.moment();
+        let row = self.txn.catalog().gang(gang);
+        let needed = if row.min() <= 1 { 0 } else { row.min().saturating_sub(row.placed) as usize };
+        let mut first = None;
+        for domain in domains {
+            // Of domains that are too small only the first is told of.
+            let room = first.as_ref().and_then(|_| self.room_in(gang, domain));
+            if room.is_some_and(|room| room < needed) {
+                continue;
+            }
+            let Err(short) = self.in_domain(gang, domain, limit) else { return Ok(()) };
+            self.back_to(start);
+            first.get_or_insert(short);
+        }
+        first.map_or(Ok(()), Err)
     }
 }
 

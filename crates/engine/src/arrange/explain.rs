@@ -54,6 +54,10 @@ impl Arranger<'_> {
         let start = self.moment();
         let mut most = None;
         for domain in domains {
+            let room = most.and_then(|(before, _)| Some((before, self.room_in(gang, domain)?)));
+            if room.is_some_and(|(before, room)| room <= before) {
+                continue;
+            }
             if self.in_domain(gang, domain, 0).is_ok() {
                 return Ok(());
             }

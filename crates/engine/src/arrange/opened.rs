@@ -82,15 +82,16 @@ impl Arranger<'_> {
     /// What would help a gang whose pods are taken for others that no node is closed to.
     fn when_open(&mut self, gang: GangId) -> Outlook {
         let shapes = self.shapes(gang);
-        let Some(nodes) = self.candidates(gang, &shapes) else { return Outlook::Never };
+        let Some(mut nodes) = self.candidates(gang, &shapes) else { return Outlook::Never };
+        let all = nodes.len();
         let closed = self.closed(&shapes);
         let seats = self.seats_of_others(gang);
-        let emptied = Emptied { nodes: &nodes, below: None, seats: &seats };
+        let mut emptied = Emptied { nodes: &mut nodes, below: None, seats: &seats };
         let start = self.moment();
         let mut opened = self.fewest_opened(gang, &closed);
         let is_empty = opened.is_none();
         if is_empty {
-            self.empty(gang, &emptied, 0..nodes.len());
+            self.empty(gang, &mut emptied, 0..all);
             opened = self.fewest_opened(gang, &closed);
         }
         let Some(opened) = opened else {
@@ -106,7 +107,7 @@ impl Arranger<'_> {
         if found.is_err() {
             return Outlook::NotFound;
         }
-        let free = if is_empty { self.enough(gang, &emptied).unwrap_or(nodes.len()) } else { 0 };
+        let free = if is_empty { self.enough(gang, &mut emptied).unwrap_or(all) } else { 0 };
         let catalog = self.txn.catalog();
         let names = closed.iter().filter(|node| used.contains(node));
         let mut names: Vec<Box<str>> = names.map(|node| catalog.node_name(*node).into()).collect();
@@ -146,7 +147,10 @@ impl Arranger<'_> {
         loop {
             self.open(closed, enough);
             let is_all = enough == closed.len();
-            if self.fits(gang, WORK_SOME) || is_all && self.fits(gang, WORK_MAX) {
+            self.is_thorough = is_all;
+            let fits = self.fits(gang, WORK_SOME) || is_all && self.fits(gang, WORK_MAX);
+            self.is_thorough = false;
+            if fits {
                 break;
             }
             if is_all {

@@ -6,12 +6,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use framework::View;
 use model::{ClassId, GangId, NodeId, Occupant, Outlook, PodId, ResourceId, Seat};
 
-use super::sizes::{amounts, places};
-use super::{Arranger, WORK_MAX, stand_in};
+use super::sizes::amounts;
+use super::{Arranger, WORK_MAX};
 use crate::profile_of;
-use crate::trial::view;
 
 /// How many places are looked for before it is said that some emptied nodes are not enough.
 pub(super) const WORK_SOME: usize = 256;
@@ -27,28 +27,58 @@ pub(super) struct Shape {
 /// What is emptied in thought.
 pub(super) struct Emptied<'a> {
     /// In this order.
-    pub(super) nodes: &'a [NodeId],
+    pub(super) nodes: &'a mut Order,
     /// Only pods of a lower priority go; all of them if there is none.
     pub(super) below: Option<i32>,
     /// Room that is kept for pods of other gangs.
     pub(super) seats: &'a BTreeMap<NodeId, Vec<Occupant>>,
 }
 
+/// How many nodes are put in order at a time.
+const ORDERED_MIN: usize = 256;
+
+/// Nodes with the fewest pods first; in order only as far as somebody asked, since mostly a few are
+/// enough.
+pub(super) struct Order {
+    nodes: Vec<(i64, NodeId)>,
+    sorted: usize,
+}
+
+impl Order {
+    pub(super) fn len(&self) -> usize {
+        self.nodes.len()
+    }
+
+    /// The first so many of them.
+    fn first(&mut self, count: usize) -> &[(i64, NodeId)] {
+        if count > self.sorted {
+            let rest = &mut self.nodes[self.sorted..];
+            let more = (count - self.sorted).max(ORDERED_MIN).min(rest.len());
+            if more < rest.len() {
+                rest.select_nth_unstable(more);
+            }
+            rest[..more].sort_unstable();
+            self.sorted += more;
+        }
+        &self.nodes[..count]
+    }
+}
+
 impl Arranger<'_> {
     /// What would help a gang for which there is no room. `priority` is its own.
     pub(crate) fn outlook(&mut self, gang: GangId, priority: i32) -> Outlook {
         let shapes = self.shapes(gang);
-        let Some(nodes) = self.candidates(gang, &shapes) else { return Outlook::Never };
+        let Some(mut nodes) = self.candidates(gang, &shapes) else { return Outlook::Never };
         let seats = self.seats_of_others(gang);
         let lowest = self.txn.catalog().lowest_placed_priority();
         if lowest.is_some_and(|lowest| lowest < priority) {
-            let emptied = Emptied { nodes: &nodes, below: Some(priority), seats: &seats };
-            if self.enough(gang, &emptied).is_some() {
+            let mut emptied = Emptied { nodes: &mut nodes, below: Some(priority), seats: &seats };
+            if self.enough(gang, &mut emptied).is_some() {
                 return Outlook::AfterPreemption;
             }
         }
-        let emptied = Emptied { nodes: &nodes, below: None, seats: &seats };
-        let enough = self.enough(gang, &emptied);
+        let mut emptied = Emptied { nodes: &mut nodes, below: None, seats: &seats };
+        let enough = self.enough(gang, &mut emptied);
         enough.map_or_else(|| self.hopeless(&shapes), Outlook::WhenFree)
     }
 
@@ -99,39 +129,32 @@ impl Arranger<'_> {
         &mut self,
         gang: GangId,
         shapes: &BTreeMap<ClassId, Shape>,
-    ) -> Option<Vec<NodeId>> {
+    ) -> Option<Order> {
         let catalog = self.txn.catalog();
-        let nodes = catalog.nodes();
-        let mut room = vec![0; nodes.len()];
+        let mut room = vec![0; catalog.node_places()];
         let mut fitting = 0;
         for (class, shape) in shapes {
-            let pod = stand_in(catalog.pod(shape.of), shape.occupant);
             let profile = profile_of(self.profiles, catalog, *class);
             let board = self.boards.of(*class, profile, catalog, self.txn.usage());
-            board.refresh(view(&self.txn, &pod));
+            let tags = shape.occupant.tags;
+            let view = View { catalog, usage: self.txn.usage(), tags };
             let mut most = 0;
-            for (room, node) in room.iter_mut().zip(nodes) {
-                if board.is_allowed(*node) {
-                    let places = places(catalog, *class, *node);
-                    most = places.max(most);
-                    *room = places.max(*room);
-                }
+            for (room, places) in room.iter_mut().zip(board.capacities(view, *class)) {
+                most = most.max(*places);
+                *room = (*places).max(*room);
             }
             fitting += if most > 0 { shape.pods } else { 0 };
         }
         let needed = self.needed(gang);
-        let all = room.iter().fold(0usize, |sum, room| sum.saturating_add(*room));
-        let allowed = room.iter().zip(nodes).filter(|(room, _)| **room > 0).map(|(_, node)| *node);
-        let allowed: Vec<NodeId> = allowed.collect();
-        if fitting.min(all) < needed || !self.is_enough_in_all(shapes, needed, &allowed) {
+        let all = room.iter().fold(0usize, |sum, room| sum.saturating_add(*room as usize));
+        let allowed = || (0..).map(NodeId::at).zip(&room).filter(|(_, room)| **room > 0);
+        let allowed = || allowed().map(|(node, _)| node);
+        if fitting.min(all) < needed || !self.is_enough_in_all(shapes, needed, allowed) {
             return None;
         }
-        let pods_on = |node: NodeId| self.txn.usage().load(node).pods;
-        let is_helpful = |(room, node): &(&usize, &NodeId)| **room > 0 && pods_on(**node) > 0;
-        let nodes = room.iter().zip(nodes).filter(is_helpful).map(|(_, node)| *node);
-        let mut nodes: Vec<NodeId> = nodes.collect();
-        nodes.sort_by_key(|node| (pods_on(*node), *node));
-        Some(nodes)
+        let pods_on = |node: NodeId| (self.txn.usage().load(node).pods, node);
+        let nodes = allowed().map(pods_on).filter(|(pods, _)| *pods > 0);
+        Some(Order { nodes: nodes.collect(), sorted: 0 })
     }
 
     /// How many more pods of a gang need a place at least.
@@ -147,11 +170,11 @@ impl Arranger<'_> {
 
     /// Whether nodes together have as much of every resource as the smallest pods of a gang ask
     /// for, of which `needed` need a place.
-    fn is_enough_in_all(
+    fn is_enough_in_all<I: Iterator<Item = NodeId>>(
         &self,
         shapes: &BTreeMap<ClassId, Shape>,
         needed: usize,
-        nodes: &[NodeId],
+        nodes: impl Fn() -> I,
     ) -> bool {
         let catalog = self.txn.catalog();
         let asked = |class: &ClassId| amounts(&catalog.class(*class).requests.fit);
@@ -168,20 +191,29 @@ impl Arranger<'_> {
                 least = least.saturating_add(size.saturating_mul(count));
                 left -= pods.min(left);
             }
-            let offers = nodes.iter().map(|node| catalog.offer(*node).amounts.of(resource));
-            offers.fold(0, i64::saturating_add) >= least
+            // Mostly a few nodes have as much.
+            let mut sum = 0i64;
+            let mut offers = nodes().map(|node| catalog.offer(node).amounts.of(resource).max(0));
+            least <= 0
+                || offers.any(|offer| {
+                    sum = sum.saturating_add(offer);
+                    sum >= least
+                })
         })
     }
 
     /// How many nodes have to be emptied for a gang to fit; nothing if all are not enough.
-    pub(super) fn enough(&mut self, gang: GangId, emptied: &Emptied<'_>) -> Option<usize> {
+    pub(super) fn enough(&mut self, gang: GangId, emptied: &mut Emptied<'_>) -> Option<usize> {
         let all = emptied.nodes.len();
         let start = self.moment();
         let (mut too_few, mut enough, mut before) = (0, all.min(1), start);
         loop {
             self.empty(gang, emptied, too_few..enough);
             let is_all = enough == all;
+            // What is said of a gang that does not fit then depends on how it was searched for.
+            self.is_thorough = is_all;
             let fits = self.fits(gang, WORK_SOME) || is_all && self.fits(gang, WORK_MAX);
+            self.is_thorough = false;
             if !fits && is_all {
                 self.back_to(start);
                 return None;
@@ -211,11 +243,11 @@ impl Arranger<'_> {
     pub(super) fn empty(
         &mut self,
         gang: GangId,
-        emptied: &Emptied<'_>,
+        emptied: &mut Emptied<'_>,
         range: std::ops::Range<usize>,
     ) {
         let catalog = self.txn.catalog();
-        for node in &emptied.nodes[range] {
+        for (_, node) in &emptied.nodes.first(range.end)[range.start..] {
             for pod in catalog.pods_on(*node) {
                 let pod = catalog.pod(*pod);
                 let is_own = pod.gang.is_some_and(|own| catalog.root_of(own) == gang);

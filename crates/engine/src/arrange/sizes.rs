@@ -15,7 +15,7 @@ pub(super) fn amounts(
 }
 
 /// How large pods of a class are: the largest part of what a node has at most of a resource.
-pub(super) fn share(catalog: &Catalog, class: ClassId) -> u64 {
+pub(crate) fn share(catalog: &Catalog, class: ClassId) -> u64 {
     let part = |(resource, asked): (ResourceId, i64)| {
         let most = catalog.nodes().iter().map(|node| catalog.offer(*node).amounts.of(resource));
         let most = most.max().unwrap_or(0).max(1);
@@ -36,7 +36,7 @@ pub(super) fn room(txn: &Txn<'_>, class: ClassId, node: NodeId) -> u64 {
 }
 
 /// How many pods of a class a node would have room for if it were empty.
-pub(super) fn places(catalog: &Catalog, class: ClassId, node: NodeId) -> usize {
+pub(crate) fn places(catalog: &Catalog, class: ClassId, node: NodeId) -> usize {
     let offer = catalog.offer(node);
     let asked = amounts(&catalog.class(class).requests.fit).filter(|(_, asked)| *asked > 0);
     let places = asked.map(|(resource, asked)| offer.amounts.of(resource) / asked);

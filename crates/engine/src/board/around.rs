@@ -89,6 +89,15 @@ impl Board {
         self.scratch.fitting = fitting;
     }
 
+    /// Has at hand which of all nodes fit.
+    pub(super) fn narrow_all(&mut self, view: View<'_>, held: &[NodeId]) {
+        let mut fitting = std::mem::take(&mut self.scratch.fitting);
+        fitting.clear();
+        self.totals.peaks.above(None, 0, 0, usize::MAX, &mut fitting);
+        narrow(&self.filters, view, held, &mut fitting);
+        self.scratch.fitting = fitting;
+    }
+
     /// The best of the given nodes that is not held for others.
     pub(crate) fn best_of(
         &mut self,

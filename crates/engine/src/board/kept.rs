@@ -6,7 +6,7 @@ use framework::{Profile, View};
 use model::{Catalog, ClassId, TagsId, Usage};
 
 use super::grounds::Grounds;
-use super::{Board, Scratch, Totals};
+use super::{Board, Room, Scratch, Totals};
 
 /// Of so many classes that were looked at once, totals are kept. Those of a class that comes back
 /// soon are kept for longer; of the others, memory that is in the cache is used again and again.
@@ -174,6 +174,7 @@ impl Boards {
             if let Some(board) = board.filter(|board| board.use_.is_once) {
                 // Their memory is in the cache.
                 let totals = std::mem::take(&mut board.totals);
+                board.room = Room::default();
                 self.board(class).totals = Totals { mark: None, ..totals };
             }
         }

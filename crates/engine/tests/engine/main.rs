@@ -28,6 +28,7 @@ mod queue;
 mod relist;
 mod repeatable;
 mod rescue;
+mod room;
 mod sizes;
 mod turns;
 mod wake;

@@ -324,3 +324,29 @@ fn events_cost_the_same_in_clusters_of_any_size() {
         assert!(looks <= 64 + 8 * 15, "{line}: {looks}");
     }
 }
+
+/// What would help is found by counts that are kept: nodes are not asked again for every gang.
+#[test]
+fn a_gang_without_room_costs_the_same_in_clusters_of_any_size() {
+    let costs = [2_000, 8_000].map(|count| {
+        let mut run = script();
+        nodes(&mut run, count);
+        let pods = each(0..count, |at| format!("pod q{at} cpu=3 on=n{at}"));
+        pods.iter().for_each(|line| _ = run.command(line));
+        let gang = |run: &mut Script, name: &str, sizes: [u32; 2]| {
+            for at in 0..8 {
+                let cpu = sizes[at % 2];
+                run.command(&format!("pod {name}{at} cpu={cpu}m gang={name}/8"));
+            }
+            cost(run, "step")
+        };
+        // The first of its kind is asked about on every node.
+        gang(&mut run, "first", [2_000, 2_500]);
+        gang(&mut run, "other", [1_500, 1_500]);
+        let unlike = gang(&mut run, "second", [2_000, 2_500]);
+        let alike = gang(&mut run, "third", [1_500, 1_500]);
+        [unlike, alike]
+    });
+    assert_eq!(costs[0], costs[1]);
+    assert!(costs[0].into_iter().all(|looks| looks <= 4_000), "{costs:?}");
+}

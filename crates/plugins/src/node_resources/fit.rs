@@ -6,7 +6,8 @@ use framework::{
     Feasible, FitArgs, Narrow, Plugin, Rank, Reach, Rows, Scores, Strategy, UNFIT, View,
 };
 use model::{
-    Amounts, Catalog, Class, Load, NodeId, Offer, Reason, ResourceId, is_extended_resource,
+    AMOUNT_MAX, Amounts, Catalog, Class, Load, NodeId, Offer, Reason, ResourceId,
+    is_extended_resource,
 };
 
 use super::fullness::Fullness;
@@ -47,7 +48,7 @@ impl Feasible for NodeResourcesFit {
             amount > 0 && !self.is_ignored(catalog.resource_name(resource))
         };
         request.scalars = request.scalars.iter().copied().filter(is_checked).collect();
-        Some(Box::new(Prepared { request }))
+        Some(Box::new(Prepared { request, charge: class.requests.charge.amounts.clone() }))
     }
 }
 
@@ -66,6 +67,8 @@ impl Rank for NodeResourcesFit {
 
 struct Prepared {
     request: Amounts<ResourceId>,
+    /// What a pod takes once it is on a node.
+    charge: Amounts<ResourceId>,
 }
 
 impl Narrow for Prepared {
@@ -93,6 +96,10 @@ impl Narrow for Prepared {
 
     fn why_not(&self, view: View<'_>, node: NodeId) -> Vec<Reason> {
         shortages(&self.request, view.catalog.offer(node), view.usage.load(node)).collect()
+    }
+
+    fn room(&self, view: View<'_>, node: NodeId) -> u32 {
+        room(&self.request, &self.charge, view.catalog.offer(node), view.usage.load(node))
     }
 
     fn is_short(&self, view: View<'_>, node: NodeId, is_it: &dyn Fn(&Reason) -> bool) -> bool {
@@ -166,6 +173,38 @@ fn fits(request: &Amounts<ResourceId>, offer: &Offer, load: &Load) -> bool {
         && !is_short(request.memory, offer.memory, load.memory)
         && !is_short(request.ephemeral, offer.ephemeral, load.ephemeral)
         && !is_short_of_scalar(request, offer, load)
+}
+
+/// How many pods fit one after the other, each of which asks for `request` and takes `charge`.
+// Hot: once per touched node while gangs wait.
+fn room(
+    request: &Amounts<ResourceId>,
+    charge: &Amounts<ResourceId>,
+    offer: &Offer,
+    load: &Load,
+) -> u32 {
+    let fixed = [
+        (request.cpu, charge.cpu, offer.amounts.cpu, load.cpu),
+        (request.memory, charge.memory, offer.amounts.memory, load.memory),
+        (request.ephemeral, charge.ephemeral, offer.amounts.ephemeral, load.ephemeral),
+    ];
+    let scalar = |&(resource, asked): &(ResourceId, i64)| {
+        let offered = offer.amounts.scalar(&resource).unwrap_or(0);
+        (asked, charge.scalar(&resource).unwrap_or(0), offered, load.scalar(resource))
+    };
+    let mut room = offer.pods_max.saturating_sub(load.pods).max(0);
+    for (asked, taken, offered, load) in fixed.into_iter().chain(request.scalars.iter().map(scalar))
+    {
+        if is_short(asked, offered, load) {
+            return 0;
+        }
+        // What a pod takes counts up to a limit, beyond which nothing is said.
+        if asked > 0 && (1..AMOUNT_MAX).contains(&taken) {
+            let left = offered.wrapping_sub(load).saturating_sub(asked);
+            room = room.min(left / taken + 1);
+        }
+    }
+    u32::try_from(room).unwrap_or(u32::MAX)
 }
 
 fn is_short_of_scalar(
