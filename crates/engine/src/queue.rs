@@ -143,6 +143,9 @@ pub(crate) struct Queue {
     gangs_by_class: ByClass,
     /// Those of them that need room for pods which do not exist yet: any room may help.
     expecting: BTreeSet<UnitId>,
+    /// Of gangs that were placed, so that the next ones allocate nothing.
+    #[expect(clippy::vec_box, reason = "units have them in boxes, which are not moved")]
+    spare_crews: Vec<Box<Crew>>,
     counts: QueueCounts,
 }
 
@@ -166,6 +169,7 @@ impl Queue {
             index: Index::default(),
             gangs_by_class: ByClass::new(),
             expecting: BTreeSet::new(),
+            spare_crews: Vec::new(),
             counts: QueueCounts::default(),
         }
     }

@@ -3,7 +3,7 @@
 use model::{GangId, Millis, PodId, PodState, Reason, Stage, Time, UnitId};
 
 use super::News;
-use crate::queue::{Crew, Own, Place, Standing, Start};
+use crate::queue::{Own, Place, Standing, Start};
 use crate::{Scheduler, profile_of};
 
 /// How long a gang may be incomplete before its pods are told.
@@ -91,15 +91,22 @@ impl Scheduler {
     fn gather(&mut self, gang: GangId, news: News, now: Time) {
         let known = self.queue.unit_of_gang(gang);
         let is_whole = known.is_some_and(|unit| self.queue.crew(unit).is_some());
-        let pods = match news {
-            News::Arrived(pod) | News::Pod(pod) if is_whole => vec![pod],
-            News::Left if is_whole => Vec::new(),
-            News::All | News::Arrived(_) | News::Pod(_) | News::Left => self.waiting_in(gang),
-        };
-        let is_waiting = |pod: &PodId| self.catalog.pod(*pod).state == PodState::Waiting;
-        let pods: Vec<PodId> = pods.into_iter().filter(is_waiting).collect();
         let Some(unit) = known else {
+            let pods = self.waiting_in(gang);
             return self.gather_new(gang, pods, now);
+        };
+        // One that comes to the others is the common case, and nothing is listed for it.
+        let (one, all);
+        let pods = match news {
+            News::Arrived(pod) | News::Pod(pod) if is_whole => {
+                one = [pod];
+                &one[..]
+            }
+            News::Left if is_whole => &[],
+            News::All | News::Arrived(_) | News::Pod(_) | News::Left => {
+                all = self.waiting_in(gang);
+                &all[..]
+            }
         };
         if news == News::All || !is_whole {
             self.dismiss_others(unit, gang, is_whole);
@@ -108,10 +115,14 @@ impl Scheduler {
             }
         }
         let (mut is_added, mut is_helped) = (false, false);
-        for pod in pods {
-            if self.queue.unit_of(pod) != Some(unit) {
+        for pod in pods.iter().copied() {
+            if self.catalog.pod(pod).state != PodState::Waiting {
+                continue;
+            }
+            let before = self.queue.unit_of(pod);
+            if before != Some(unit) {
                 (is_added, is_helped) = (true, is_helped || self.may_help(gang, unit, pod));
-                self.queue.take_out(pod);
+                before.into_iter().for_each(|_| self.queue.take_out(pod));
                 self.queue.enlist(unit, pod);
             }
             let own = self.own(pod);
@@ -221,12 +232,13 @@ impl Scheduler {
         let others: Vec<PodId> = others.collect();
         others.into_iter().for_each(|pod| self.queue.dismiss(pod));
         if !is_whole {
-            self.queue.set_crew(unit, Some(Crew::default()));
+            let crew = self.queue.new_crew();
+            self.queue.set_crew(unit, Some(crew));
         }
     }
 
     fn gather_new(&mut self, gang: GangId, pods: Vec<PodId>, now: Time) {
-        let mut crew = Crew::default();
+        let mut crew = self.queue.new_crew();
         for pod in &pods {
             let own = self.own(*pod);
             crew.set(*pod, own);

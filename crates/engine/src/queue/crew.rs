@@ -1,5 +1,6 @@
 //! The waiting pods of a gang that are tried together, and what follows from all of them: kept so
-//! that a pod which comes or goes costs nothing for the others.
+//! that a pod which comes or goes costs nothing for the others. Pods of a gang are mostly alike, so
+//! that nothing is allocated for the first of a kind.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,32 +17,51 @@ pub(crate) struct Own {
     pub(crate) gated: Option<Box<str>>,
 }
 
+/// Of how many pods what they add is found without hashing.
+const FEW_MAX: usize = 16;
+
 /// All pods of a unit.
 #[derive(Default)]
 pub(crate) struct Crew {
-    pods: Map<PodId, Own>,
+    few: Vec<(PodId, Own)>,
+    /// Those beyond a few.
+    others: Map<PodId, Own>,
     standings: Standings,
-    classes: BTreeMap<ClassId, usize>,
+    classes: Counts<ClassId>,
     gated: BTreeSet<(Box<str>, PodId)>,
 }
 
 impl Crew {
+    /// Forgets all pods, and keeps memory for others.
+    pub(super) fn clear(&mut self) {
+        self.few.clear();
+        let few = std::mem::take(&mut self.few);
+        *self = Self { few, ..Self::default() };
+    }
+
     /// Adds a pod, or takes in what is different about it.
     pub(crate) fn set(&mut self, pod: PodId, own: Own) {
-        if self.pods.get(&pod) == Some(&own) {
+        let few = self.few.iter().find(|(other, _)| *other == pod).map(|(_, own)| own);
+        if few.or_else(|| self.others.get(&pod)) == Some(&own) {
             return;
         }
         self.remove(pod);
         self.standings.add(own.standing);
-        *self.classes.entry(own.class).or_default() += 1;
+        self.classes.add(own.class);
         self.gated.extend(own.gated.clone().map(|name| (name, pod)));
-        self.pods.insert(pod, own);
+        if self.few.len() < FEW_MAX {
+            self.few.push((pod, own));
+        } else {
+            self.others.insert(pod, own);
+        }
     }
 
     pub(crate) fn remove(&mut self, pod: PodId) {
-        let Some(own) = self.pods.remove(&pod) else { return };
+        let at = self.few.iter().position(|(other, _)| *other == pod);
+        let few = at.map(|at| self.few.swap_remove(at).1);
+        let Some(own) = few.or_else(|| self.others.remove(&pod)) else { return };
         self.standings.remove(own.standing);
-        uncount(&mut self.classes, own.class);
+        self.classes.remove(own.class);
         if let Some(name) = own.gated {
             self.gated.remove(&(name, pod));
         }
@@ -54,12 +74,12 @@ impl Crew {
 
     /// How many are of a class.
     pub(crate) fn count(&self, class: ClassId) -> usize {
-        self.classes.get(&class).copied().unwrap_or_default()
+        self.classes.of(class)
     }
 
     /// Whether all are kept out.
     pub(crate) fn is_gated(&self) -> bool {
-        self.gated.len() == self.pods.len()
+        self.gated.len() == self.few.len() + self.others.len()
     }
 
     /// The name of the first that is kept out.
@@ -71,64 +91,110 @@ impl Crew {
 /// Where the pods stand, each part of it with how many stand so.
 #[derive(Default)]
 struct Standings {
-    ranks: BTreeMap<i64, usize>,
-    boosts: BTreeMap<i32, usize>,
+    ranks: Counts<i64>,
+    boosts: Counts<i32>,
     /// Whose turns they take, if they take turns.
-    sharing: BTreeMap<Option<(Symbol, Millis)>, usize>,
-    ages: BTreeMap<i64, usize>,
-    eligible: BTreeMap<Option<i64>, usize>,
+    sharing: Counts<Option<(Symbol, Millis)>>,
+    ages: Counts<i64>,
+    eligible: Counts<Option<i64>>,
 }
 
 impl Standings {
     fn add(&mut self, Standing { rank, boost, is_mending: _, sharing, alike: _ }: Standing) {
-        *self.ranks.entry(rank).or_default() += 1;
-        *self.boosts.entry(boost).or_default() += 1;
-        *self.sharing.entry(sharing.map(turns)).or_default() += 1;
+        self.ranks.add(rank);
+        self.boosts.add(boost);
+        self.sharing.add(sharing.map(turns));
         if let Some(Share { age, eligible, .. }) = sharing {
-            *self.ages.entry(age).or_default() += 1;
-            *self.eligible.entry(eligible).or_default() += 1;
+            self.ages.add(age);
+            self.eligible.add(eligible);
         }
     }
 
     fn remove(&mut self, Standing { rank, boost, is_mending: _, sharing, alike: _ }: Standing) {
-        uncount(&mut self.ranks, rank);
-        uncount(&mut self.boosts, boost);
-        uncount(&mut self.sharing, sharing.map(turns));
+        self.ranks.remove(rank);
+        self.boosts.remove(boost);
+        self.sharing.remove(sharing.map(turns));
         if let Some(Share { age, eligible, .. }) = sharing {
-            uncount(&mut self.ages, age);
-            uncount(&mut self.eligible, eligible);
+            self.ages.remove(age);
+            self.eligible.remove(eligible);
         }
     }
 
     fn joined(&self) -> Option<Standing> {
-        let (rank, _) = self.ranks.last_key_value()?;
-        let (boost, _) = self.boosts.first_key_value()?;
+        let rank = self.ranks.last()?;
+        let boost = self.boosts.first()?;
         // Whoever takes no turns stands for all.
-        let (turns, _) = self.sharing.first_key_value()?;
-        let age = self.ages.first_key_value().map(|(age, _)| *age);
+        let turns = self.sharing.first()?;
+        let age = self.ages.first();
         // A gang was not whole before its last pod could be placed.
-        let is_known = !self.eligible.contains_key(&None);
-        let last = self.eligible.last_key_value().and_then(|(last, _)| *last);
-        let eligible = last.filter(|_| is_known);
+        let is_known = self.eligible.of(None) == 0;
+        let eligible = self.eligible.last().flatten().filter(|_| is_known);
         let sharing = turns.zip(age).map(|((tenant, starving_after), age)| Share {
             tenant,
             age,
             eligible,
             starving_after,
         });
-        Some(Standing { rank: *rank, boost: *boost, is_mending: false, sharing, alike: None })
+        Some(Standing { rank, boost, is_mending: false, sharing, alike: None })
+    }
+}
+
+/// How many pods have which value: one value beside the others, as mostly there is only one.
+struct Counts<K> {
+    one: Option<(K, usize)>,
+    others: BTreeMap<K, usize>,
+}
+
+impl<K> Default for Counts<K> {
+    fn default() -> Self {
+        Self { one: None, others: BTreeMap::new() }
+    }
+}
+
+impl<K: Copy + Ord> Counts<K> {
+    fn add(&mut self, key: K) {
+        match &mut self.one {
+            Some((one, count)) if *one == key => *count += 1,
+            // It may be among the others already.
+            None if self.others.is_empty() => self.one = Some((key, 1)),
+            Some(_) | None => *self.others.entry(key).or_default() += 1,
+        }
+    }
+
+    fn remove(&mut self, key: K) {
+        let count = match &mut self.one {
+            Some((one, count)) if *one == key => {
+                *count -= 1;
+                if *count == 0 {
+                    self.one = None;
+                }
+                return;
+            }
+            Some(_) | None => self.others.get_mut(&key),
+        };
+        let Some(count) = count else { return };
+        *count -= 1;
+        if *count == 0 {
+            self.others.remove(&key);
+        }
+    }
+
+    fn of(&self, key: K) -> usize {
+        let one = self.one.filter(|(one, _)| *one == key).map(|(_, count)| count);
+        one.or_else(|| self.others.get(&key).copied()).unwrap_or_default()
+    }
+
+    fn first(&self) -> Option<K> {
+        let others = self.others.first_key_value().map(|(key, _)| *key);
+        self.one.map(|(one, _)| one).into_iter().chain(others).min()
+    }
+
+    fn last(&self) -> Option<K> {
+        let others = self.others.last_key_value().map(|(key, _)| *key);
+        self.one.map(|(one, _)| one).into_iter().chain(others).max()
     }
 }
 
 fn turns(share: Share) -> (Symbol, Millis) {
     (share.tenant, share.starving_after)
-}
-
-/// Counts one less.
-fn uncount<K: Ord>(counts: &mut BTreeMap<K, usize>, key: K) {
-    let Some(count) = counts.get_mut(&key) else { return };
-    *count -= 1;
-    if *count == 0 {
-        counts.remove(&key);
-    }
 }

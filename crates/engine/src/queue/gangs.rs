@@ -6,6 +6,9 @@ use model::{ClassId, Diagnosis, GangId, Outlook, PodId, Reason, Time, UnitId};
 
 use super::{Crew, Listed, Past, Place, Queue, Standing};
 
+/// How many crews are kept for gangs to come.
+const SPARE_CREWS_MAX: usize = 64;
+
 impl Queue {
     /// The unit of the waiting pods of a gang.
     pub(crate) fn unit_of_gang(&self, gang: GangId) -> Option<UnitId> {
@@ -62,8 +65,17 @@ impl Queue {
         self.unit_mut(id).crew.as_deref_mut()
     }
 
-    pub(crate) fn set_crew(&mut self, id: UnitId, crew: Option<Crew>) {
-        self.unit_mut(id).crew = crew.map(Box::new);
+    pub(crate) fn set_crew(&mut self, id: UnitId, crew: Option<Box<Crew>>) {
+        let before = std::mem::replace(&mut self.unit_mut(id).crew, crew);
+        if let Some(mut crew) = before.filter(|_| self.spare_crews.len() < SPARE_CREWS_MAX) {
+            crew.clear();
+            self.spare_crews.push(crew);
+        }
+    }
+
+    /// A crew of nobody.
+    pub(crate) fn new_crew(&mut self) -> Box<Crew> {
+        self.spare_crews.pop().unwrap_or_default()
     }
 
     /// Lets a unit that is not active stand elsewhere.

@@ -55,9 +55,10 @@ impl Catalog {
 
     /// A gang and its parts, and theirs.
     pub fn parts_of(&self, gang: GangId) -> impl Iterator<Item = &Gang> {
-        let mut next = vec![gang];
+        // Most gangs have no parts, and nothing is allocated for them.
+        let (mut first, mut next) = (Some(gang), Vec::new());
         std::iter::from_fn(move || {
-            let row = self.gangs.get(next.pop()?);
+            let row = self.gangs.get(first.take().or_else(|| next.pop())?);
             next.extend(row.parts.iter().rev());
             self.look(1);
             Some(row)

@@ -9,8 +9,14 @@ impl Gangs {
     /// Notes what holds for a gang, and for which others it waits.
     pub(super) fn set_terms(&mut self, id: GangId, terms: Result<GangTerms, Reason>) {
         let gang = self.row(id);
-        let own: Name = (gang.namespace.clone(), gang.name.clone());
         let before = std::mem::replace(&mut gang.terms, terms);
+        let awaits = |terms: &Result<GangTerms, Reason>| {
+            terms.as_ref().is_ok_and(|terms| !terms.after.is_empty())
+        };
+        if !awaits(&before) && !awaits(&gang.terms) {
+            return;
+        }
+        let own: Name = (gang.namespace.clone(), gang.name.clone());
         let after = |terms: &Result<GangTerms, Reason>| -> Vec<Name> {
             let after = terms.iter().flat_map(|terms| &terms.after);
             after.map(|name| (own.0.clone(), name.clone())).collect()

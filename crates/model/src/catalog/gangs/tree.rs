@@ -44,6 +44,9 @@ impl Gangs {
     fn set_parent(&mut self, id: GangId, parent: Option<Box<str>>, due: &mut Vec<GangId>) {
         self.accept_parent(id);
         let gang = self.get(id);
+        if gang.parent.is_none() && parent.is_none() {
+            return;
+        }
         let (namespace, before) = (gang.namespace.clone(), gang.parent);
         let known = |gangs: &Self| gangs.find(&namespace, parent.as_ref()?, true);
         if before.is_some() && before == known(self) {
