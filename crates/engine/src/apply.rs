@@ -88,7 +88,7 @@ impl Scheduler {
             self.reclassify(name);
             self.count_crowds();
             self.queue.wake(now, is_about_others, |_, _| true);
-            self.queue.wake_gangs(now, |_| true);
+            self.queue.wake_gangs(now, |_| u64::MAX);
         }
     }
 
@@ -112,7 +112,7 @@ impl Scheduler {
             let is_about_spread =
                 |reason: &Reason| matches!(reason, Reason::SpreadSkew | Reason::SpreadLabel);
             self.queue.wake(now, is_about_spread, |_, _| true);
-            self.queue.wake_gangs(now, |_| true);
+            self.queue.wake_gangs(now, |_| u64::MAX);
         }
     }
 
@@ -430,7 +430,7 @@ impl Scheduler {
         if let Some(node) = node {
             self.wake(Change::Freed, node, now);
             self.queue.wake(now, is_about_others, |_, _| true);
-            self.queue.wake_gangs(now, |_| true);
+            self.queue.wake_gangs(now, |_| u64::MAX);
         }
     }
 

@@ -179,6 +179,9 @@ pub struct UnitEntry {
     /// Whether it is of a gang that found no room.
     #[serde(default)]
     pub lacks_room: bool,
+    /// For how many more pods there has to be room before its gang can fit.
+    #[serde(default)]
+    pub short: u64,
     /// Whether it has waited for too long.
     #[serde(default)]
     pub is_starving: bool,

@@ -200,6 +200,7 @@ impl Queue {
             parked: None,
             classes: Box::default(),
             is_expecting: false,
+            short: 0,
             outlook: Outlook::Unknown,
         };
         let id = self.free.pop().unwrap_or_else(|| {

@@ -49,18 +49,20 @@ impl Scheduler {
         }
         self.queue.wake_all(woken, now);
         let at = NodeAlone { catalog: &self.catalog, usage: &self.usage, node };
-        // A gang is helped by any node that could take one of its pods, and where nodes are, by
-        // what its pods must be near to, far from or spread over.
+        // A gang is helped by any node that could take pods of it, once such nodes take as many as
+        // there was too little room for; and where nodes are, by what its pods must be near to, far
+        // from or spread over.
         let is_around = !matches!(change, Change::Freed);
         self.queue.wake_gangs(now, |class| {
             if is_around {
-                return true;
+                return u64::MAX;
             }
             let profile = profile_of(&self.profiles, &self.catalog, class);
             let board = self.boards.prepared(class, profile, &self.catalog);
-            is_there
+            let is_helped = is_there
                 && !board.is_short(at, &|_| true)
-                && Answers::default().first(board, at).is_none()
+                && Answers::default().first(board, at).is_none();
+            if is_helped { board.room_at(at) } else { 0 }
         });
     }
 
@@ -166,7 +168,8 @@ impl Scheduler {
         });
         self.queue.wake_gangs(now, |class| {
             let profile = profile_of(&self.profiles, &self.catalog, class);
-            self.boards.prepared(class, profile, &self.catalog).is_moved_by(&self.catalog, occupant)
+            let board = self.boards.prepared(class, profile, &self.catalog);
+            if board.is_moved_by(&self.catalog, occupant) { u64::MAX } else { 0 }
         });
     }
 

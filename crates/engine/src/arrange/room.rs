@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use framework::View;
 use model::{Catalog, ClassId, GangId, NodeId, PodId, TagsId, Usage};
 
-use super::Arranger;
+use super::{Arranger, Short, WORK_MAX};
 use crate::cycle::Within;
 use crate::{Scheduler, profile_of};
 
@@ -21,6 +21,15 @@ impl Scheduler {
 }
 
 impl Arranger<'_> {
+    /// Places a gang, or none of it. One that failed before is searched for only if there is room.
+    pub(crate) fn search(&mut self, gang: GangId, has_failed: bool) -> Result<(), Short> {
+        let first = self.txn.catalog().gang(gang).unplaced.first().copied();
+        match first.filter(|_| has_failed && self.is_beyond_room(gang)) {
+            Some(pod) => Err(Short { gang, pod, within: Within::default(), expected: None }),
+            None => self.arrange(gang, WORK_MAX),
+        }
+    }
+
     /// Whether nodes have too little room for the pods of a gang, whatever the order in which they
     /// are placed. Not asked where a gang has parts, or pods that do not exist yet.
     pub(super) fn is_beyond_room(&mut self, gang: GangId) -> bool {
@@ -38,6 +47,19 @@ impl Arranger<'_> {
         }
         pods.into_iter()
             .any(|(class, count)| self.room(class, None) < count.saturating_sub(spare) as u64)
+    }
+
+    /// For how many more pods there has to be room before a gang can fit: of gangs of one class,
+    /// nothing is said of others.
+    pub(crate) fn short_of_room(&mut self, gang: GangId) -> u64 {
+        let catalog = self.txn.catalog();
+        let row = catalog.gang(gang);
+        let class = row.unplaced.first().map(|pod| catalog.pod(*pod).class);
+        let is_one =
+            |class: &ClassId| row.unplaced.iter().all(|pod| catalog.pod(*pod).class == *class);
+        let is_counted = !row.is_composite() && row.min() > 1 && self.expected.is_empty();
+        let Some(class) = class.filter(|_| is_counted).filter(is_one) else { return 0 };
+        u64::from(row.min().saturating_sub(row.placed)).saturating_sub(self.room(class, None))
     }
 
     /// How many pods of a gang a domain can hold at most, if they are alike: of others nothing is

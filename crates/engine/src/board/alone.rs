@@ -80,6 +80,11 @@ impl<'a> NodeAlone<'a> {
 }
 
 impl Board {
+    /// For how many pods of the class a node that fits has room, by its load: never too few.
+    pub(crate) fn room_at(&self, at: NodeAlone<'_>) -> u64 {
+        self.room_by_load(at.view(), at.node).into()
+    }
+
     /// Whether a node has too little free of something, for a reason of which `is_it` holds. Costs
     /// a few comparisons, so that it can be asked of everybody who waits.
     pub(crate) fn is_short(&self, at: NodeAlone<'_>, is_it: &dyn Fn(&Reason) -> bool) -> bool {

@@ -119,9 +119,10 @@ impl Board {
     }
 
     fn room_on(&self, view: View<'_>, node: NodeId) -> u32 {
-        if !self.is_allowed(node) {
-            return 0;
-        }
+        if self.is_allowed(node) { self.room_by_load(view, node) } else { 0 }
+    }
+
+    pub(super) fn room_by_load(&self, view: View<'_>, node: NodeId) -> u32 {
         let by_load = self.filters.iter().filter(|(_, filter)| filter.reach() == Reach::Load);
         by_load.map(|(_, filter)| filter.room(view, node)).min().unwrap_or(u32::MAX)
     }

@@ -223,7 +223,8 @@ impl Scheduler {
         classes: &[ClassId],
         diagnoses: &[Arc<Diagnosis>],
     ) -> Result<(), ResumeError> {
-        let UnitEntry { pods: own, gang, refusal, outlook, lacks_room, is_starving, .. } = entry;
+        let UnitEntry { pods: own, gang, refusal, outlook, lacks_room, short, is_starving, .. } =
+            entry;
         let UnitEntry { rank, arrival, arrived, since, failures, last_failure, place, .. } = entry;
         let own: Option<Vec<_>> = own.iter().map(|at| pods.get(*at).copied()).collect();
         let Some(own) = own else { return fault("a unit has a pod that is not listed") };
@@ -261,6 +262,7 @@ impl Scheduler {
             outlook,
             classes: classes.into_iter().collect(),
             is_expecting: gang.is_some_and(|gang| self.missing(gang) > 0),
+            short,
             standing,
             urgency,
             arrival,

@@ -197,13 +197,14 @@ fn pod_entry(pod: &Pod, (spec, plans): (usize, u32), catalog: &Catalog) -> PodEn
 
 fn entry(unit: &Unit, pods: &Map<PodId, usize>, place: UnitPlace, catalog: &Catalog) -> UnitEntry {
     let Unit { pods: own, gang, refusal, outlook, classes, urgency, .. } = unit;
-    let Unit { standing, arrival, arrived, since, failures, last_failure, .. } = unit;
+    let Unit { standing, arrival, arrived, since, failures, last_failure, short, .. } = unit;
     UnitEntry {
         pods: own.iter().map(|pod| pods[pod]).collect(),
         gang: gang.map(|gang| gang_name(catalog, gang)),
         refusal: refusal.clone(),
         outlook: outlook.clone(),
         lacks_room: !classes.is_empty(),
+        short: *short,
         is_starving: *urgency == Urgency::Starves,
         rank: standing.rank,
         arrival: *arrival,

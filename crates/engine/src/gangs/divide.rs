@@ -139,6 +139,8 @@ impl Scheduler {
         (is_added, is_helped): (bool, bool),
         now: Time,
     ) {
+        // It may need fewer pods now.
+        self.queue.set_short(unit, 0);
         let first = self.queue.pods(unit).first().copied();
         let crew = self.queue.crew(unit).zip(first);
         let Some((crew, first)) = crew else { return };

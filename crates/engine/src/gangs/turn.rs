@@ -10,7 +10,7 @@ use model::{
 
 use super::News;
 use crate::Scheduler;
-use crate::arrange::{Arranger, Short, WORK_MAX};
+use crate::arrange::{Arranger, Short};
 
 /// A gang that had its turn.
 struct Tried {
@@ -77,7 +77,7 @@ impl Scheduler {
         arranger.expected = expected;
         kept.iter().for_each(|seat| arranger.txn.evict(seat.occupant, seat.node));
         let tried = Tried { own, kept, classes };
-        let Err(short) = arranger.arrange(gang, WORK_MAX) else {
+        let Err(short) = arranger.search(gang, failures > 0) else {
             let (places, seats) = arranger.commit();
             return self.placed(unit, tried, (&places, seats), now, decisions);
         };
@@ -89,6 +89,7 @@ impl Scheduler {
         if is_asked {
             known = arranger.outlook(gang, priority);
         }
+        let lacking = arranger.short_of_room(gang);
         let expected = std::mem::take(&mut arranger.expected);
         drop(arranger);
         let Tried { kept, classes, .. } = tried;
@@ -108,6 +109,7 @@ impl Scheduler {
             pods.iter().map(|pod| self.catalog.pod(*pod).class).collect();
         let classes = classes.into_iter().collect();
         self.queue.park_gang(unit, now, classes, is_expecting, diagnosis.clone());
+        self.queue.set_short(unit, lacking);
         self.tell_gang(unit, pods, &diagnosis, now, decisions);
     }
 

@@ -137,16 +137,30 @@ impl Queue {
         matches!(rejection, Some(Reason::ClusterShort { .. }))
     }
 
-    /// Wakes the gangs that found no room, if a pod of a class of theirs is said to be helped or if
-    /// they need room for pods which do not exist yet.
-    pub(crate) fn wake_gangs(&mut self, now: Time, mut is_helped: impl FnMut(ClassId) -> bool) {
+    /// Wakes the gangs that found no room, if there is said to be room for pods of a class of
+    /// theirs that may not have been there before, and with it as much as they are short of; and
+    /// those that need room for pods which do not exist yet.
+    pub(crate) fn wake_gangs(&mut self, now: Time, mut room_for: impl FnMut(ClassId) -> u64) {
         let mut woken = self.expecting.clone();
         for (class, units) in &self.gangs_by_class {
-            if is_helped(*class) {
-                woken.extend(units);
+            let room = room_for(*class);
+            if room == 0 {
+                continue;
+            }
+            for id in units {
+                let unit = self.units[id.index()].as_mut().expect("a unit that is listed is there");
+                unit.short = unit.short.saturating_sub(room);
+                if unit.short == 0 {
+                    woken.insert(*id);
+                }
             }
         }
         woken.into_iter().for_each(|id| self.unpark(id, now));
+    }
+
+    /// Notes for how many more pods there has to be room before a gang that was put aside can fit.
+    pub(crate) fn set_short(&mut self, id: UnitId, short: u64) {
+        self.unit_mut(id).short = short;
     }
 
     /// Puts a gang aside until something could help a class of its pods.
@@ -159,7 +173,8 @@ impl Queue {
         diagnosis: Arc<Diagnosis>,
     ) {
         let first = classes[0];
-        self.unit_mut(id).is_expecting = is_expecting;
+        let unit = self.unit_mut(id);
+        (unit.is_expecting, unit.short) = (is_expecting, 0);
         self.list_gang(id, classes);
         self.put_aside(id, now, first, diagnosis);
     }

@@ -34,6 +34,8 @@ pub(crate) struct Unit {
     pub(crate) classes: Box<[ClassId]>,
     /// Whether room is also needed for pods that do not exist yet.
     pub(crate) is_expecting: bool,
+    /// For how many more pods of its class there has to be room before a gang can fit.
+    pub(crate) short: u64,
     /// What would help a gang, as it was last found.
     pub(crate) outlook: Outlook,
 }

@@ -55,6 +55,65 @@ fn room_follows_pods_and_nodes() {
     assert_eq!(room(&mut run, "r"), 59);
 }
 
+/// Three nodes that are full, and a gang that needs room on each.
+fn waiting_gang() -> Script {
+    let mut run = Script::new(&[default_profile()], Options::default());
+    for node in ["a", "b", "c"] {
+        run.command(&format!("node {node} cpu=4"));
+        run.command(&format!("pod {node}1 cpu=2 on={node}"));
+        run.command(&format!("pod {node}2 cpu=2 on={node}"));
+    }
+    (0..3).for_each(|at| _ = run.command(&format!("pod g{at} cpu=2 gang=g/3")));
+    run.command("step");
+    run.command("after 10s");
+    run
+}
+
+#[test]
+fn a_gang_is_woken_once_there_is_room_for_all_of_it() {
+    let mut run = waiting_gang();
+    run.command("gone pod a1");
+    run.command("gone pod b1");
+    assert_eq!(run.command("queue"), ["1 parked"]);
+    run.command("gone pod c1");
+    assert_eq!(run.command("queue"), ["1 active"]);
+    assert_eq!(run.command("step").len(), 3);
+}
+
+#[test]
+fn room_that_is_taken_again_is_no_reason_to_sleep() {
+    let mut run = waiting_gang();
+    run.command("gone pod a1");
+    run.command("pod a3 cpu=2 on=a");
+    run.command("gone pod a2");
+    run.command("gone pod a3");
+    assert_eq!(run.command("queue"), ["1 active"], "it counts what nodes may have, not less");
+    assert!(run.command("step")[0].contains("room for 2 of at least 3"));
+    run.command("after 10s");
+    run.command("gone pod b1");
+    assert_eq!(run.command("queue"), ["1 active"], "one was missing");
+    assert_eq!(run.command("step").len(), 3);
+}
+
+#[test]
+fn a_gang_that_needs_fewer_pods_is_woken_by_less_room() {
+    let mut run = Script::new(&[default_profile()], Options::default());
+    run.command("podgroup native/g min=3");
+    run.command("node a cpu=2");
+    run.command("node b cpu=2");
+    run.command("pod a1 cpu=2 on=a");
+    run.command("pod b1 cpu=2 on=b");
+    (0..3).for_each(|at| _ = run.command(&format!("pod g{at} cpu=2 group=native/g")));
+    run.command("step");
+    run.command("after 10s");
+    run.command("podgroup native/g min=1");
+    run.command("step");
+    run.command("after 10s");
+    run.command("gone pod a1");
+    let said = run.command("step");
+    assert!(said[0].contains("g0") && said[0].contains(" a"), "{said:?}");
+}
+
 /// A run that goes on from a checkpoint has nothing kept, and counts afresh.
 fn check(lines: &[String], profile: usize, mut run: Script) {
     let profile = &profiles()[profile];
