@@ -269,7 +269,7 @@ impl Scheduler {
         let known = self.catalog.pod(pod);
         let is_same = !facts.is_terminating && known.claim == facts.gang;
         if let Some(gang) = known.gang.filter(|_| !is_same) {
-            self.release_seats(gang, now);
+            self.release_holds(gang, now);
         }
         !is_same
     }
@@ -341,7 +341,7 @@ impl Scheduler {
         let class = self.catalog.class_of(&facts.spec);
         let tags = self.catalog.tags_of(facts);
         self.count_crowds();
-        let after = Occupant { class, tags, is_leaving: facts.is_terminating, is_seat: false };
+        let after = Occupant { class, tags, is_leaving: facts.is_terminating, is_hold: false };
         // A pod that begins to leave takes as much as before, and is counted no more by those who
         // are spread.
         let begins_to_leave = after == Occupant { is_leaving: true, ..before };
@@ -437,7 +437,7 @@ impl Scheduler {
     fn forget(&mut self, pod: PodId, now: Time) {
         let gang = self.catalog.pod(pod).gang;
         if let Some(gang) = gang.filter(|_| self.catalog.pod(pod).makes_others()) {
-            self.release_seats(gang, now);
+            self.release_holds(gang, now);
         }
         self.gangs.refused.remove(&pod);
         self.queue.take_out(pod);

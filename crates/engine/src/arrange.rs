@@ -18,7 +18,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use framework::Profile;
-use model::{ClassId, Gang, GangId, NodeId, Occupant, Pod, PodId, PodState, Seat, Txn, hash_of};
+use model::{ClassId, Gang, GangId, Hold, NodeId, Occupant, Pod, PodId, PodState, Txn, hash_of};
 
 use crate::board::Boards;
 use crate::cycle::{Within, seek};
@@ -47,7 +47,7 @@ pub(crate) struct Arranger<'a> {
     pub(crate) expected: Vec<(PodId, Occupant)>,
     /// What was found.
     pub(crate) places: Vec<(PodId, NodeId)>,
-    pub(crate) seats: Vec<Seat>,
+    pub(crate) holds: Vec<Hold>,
     /// How large pods of a class are, where that was asked.
     sizes: BTreeMap<ClassId, u64>,
     /// Classes that pods are taken for in thought, by the class they have.
@@ -76,7 +76,7 @@ pub(crate) struct Short {
 struct Moment {
     savepoint: model::Savepoint,
     places: usize,
-    seats: usize,
+    holds: usize,
 }
 
 /// Which of the nodes that take a pod is chosen.
@@ -104,7 +104,7 @@ impl<'a> Arranger<'a> {
             gangs,
             expected: Vec::new(),
             places: Vec::new(),
-            seats: Vec::new(),
+            holds: Vec::new(),
             sizes: BTreeMap::new(),
             opened: BTreeMap::new(),
             within: Within::default(),
@@ -327,7 +327,7 @@ impl<'a> Arranger<'a> {
             let catalog = self.txn.catalog();
             let pod = stand_in(catalog.pod(maker), occupant);
             let profile = profile_of(self.profiles, catalog, pod.class);
-            let seed = self.seed ^ hash_of(&self.seats.len());
+            let seed = self.seed ^ hash_of(&self.holds.len());
             let board = self.boards.of(pod.class, profile, catalog, self.txn.usage());
             let mut trial = Trial::new(maker, &pod, board, &mut self.txn);
             self.work += 1;
@@ -341,22 +341,23 @@ impl<'a> Arranger<'a> {
                 let (within, expected) = (self.within.clone(), Some(occupant));
                 return Err(Short { gang, pod: maker, within, expected });
             };
-            self.txn.place(occupant, node);
-            self.seats.push(Seat { occupant, node });
+            let hold = Hold::of_gang(gang, occupant, node);
+            self.txn.hold(hold);
+            self.holds.push(hold);
         }
         Ok(())
     }
 
     /// Finds room for as many pods that do not exist yet as there is, and takes it.
-    pub(crate) fn keep_what_fits(mut self, gang: GangId) -> Vec<Seat> {
+    pub(crate) fn keep_what_fits(mut self, gang: GangId) -> Vec<Hold> {
         let _ = self.expect(gang);
         self.commit().1
     }
 
     /// Makes what was found last.
-    pub(crate) fn commit(self) -> (Vec<(PodId, NodeId)>, Vec<Seat>) {
+    pub(crate) fn commit(self) -> (Vec<(PodId, NodeId)>, Vec<Hold>) {
         self.txn.commit();
-        (self.places, self.seats)
+        (self.places, self.holds)
     }
 
     /// A node for a pod.
@@ -455,13 +456,13 @@ impl<'a> Arranger<'a> {
 
     fn moment(&self) -> Moment {
         let savepoint = self.txn.savepoint();
-        Moment { savepoint, places: self.places.len(), seats: self.seats.len() }
+        Moment { savepoint, places: self.places.len(), holds: self.holds.len() }
     }
 
     fn back_to(&mut self, moment: Moment) {
         self.txn.back_to(moment.savepoint);
         self.places.truncate(moment.places);
-        self.seats.truncate(moment.seats);
+        self.holds.truncate(moment.holds);
     }
 }
 

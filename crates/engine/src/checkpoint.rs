@@ -88,7 +88,8 @@ pub struct GangEntry {
     /// Until when room is kept for pods that do not exist yet.
     pub kept_until: Option<Time>,
     /// That room: the pod that will make them, what each is like, and the node.
-    pub seats: Vec<(usize, PodSpec, Box<str>)>,
+    #[serde(alias = "seats")]
+    pub holds: Vec<(usize, PodSpec, Box<str>)>,
 }
 
 /// A place of a node.

@@ -5,9 +5,9 @@
 
 mod after;
 mod divide;
+mod holds;
 pub(crate) mod minimum;
 mod progress;
-mod seats;
 mod turn;
 
 use std::cell::RefCell;
@@ -222,7 +222,7 @@ impl Scheduler {
         if !self.has_placed_maker(gang) {
             return false;
         }
-        let kept = kept.seats.len().min(self.missing(gang) + row.waiting());
+        let kept = kept.holds.len().min(self.missing(gang) + row.waiting());
         row.placed as usize + kept >= row.min() as usize
     }
 

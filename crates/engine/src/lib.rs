@@ -264,11 +264,11 @@ impl Scheduler {
     }
 
     /// Room that is kept for pods which do not exist yet: for which gang, for what, and where.
-    pub fn seats(&self) -> impl Iterator<Item = (GangId, ClassId, NodeId)> {
+    pub fn kept_room(&self) -> impl Iterator<Item = (GangId, ClassId, NodeId)> {
         self.catalog.gangs().flat_map(|gang| {
             let kept = self.catalog.gang(gang).progress.kept.iter();
-            let seats = kept.flat_map(|kept| &kept.seats);
-            seats.map(move |seat| (gang, seat.occupant.class, seat.node))
+            let holds = kept.flat_map(|kept| &kept.holds);
+            holds.map(move |hold| (gang, hold.occupant.class, hold.node))
         })
     }
 

@@ -20,7 +20,7 @@ mod tenants;
 pub use classes::{Class, Company, Spread};
 pub(crate) use crowds::Shifted;
 pub use crowds::{Crowd, Held, Memberships, Rule, Tags, Wish};
-pub use gangs::{Chain, Found, Gang, GangTerms, Kept, Progress, Seat, Stage};
+pub use gangs::{Chain, Found, Gang, GangTerms, Kept, Progress, Stage};
 pub use nodes::{ImageSpread, Node, NodeChange, Offer};
 pub use pods::{Occupant, Pod, PodState};
 pub use sizes::Sizes;
@@ -33,7 +33,7 @@ use crate::resources::Resources;
 use crate::selector::{Selector, Term, WeightedTerm};
 use crate::spec::{NodeTerm, PodSpec, Preference};
 use crate::symbol::{Holder, Symbol, Symbols};
-use crate::usage::Hold;
+use crate::usage::{Hold, HoldOwner};
 use budgets::Budgets;
 use classes::Classes;
 use crowds::Crowds;
@@ -306,7 +306,8 @@ impl Catalog {
     pub(crate) fn hold_of(&self, id: PodId) -> Option<Hold> {
         let node = self.find_named(self.pods.awaited(id)?)?;
         let pod = self.pods.get(id);
-        Some(Hold { owner: id, occupant: pod.occupant(), node, priority: pod.priority })
+        let owner = HoldOwner::Pod(id);
+        Some(Hold { owner, occupant: pod.occupant(), node, priority: pod.priority })
     }
 
     /// The node that is proposed for a pod, if it is there.

@@ -34,8 +34,8 @@ mod usage;
 pub use amounts::{Amounts, Charge, Requests};
 pub use catalog::{
     Catalog, Chain, Class, Company, Crowd, Found, Gang, GangTerms, Held, ImageSpread, Kept,
-    Memberships, Moved, Node, NodeChange, Occupant, Offer, Pod, PodState, Progress, Rule, Seat,
-    Sizes, Spread, Stage, Tags, Tenant, Wish,
+    Memberships, Moved, Node, NodeChange, Occupant, Offer, Pod, PodState, Progress, Rule, Sizes,
+    Spread, Stage, Tags, Tenant, Wish,
 };
 pub use decision::{
     Attempt, Decision, Diagnosis, Disband, GangReport, GangState, OnPartialFailure, Outlook,
@@ -71,4 +71,4 @@ pub use symbol::{Symbol, Symbols};
 pub use taint::{Effect, Operator, Taint, Toleration};
 pub use time::{Millis, Moment, Time};
 pub use txn::{Savepoint, Txn};
-pub use usage::{AMOUNT_MAX, Columns, Hold, Holds, Levels, Load, Touch, Touched, Usage};
+pub use usage::{AMOUNT_MAX, Columns, Hold, HoldOwner, Holds, Levels, Load, Touch, Touched, Usage};

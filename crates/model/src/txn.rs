@@ -2,13 +2,15 @@
 
 use crate::catalog::{Catalog, Occupant};
 use crate::ids::NodeId;
-use crate::usage::Usage;
+use crate::usage::{Hold, Usage};
 
 /// One change, with what is needed to take it back.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Step {
     Placed(Occupant, NodeId),
     Evicted(Occupant, NodeId),
+    Held(Hold),
+    Released(Hold),
 }
 
 /// A moment inside a transaction.
@@ -64,6 +66,18 @@ impl<'a> Txn<'a> {
         self.usage.undo.push(Step::Evicted(occupant, node));
     }
 
+    /// Keeps room that nobody passes, and charges it to its node.
+    pub fn hold(&mut self, hold: Hold) {
+        self.usage.hold(self.catalog, hold);
+        self.usage.undo.push(Step::Held(hold));
+    }
+
+    /// Gives up room that was kept so.
+    pub fn release(&mut self, hold: Hold) {
+        self.usage.release(self.catalog, hold);
+        self.usage.undo.push(Step::Released(hold));
+    }
+
     /// This moment, to come back to.
     #[must_use]
     pub fn savepoint(&self) -> Savepoint {
@@ -89,6 +103,8 @@ impl<'a> Txn<'a> {
             match self.usage.undo.pop() {
                 Some(Step::Placed(pod, node)) => self.usage.evict(self.catalog, pod, node),
                 Some(Step::Evicted(pod, node)) => self.usage.place(self.catalog, pod, node),
+                Some(Step::Held(hold)) => self.usage.release(self.catalog, hold),
+                Some(Step::Released(hold)) => self.usage.hold(self.catalog, hold),
                 None => return,
             }
         }

@@ -16,7 +16,7 @@ use crate::symbol::Symbol;
 use columns::Odd;
 pub use columns::{AMOUNT_MAX, Columns, Levels};
 use crowds::Gatherings;
-pub use holds::{Hold, Holds};
+pub use holds::{Hold, HoldOwner, Holds};
 use log::Log;
 pub use log::{Touch, Touched};
 
@@ -299,5 +299,15 @@ impl Usage {
         self.odd.set(node, catalog.offer(node), load);
         self.gatherings.leave(catalog, occupant, node);
         self.touch(Touch { node, is_facts: false });
+    }
+
+    pub(crate) fn hold(&mut self, catalog: &Catalog, hold: Hold) {
+        self.place(catalog, hold.occupant, hold.node);
+        self.holds.charge(hold);
+    }
+
+    pub(crate) fn release(&mut self, catalog: &Catalog, hold: Hold) {
+        self.evict(catalog, hold.occupant, hold.node);
+        self.holds.discharge(hold);
     }
 }

@@ -33,7 +33,7 @@ impl Arranger<'_> {
         let catalog = self.txn.catalog();
         let fitting =
             self.places.iter().filter(|(pod, _)| catalog.pod(*pod).gang == Some(short.gang));
-        let fitting = fitting.count() + self.seats.len() - start.seats;
+        let fitting = fitting.count() + self.holds.len() - start.holds;
         let fitting = u32::try_from(fitting).unwrap_or(u32::MAX);
         let stand_in = short.expected.map(|occupant| stand_in(catalog.pod(short.pod), occupant));
         let pod = stand_in.as_ref().unwrap_or_else(|| catalog.pod(short.pod));

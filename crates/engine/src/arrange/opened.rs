@@ -5,12 +5,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use model::{
-    ClassId, GangId, NodeId, Occupant, Operator, Outlook, PodId, PodSpec, Toleration, Txn,
+    ClassId, GangId, Hold, NodeId, Occupant, Operator, Outlook, PodId, PodSpec, Toleration, Txn,
 };
 
 use super::outlook::{Emptied, Shape, WORK_SOME};
 use super::sizes::places;
-use super::{Arranger, Seat, WORK_MAX, stand_in};
+use super::{Arranger, WORK_MAX, stand_in};
 use crate::trial::view;
 use crate::{Scheduler, profile_of};
 
@@ -26,7 +26,7 @@ impl Scheduler {
         &mut self,
         gang: GangId,
         expected: &[(PodId, Occupant)],
-        kept: &[Seat],
+        kept: &[Hold],
         known: Outlook,
     ) -> Outlook {
         let is_closed = |node: &NodeId| {
@@ -61,7 +61,7 @@ impl Scheduler {
         let txn = Txn::begin(&self.catalog, &mut self.usage);
         let mut arranger =
             Arranger::new(&self.profiles, &mut self.boards, self.seed, txn, &self.gangs);
-        kept.iter().for_each(|seat| arranger.txn.evict(seat.occupant, seat.node));
+        kept.iter().for_each(|hold| arranger.txn.release(*hold));
         let expected = expected.iter().map(|(maker, occupant)| {
             (*maker, Occupant { class: opened[&occupant.class], ..*occupant })
         });
@@ -85,8 +85,7 @@ impl Arranger<'_> {
         let Some(mut nodes) = self.candidates(gang, &shapes) else { return Outlook::Never };
         let all = nodes.len();
         let closed = self.closed(&shapes);
-        let seats = self.seats_of_others(gang);
-        let mut emptied = Emptied { nodes: &mut nodes, below: None, seats: &seats };
+        let mut emptied = Emptied { nodes: &mut nodes, below: None };
         let start = self.moment();
         let mut opened = self.fewest_opened(gang, &closed);
         let is_empty = opened.is_none();
@@ -102,7 +101,7 @@ impl Arranger<'_> {
         self.open(&closed, opened);
         let found = self.arrange(gang, WORK_MAX);
         let used = self.places.iter().map(|(_, node)| *node);
-        let used: BTreeSet<NodeId> = used.chain(self.seats.iter().map(|seat| seat.node)).collect();
+        let used: BTreeSet<NodeId> = used.chain(self.holds.iter().map(|hold| hold.node)).collect();
         self.back_to(start);
         if found.is_err() {
             return Outlook::NotFound;

@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use framework::View;
-use model::{ClassId, GangId, NodeId, Occupant, Outlook, PodId, ResourceId, Seat};
+use model::{ClassId, GangId, Hold, HoldOwner, NodeId, Occupant, Outlook, PodId, ResourceId};
 
 use super::sizes::amounts;
 use super::{Arranger, WORK_MAX};
@@ -30,8 +30,6 @@ pub(super) struct Emptied<'a> {
     pub(super) nodes: &'a mut Order,
     /// Only pods of a lower priority go; all of them if there is none.
     pub(super) below: Option<i32>,
-    /// Room that is kept for pods of other gangs.
-    pub(super) seats: &'a BTreeMap<NodeId, Vec<Occupant>>,
 }
 
 /// How many nodes are put in order at a time.
@@ -69,15 +67,14 @@ impl Arranger<'_> {
     pub(crate) fn outlook(&mut self, gang: GangId, priority: i32) -> Outlook {
         let shapes = self.shapes(gang);
         let Some(mut nodes) = self.candidates(gang, &shapes) else { return Outlook::Never };
-        let seats = self.seats_of_others(gang);
         let lowest = self.txn.catalog().lowest_placed_priority();
         if lowest.is_some_and(|lowest| lowest < priority) {
-            let mut emptied = Emptied { nodes: &mut nodes, below: Some(priority), seats: &seats };
+            let mut emptied = Emptied { nodes: &mut nodes, below: Some(priority) };
             if self.enough(gang, &mut emptied).is_some() {
                 return Outlook::AfterPreemption;
             }
         }
-        let mut emptied = Emptied { nodes: &mut nodes, below: None, seats: &seats };
+        let mut emptied = Emptied { nodes: &mut nodes, below: None };
         let enough = self.enough(gang, &mut emptied);
         enough.map_or_else(|| self.hopeless(&shapes), Outlook::WhenFree)
     }
@@ -96,18 +93,6 @@ impl Arranger<'_> {
         };
         let is_open = self.is_cut || shapes.keys().any(needs_others);
         if is_open { Outlook::NotFound } else { Outlook::Never }
-    }
-
-    /// Room that is kept for pods of other gangs.
-    pub(super) fn seats_of_others(&self, gang: GangId) -> BTreeMap<NodeId, Vec<Occupant>> {
-        let mut seats: BTreeMap<NodeId, Vec<Occupant>> = BTreeMap::new();
-        let catalog = self.txn.catalog();
-        let others = catalog.gangs().filter(|own| *own != gang);
-        let kept = others.filter_map(|own| catalog.gang(own).progress.kept.as_ref());
-        for Seat { occupant, node } in kept.flat_map(|kept| &kept.seats) {
-            seats.entry(*node).or_default().push(*occupant);
-        }
-        seats
     }
 
     /// The pods of a gang that need a place, by the class they are taken for.
@@ -255,10 +240,12 @@ impl Arranger<'_> {
                     self.txn.evict(pod.occupant(), *node);
                 }
             }
-            // Room that is kept is nobody's.
-            let seats = emptied.seats.get(node).filter(|_| emptied.below.is_none());
-            for occupant in seats.into_iter().flatten() {
-                self.txn.evict(*occupant, *node);
+            // Room that is kept for other gangs is nobody's.
+            if emptied.below.is_none() {
+                let kept = self.txn.usage().holds().charged_on(*node).iter().copied();
+                let of_others = kept.filter(|hold| hold.owner != HoldOwner::Gang(gang));
+                let of_others: Vec<Hold> = of_others.collect();
+                of_others.into_iter().for_each(|hold| self.txn.release(hold));
             }
         }
     }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use framework::Profile;
 use model::{
-    Attempt, Catalog, ClassId, Diagnosis, GangId, GroupingFacts, Kept, NamespaceFacts, Occupant,
-    PodFacts, PodId, PodSpec, PodState, ResourceId, Seat, Stage, Time, Txn,
+    Attempt, Catalog, ClassId, Diagnosis, GangId, GroupingFacts, Hold, Kept, NamespaceFacts,
+    Occupant, PodFacts, PodId, PodSpec, PodState, ResourceId, Stage, Time, Txn,
 };
 
 use super::{Checkpoint, GangEntry, GangName, NodePlace, PodEntry, UnitEntry, UnitPlace};
@@ -364,7 +364,7 @@ impl Scheduler {
             deadline,
             refused,
             kept_until,
-            seats,
+            holds,
         } = entry;
         let Some(gang) = self.find_gang(&name) else { return Ok(()) };
         if is_found {
@@ -387,19 +387,19 @@ impl Scheduler {
         }
         let Some(until) = kept_until else { return Ok(()) };
         let mut kept = Kept { until, ..Kept::default() };
-        for (maker, spec, node) in seats {
+        for (maker, spec, node) in holds {
             let Some(maker) = pods.get(maker) else { return fault("a gang has a pod not listed") };
             let Some(maker) = maker else { continue };
             let (class, node) = (self.catalog.class_of(&spec), self.catalog.node_place(&node));
             let tags = self.catalog.pod(*maker).tags;
-            let occupant = Occupant { class, tags, is_leaving: false, is_seat: true };
-            kept.seats.push(Seat { occupant, node });
+            let occupant = Occupant { class, tags, is_leaving: false, is_hold: true };
+            kept.holds.push(Hold::of_gang(gang, occupant, node));
             kept.classes.push(class);
         }
         self.count_crowds();
         self.usage.grow(&self.catalog);
         let mut txn = Txn::begin(&self.catalog, &mut self.usage);
-        kept.seats.iter().for_each(|seat| txn.place(seat.occupant, seat.node));
+        kept.holds.iter().for_each(|hold| txn.hold(*hold));
         txn.commit();
         self.catalog.progress_mut(gang).kept = Some(kept);
         Ok(())

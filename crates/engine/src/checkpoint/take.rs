@@ -98,9 +98,9 @@ impl Scheduler {
             Stage::Degraded => true,
         };
         let maker = row.members.iter().find(|pod| catalog.pod(**pod).makes_others());
-        let seats = kept.iter().flat_map(|kept| &kept.seats).filter_map(|seat| {
-            let spec = catalog.class(seat.occupant.class).spec.clone();
-            Some((pods[maker?], spec, name(seat.node)))
+        let holds = kept.iter().flat_map(|kept| &kept.holds).filter_map(|hold| {
+            let spec = catalog.class(hold.occupant.class).spec.clone();
+            Some((pods[maker?], spec, name(hold.node)))
         });
         GangEntry {
             name: gang_name(catalog, id),
@@ -112,7 +112,7 @@ impl Scheduler {
             deadline: stage.deadline(),
             refused: refused.collect(),
             kept_until: kept.as_ref().map(|kept| kept.until),
-            seats: seats.collect(),
+            holds: holds.collect(),
         }
     }
 }

@@ -163,7 +163,7 @@ impl Scheduler {
 
     fn watch_one(&mut self, gang: GangId) {
         let Progress { stage, kept, due, .. } = &self.catalog.gang(gang).progress;
-        let kept = kept.as_ref().filter(|kept| !kept.seats.is_empty()).map(|kept| kept.until);
+        let kept = kept.as_ref().filter(|kept| !kept.holds.is_empty()).map(|kept| kept.until);
         let open = stage.deadline().filter(|_| !self.is_satisfied(gang));
         let (before, after) = (*due, kept.into_iter().chain(open).min());
         if before != after {
@@ -193,7 +193,7 @@ impl Scheduler {
         self.catalog.look(1);
         let Progress { stage, kept, .. } = &self.catalog.gang(gang).progress;
         let is_over = stage.deadline().is_some_and(|until| until <= now);
-        let has_expired = |kept: &Kept| !kept.seats.is_empty() && kept.until <= now;
+        let has_expired = |kept: &Kept| !kept.holds.is_empty() && kept.until <= now;
         let is_expired = kept.as_ref().is_some_and(has_expired);
         if is_over && !self.is_satisfied(gang) {
             let unit = self.queue.unit_of_gang(gang);
@@ -204,7 +204,7 @@ impl Scheduler {
             }
         }
         if is_expired {
-            self.release_seats(gang, now);
+            self.release_holds(gang, now);
             // It is not tried again.
             self.catalog.progress_mut(gang).kept = Some(Kept::default());
             self.gangs.reports.push(GangReport { gang, state: GangState::Room(0) });
@@ -256,7 +256,7 @@ impl Scheduler {
         if let Some(gang) = self.catalog.pod(pod).gang {
             // It is planned anew, with the pods it makes.
             if self.catalog.pod(pod).makes_others() {
-                self.release_seats(gang, now);
+                self.release_holds(gang, now);
             }
             self.regroup(gang, News::Pod(pod), now);
         }

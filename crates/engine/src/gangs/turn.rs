@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use model::{
-    ClassId, Decision, Diagnosis, GangId, GangReport, GangState, Kept, NodeId, Outlook, Pod,
-    PodGroupKind, PodId, Reason, Seat, Shortfall, Time, Txn, UnitId, Waiting,
+    ClassId, Decision, Diagnosis, GangId, GangReport, GangState, Hold, Kept, NodeId, Outlook, Pod,
+    PodGroupKind, PodId, Reason, Shortfall, Time, Txn, UnitId, Waiting,
 };
 
 use super::News;
@@ -16,7 +16,7 @@ use crate::arrange::{Arranger, Short};
 struct Tried {
     own: GangId,
     /// Room that was kept for it and is given up.
-    kept: Vec<Seat>,
+    kept: Vec<Hold>,
     /// Classes that are held for room to be kept.
     classes: Vec<ClassId>,
 }
@@ -68,18 +68,18 @@ impl Scheduler {
     ) {
         let own = self.catalog.pod(pods[0]).gang.expect("a pod of a gang");
         let (expected, classes) = self.expected(gang);
-        let kept = self.give_up_seats(own, pods[0], true);
+        let kept = self.give_up_holds(own, pods[0], true);
         let priority = pods.iter().map(|pod| self.catalog.pod(*pod).priority).min().unwrap_or(0);
         let (failures, outlook) = self.queue.outlook(unit);
         let txn = Txn::begin(&self.catalog, &mut self.usage);
         let mut arranger =
             Arranger::new(&self.profiles, &mut self.boards, self.seed, txn, &self.gangs);
         arranger.expected = expected;
-        kept.iter().for_each(|seat| arranger.txn.evict(seat.occupant, seat.node));
+        kept.iter().for_each(|hold| arranger.txn.release(*hold));
         let tried = Tried { own, kept, classes };
         let Err(short) = arranger.search(gang, failures > 0) else {
-            let (places, seats) = arranger.commit();
-            return self.placed(unit, tried, (&places, seats), now, decisions);
+            let (places, holds) = arranger.commit();
+            return self.placed(unit, tried, (&places, holds), now, decisions);
         };
         // Where there is no other node, one that refused has to be asked again.
         let is_refused = pods.iter().any(|pod| self.gangs.refused.contains_key(pod));
@@ -123,11 +123,11 @@ impl Scheduler {
         now: Time,
         decisions: &mut Vec<Decision>,
     ) {
-        let kept = self.give_up_seats(gang, pod, false);
+        let kept = self.give_up_holds(gang, pod, false);
         let txn = Txn::begin(&self.catalog, &mut self.usage);
         let mut arranger =
             Arranger::new(&self.profiles, &mut self.boards, self.seed, txn, &self.gangs);
-        kept.iter().for_each(|seat| arranger.txn.evict(seat.occupant, seat.node));
+        kept.iter().for_each(|hold| arranger.txn.release(*hold));
         let Err(short) = arranger.add(gang, pod) else {
             let (places, _) = arranger.commit();
             self.seat(unit, gang, &places, now, decisions);
@@ -154,9 +154,9 @@ impl Scheduler {
     }
 
     /// Room that is kept for a gang stays kept: nothing was placed there.
-    fn keep_on(&mut self, gang: GangId, seats: Vec<Seat>) {
+    fn keep_on(&mut self, gang: GangId, holds: Vec<Hold>) {
         if let Some(kept) = &mut self.catalog.progress_mut(gang).kept {
-            kept.seats.extend(seats);
+            kept.holds.extend(holds);
         }
     }
 
@@ -179,18 +179,18 @@ impl Scheduler {
         &mut self,
         unit: UnitId,
         Tried { own, kept, classes }: Tried,
-        (places, seats): (&[(PodId, NodeId)], Vec<Seat>),
+        (places, holds): (&[(PodId, NodeId)], Vec<Hold>),
         now: Time,
         decisions: &mut Vec<Decision>,
     ) {
         let before = self.catalog.progress_mut(own).kept.take();
         let mut given_up = before.map(|before| before.classes).unwrap_or_default();
-        if seats.is_empty() {
+        if holds.is_empty() {
             given_up.extend(classes);
         } else {
-            let state = GangState::Room(seats.len());
+            let state = GangState::Room(holds.len());
             self.gangs.reports.push(GangReport { gang: own, state });
-            let kept = Kept { until: now + self.options.room_kept, seats, classes };
+            let kept = Kept { until: now + self.options.room_kept, holds, classes };
             self.catalog.progress_mut(own).kept = Some(kept);
         }
         self.seat(unit, own, places, now, decisions);

@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use framework::{Args, FitArgs, ProfileSettings, ResourceWeight, ShapePoint, SpreadArgs, Strategy};
 use kubenexus_engine::{Backoff, Judgement, NodeJudgement, Options, Place};
 use model::{
-    Decision, Diagnosis, Hold, Millis, NodeId, PodId, PodState, Preemption, Reason, Rescue,
-    SpreadSpec, Txn, Usage,
+    Decision, Diagnosis, Hold, HoldOwner, Millis, NodeId, PodId, PodState, Preemption, Reason,
+    Rescue, SpreadSpec, Txn, Usage,
 };
 use proptest::prelude::ProptestConfig;
 use proptest::test_runner::RngSeed;
@@ -248,13 +248,18 @@ pub(super) fn check_usage(run: &Script) {
     }
     let hold = |owner: PodId| {
         let (pod, node) = (catalog.pod(owner), catalog.nominated_node(owner)?);
+        let owner = HoldOwner::Pod(owner);
         Some(Hold { owner, occupant: pod.occupant(), node, priority: pod.priority })
     };
     let mut proposed: Vec<Hold> = waiting(run).into_iter().filter_map(hold).collect();
-    proposed.sort_unstable_by_key(|hold| (hold.node, Reverse(hold.priority), hold.owner));
-    let mut holds: Vec<Hold> = run.scheduler.usage().holds().all().copied().collect();
+    proposed.sort_unstable_by_key(|hold| {
+        (hold.node, Reverse(hold.priority), format!("{:?}", hold.owner))
+    });
+    let mut holds: Vec<Hold> = run.scheduler.usage().holds().of_pods().copied().collect();
     assert!(holds.is_sorted_by_key(|hold| (hold.node, Reverse(hold.priority))), "{holds:?}");
-    holds.sort_unstable_by_key(|hold| (hold.node, Reverse(hold.priority), hold.owner));
+    holds.sort_unstable_by_key(|hold| {
+        (hold.node, Reverse(hold.priority), format!("{:?}", hold.owner))
+    });
     assert_eq!(holds, proposed, "room that is held");
     let classes = catalog.pods().map(|pod| catalog.class(catalog.pod(pod).class));
     for crowd in classes.flat_map(|class| class.company.crowds()) {

@@ -324,11 +324,11 @@ fn room_on_nodes_that_are_gone_is_given_up_with_their_places() {
         run.command(line);
     }
     let places = |run: &Script| run.scheduler.checkpoint().nodes.iter().flatten().count();
-    assert_eq!(run.scheduler.seats().count(), 2);
+    assert_eq!(run.scheduler.kept_room().count(), 2);
     run.command("gone node a");
     run.command("gone node b");
     assert!(places(&run) > 0);
     run.command("gone pod d");
-    assert_eq!((run.scheduler.seats().count(), places(&run)), (0, 0));
+    assert_eq!((run.scheduler.kept_room().count(), places(&run)), (0, 0));
     assert_eq!(run.scheduler.catalog().pods().collect::<Vec<PodId>>(), []);
 }

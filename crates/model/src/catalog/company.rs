@@ -43,7 +43,7 @@ impl Catalog {
     /// Every crowd that a pod belongs to.
     pub fn crowds_of(&self, occupant: Occupant) -> impl Iterator<Item = CrowdId> {
         let counts = move |crowd: &&CrowdId| !occupant.is_leaving || self.counts_leaving(**crowd);
-        let meant = if occupant.is_seat { &[][..] } else { &self.tags(occupant.tags).meant };
+        let meant = if occupant.is_hold { &[][..] } else { &self.tags(occupant.tags).meant };
         meant.iter().filter(counts).chain(&self.class(occupant.class).company.holds).copied()
     }
 

@@ -21,7 +21,7 @@ use crate::looks::Looks;
 use crate::map::{Table, hash_of};
 use crate::reason::Reason;
 use ended::Ended;
-pub use progress::{Found, Kept, Progress, Seat, Stage};
+pub use progress::{Found, Kept, Progress, Stage};
 
 /// Pods that start together, or groups of such pods.
 #[derive(Debug)]

@@ -97,8 +97,9 @@ pub struct Occupant {
     pub tags: TagsId,
     /// Whether it is being deleted.
     pub is_leaving: bool,
-    /// Whether it does not exist yet: it takes room, and rules about others do not mean it.
-    pub is_seat: bool,
+    /// Whether it is a hold for a pod that does not exist yet: it takes room, and rules about
+    /// others do not mean it.
+    pub is_hold: bool,
 }
 
 impl Pod {
@@ -122,7 +123,7 @@ impl Pod {
     #[must_use]
     pub fn occupant(&self) -> Occupant {
         let (class, tags, is_leaving) = (self.class, self.tags, self.is_terminating);
-        Occupant { class, tags, is_leaving, is_seat: false }
+        Occupant { class, tags, is_leaving, is_hold: false }
     }
 }
 

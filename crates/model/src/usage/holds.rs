@@ -1,21 +1,31 @@
 //! Room that is kept on nodes for pods that are not there, by who may pass it.
 //!
-//! A hold is charged to nobody: whoever must respect it is asked twice, as if its pod were there
-//! and as if not. It follows from what the catalog says of waiting pods, so nothing but
-//! [`Usage::settle_holds`] changes it.
+//! The hold of a waiting pod is charged to nobody: whoever must respect it is asked twice, as if
+//! the pod were there and as if not. It follows from what the catalog says of the pod, so nothing
+//! but [`Usage::settle_holds`] changes it. The hold of a gang is charged to its node as long as it
+//! is there, and comes and goes inside a [`crate::Txn`].
 
 use std::collections::BTreeMap;
 
 use super::{Touch, Usage};
 use crate::catalog::{Catalog, Occupant};
-use crate::ids::{NodeId, PodId};
+use crate::ids::{GangId, NodeId, PodId};
 use crate::map::Map;
 
-/// Room on a node for a waiting pod for which the node is proposed.
+/// For whom room is held.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HoldOwner {
+    /// A waiting pod for which the node is proposed. It passes its own hold.
+    Pod(PodId),
+    /// A gang, for one of its pods that does not exist yet.
+    Gang(GangId),
+}
+
+/// Room on a node for a pod that is not there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hold {
-    /// For whom. It passes its own hold.
-    pub owner: PodId,
+    /// For whom.
+    pub owner: HoldOwner,
     /// What will be there.
     pub occupant: Occupant,
     /// Where.
@@ -24,32 +34,42 @@ pub struct Hold {
     pub priority: i32,
 }
 
+impl Hold {
+    /// Room for a pod of a gang that does not exist yet. Nobody passes it.
+    #[must_use]
+    pub fn of_gang(gang: GangId, occupant: Occupant, node: NodeId) -> Self {
+        Self { owner: HoldOwner::Gang(gang), occupant, node, priority: i32::MAX }
+    }
+}
+
 /// All holds.
 #[derive(Default)]
 pub struct Holds {
-    /// By place of a node, the most important first.
+    /// Those of waiting pods by place of a node, the most important first.
     on_node: Vec<Vec<Hold>>,
-    /// How many holds of each priority are on which nodes.
+    /// How many of these of each priority are on which nodes.
     by_priority: BTreeMap<i32, BTreeMap<NodeId, u32>>,
     /// Where the hold of a pod is, and with which priority.
     of_pod: Map<PodId, (NodeId, i32)>,
+    /// Those of gangs, in no order.
+    charged: BTreeMap<NodeId, Vec<Hold>>,
 }
 
 impl Holds {
-    /// The holds on a node, the most important first.
+    /// The holds of waiting pods on a node, the most important first.
     #[must_use]
     pub fn on(&self, node: NodeId) -> &[Hold] {
         self.on_node.get(node.index()).map_or(&[], |holds| holds)
     }
 
-    /// The holds on a node that a pod of some priority must respect.
+    /// The holds on a node that a pod of some priority must respect, beside those that are charged.
     // Hot: asked of every touched node while there are holds.
     pub fn against(&self, pod: PodId, priority: i32, node: NodeId) -> impl Iterator<Item = &Hold> {
         let above = self.on(node).iter().take_while(move |hold| hold.priority >= priority);
-        above.filter(move |hold| hold.owner != pod)
+        above.filter(move |hold| hold.owner != HoldOwner::Pod(pod))
     }
 
-    /// Nodes with holds that are at least as important as this, in order.
+    /// Nodes with holds of waiting pods that are at least as important as this, in order.
     #[must_use]
     pub fn nodes_from(&self, priority: i32) -> Vec<NodeId> {
         let above = self.by_priority.range(priority..).map(|(_, nodes)| nodes);
@@ -59,30 +79,54 @@ impl Holds {
         nodes
     }
 
-    /// The highest priority of a hold.
+    /// The highest priority of a hold of a waiting pod.
     #[must_use]
     pub fn highest(&self) -> Option<i32> {
         self.by_priority.last_key_value().map(|(priority, _)| *priority)
     }
 
-    /// How many there are.
+    /// How many waiting pods have one.
     #[must_use]
     pub fn count(&self) -> usize {
         self.of_pod.len()
     }
 
-    /// All of them, node by node.
-    pub fn all(&self) -> impl Iterator<Item = &Hold> {
+    /// All of waiting pods, node by node.
+    pub fn of_pods(&self) -> impl Iterator<Item = &Hold> {
         self.on_node.iter().flatten()
+    }
+
+    /// All of gangs, node by node. They are part of the load of their nodes.
+    pub fn charged(&self) -> impl Iterator<Item = &Hold> {
+        self.charged.values().flatten()
+    }
+
+    /// Those of gangs on a node.
+    #[must_use]
+    pub fn charged_on(&self, node: NodeId) -> &[Hold] {
+        self.charged.get(&node).map_or(&[], |holds| holds)
+    }
+
+    pub(super) fn charge(&mut self, hold: Hold) {
+        self.charged.entry(hold.node).or_default().push(hold);
+    }
+
+    pub(super) fn discharge(&mut self, hold: Hold) {
+        let holds = self.charged.get_mut(&hold.node).expect("a hold that is given up was kept");
+        let at = holds.iter().position(|other| *other == hold);
+        holds.swap_remove(at.expect("a hold that is given up was kept there"));
+        if holds.is_empty() {
+            self.charged.remove(&hold.node);
+        }
     }
 
     /// The hold of a pod.
     fn of(&self, pod: PodId) -> Option<Hold> {
         let (node, _) = self.of_pod.get(&pod)?;
-        self.on(*node).iter().find(|hold| hold.owner == pod).copied()
+        self.on(*node).iter().find(|hold| hold.owner == HoldOwner::Pod(pod)).copied()
     }
 
-    fn insert(&mut self, hold: Hold) {
+    fn insert(&mut self, pod: PodId, hold: Hold) {
         let at = hold.node.index();
         if self.on_node.len() <= at {
             self.on_node.resize_with(at + 1, Vec::new);
@@ -91,12 +135,12 @@ impl Holds {
         holds.insert(holds.partition_point(|other| other.priority >= hold.priority), hold);
         let nodes = self.by_priority.entry(hold.priority).or_default();
         *nodes.entry(hold.node).or_default() += 1;
-        self.of_pod.insert(hold.owner, (hold.node, hold.priority));
+        self.of_pod.insert(pod, (hold.node, hold.priority));
     }
 
     fn remove(&mut self, pod: PodId) {
         let Some((node, priority)) = self.of_pod.remove(&pod) else { return };
-        self.on_node[node.index()].retain(|hold| hold.owner != pod);
+        self.on_node[node.index()].retain(|hold| hold.owner != HoldOwner::Pod(pod));
         let nodes = self.by_priority.get_mut(&priority).expect("a hold is counted");
         let count = nodes.get_mut(&node).expect("a hold is counted on its node");
         *count -= 1;
@@ -126,7 +170,7 @@ impl Usage {
             }
             self.holds.remove(pod);
             if let Some(hold) = after {
-                self.holds.insert(hold);
+                self.holds.insert(pod, hold);
             }
             let nodes = before.into_iter().chain(after).map(|hold| hold.node);
             nodes.for_each(|node| self.touch(Touch { node, is_facts: false }));

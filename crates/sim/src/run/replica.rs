@@ -147,7 +147,7 @@ impl Replica {
 /// Room that is kept for pods which do not exist yet.
 fn seats(scheduler: &Scheduler) -> Vec<SeatFacts> {
     let catalog = scheduler.catalog();
-    let seats = scheduler.seats().map(|(gang, class, node)| {
+    let seats = scheduler.kept_room().map(|(gang, class, node)| {
         let gang = catalog.gang(gang);
         SeatFacts {
             gang: (gang.namespace.clone(), gang.name.clone()),

@@ -11,9 +11,9 @@
 //!
 //! Whoever is `Partial` for too long is taken back: its pods leave their nodes.
 
-use crate::catalog::pods::Occupant;
-use crate::ids::{ClassId, NodeId, PodId};
+use crate::ids::{ClassId, PodId};
 use crate::time::{Millis, Time};
+use crate::usage::Hold;
 
 /// What is noted of a gang.
 #[derive(Debug, Default)]
@@ -100,16 +100,7 @@ pub struct Kept {
     /// Until when.
     pub until: Time,
     /// Where, and for what.
-    pub seats: Vec<Seat>,
+    pub holds: Vec<Hold>,
     /// Classes that are held for it.
     pub classes: Vec<ClassId>,
-}
-
-/// Room that is kept for a pod which does not exist yet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Seat {
-    /// What will be there.
-    pub occupant: Occupant,
-    /// Where.
-    pub node: NodeId,
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use model::{
-    Change, ClassId, GangId, GangReport, GangState, Kept, NodeId, Occupant, PodId, PodSpec, Seat,
+    Change, ClassId, GangId, GangReport, GangState, Hold, Kept, NodeId, Occupant, PodId, PodSpec,
     Time, Txn,
 };
 
@@ -33,7 +33,7 @@ impl Scheduler {
                 ..PodSpec::default()
             });
             classes.push(class);
-            let occupant = Occupant { class, tags, is_leaving: false, is_seat: true };
+            let occupant = Occupant { class, tags, is_leaving: false, is_hold: true };
             expected.extend((0..shape.count).map(|_| (maker, occupant)));
         }
         self.count_crowds();
@@ -59,45 +59,45 @@ impl Scheduler {
         let mut arranger =
             Arranger::new(&self.profiles, &mut self.boards, self.seed, txn, &self.gangs);
         arranger.expected = expected;
-        let seats = arranger.keep_what_fits(gang);
-        let state = GangState::Room(seats.len());
+        let holds = arranger.keep_what_fits(gang);
+        let state = GangState::Room(holds.len());
         self.gangs.reports.push(GangReport { gang, state });
-        let kept = Kept { until: now + self.options.room_kept, seats, classes };
+        let kept = Kept { until: now + self.options.room_kept, holds, classes };
         self.catalog.progress_mut(gang).kept = Some(kept);
         self.watch(gang);
     }
 
     /// Gives up the room that is kept for a pod which is there now, or all room of a gang that is
     /// placed anew.
-    pub(super) fn give_up_seats(&mut self, gang: GangId, pod: PodId, is_all: bool) -> Vec<Seat> {
+    pub(super) fn give_up_holds(&mut self, gang: GangId, pod: PodId, is_all: bool) -> Vec<Hold> {
         let class = self.catalog.pod(pod).class;
         let Some(kept) = &mut self.catalog.progress_mut(gang).kept else { return Vec::new() };
-        if is_all || kept.seats.is_empty() {
-            return std::mem::take(&mut kept.seats);
+        if is_all || kept.holds.is_empty() {
+            return std::mem::take(&mut kept.holds);
         }
-        let at = kept.seats.iter().position(|seat| seat.occupant.class == class).unwrap_or(0);
-        vec![kept.seats.remove(at)]
+        let at = kept.holds.iter().position(|hold| hold.occupant.class == class).unwrap_or(0);
+        vec![kept.holds.remove(at)]
     }
 
     /// Gives up all room that is kept for pods of a gang.
-    pub(crate) fn release_seats(&mut self, gang: GangId, now: Time) {
+    pub(crate) fn release_holds(&mut self, gang: GangId, now: Time) {
         if let Some(kept) = self.catalog.progress_mut(gang).kept.take() {
             self.release(&kept, now);
             self.watch(gang);
         }
     }
 
-    pub(super) fn release(&mut self, Kept { seats, classes, .. }: &Kept, now: Time) {
+    pub(super) fn release(&mut self, Kept { holds, classes, .. }: &Kept, now: Time) {
         let mut txn = Txn::begin(&self.catalog, &mut self.usage);
-        seats.iter().for_each(|seat| txn.evict(seat.occupant, seat.node));
+        holds.iter().for_each(|hold| txn.release(*hold));
         txn.commit();
-        self.freed(seats, classes, now);
+        self.freed(holds, classes, now);
     }
 
     /// Wakes whom it helps that room is not kept any more, and gives up classes that were held for
     /// it.
-    pub(super) fn freed(&mut self, seats: &[Seat], classes: &[ClassId], now: Time) {
-        let nodes: BTreeSet<NodeId> = seats.iter().map(|seat| seat.node).collect();
+    pub(super) fn freed(&mut self, holds: &[Hold], classes: &[ClassId], now: Time) {
+        let nodes: BTreeSet<NodeId> = holds.iter().map(|hold| hold.node).collect();
         nodes.iter().for_each(|node| self.wake(Change::Freed, *node, now));
         nodes.into_iter().for_each(|node| self.release_if_empty(node));
         classes.iter().for_each(|class| self.catalog.release_class(*class));
