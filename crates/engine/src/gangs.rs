@@ -100,7 +100,15 @@ impl Scheduler {
         if !self.catalog.has_gang(gang) {
             return;
         }
-        self.regroup_below(self.catalog.root_of(gang), &[gang], news, now);
+        let root = self.catalog.root_of(gang);
+        self.regroup_below(root, &[gang], news, now);
+        // Of a composite without a minimum every part stands for itself, also if it did not before.
+        let row = self.catalog.gang(gang);
+        if root == gang && row.is_composite() && row.terms.is_ok() && row.min() == 0 {
+            for part in row.parts.clone() {
+                self.regroup(part, News::All, now);
+            }
+        }
     }
 
     /// The same for some of the gangs that are tried together with one, or as it.

@@ -61,6 +61,24 @@ fn a_composite_is_not_started_with_fewer_parts_than_it_needs() {
     );
 }
 
+/// Nobody looked at the part while it could not be told what it is tried with.
+#[test]
+fn a_part_is_taken_back_that_is_incomplete_when_its_composite_comes() {
+    check(
+        "
+        podgroup native/g min=2 parent=c
+        node a
+        pod g1 group=native/g on=a remade
+        after 20s
+        step
+        podgroup composite/c min=0
+        after 10s
+        step
+        > gang g disbands: evicts [g1], leaves []
+        ",
+    );
+}
+
 #[test]
 fn a_tree_of_gangs_has_at_most_eight_levels() {
     let mut run = script();
