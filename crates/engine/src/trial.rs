@@ -101,7 +101,15 @@ impl<'a, 't> Trial<'a, 't> {
     /// Whether what nodes say of the pod, but for those that are its own, they say of all pods of
     /// its class and priority, and until they are touched.
     pub(crate) fn is_like_others(&self) -> bool {
-        self.insisting.is_empty() && !self.board.is_around(self.view())
+        let view = self.view();
+        // Beside pods that rules are about, or that have some, it matters who else is where.
+        let has_no_rules = |(class, tags)| {
+            view.catalog.tags(tags).meant.is_empty()
+                && view.catalog.class(class).company.holds.is_empty()
+        };
+        self.insisting.is_empty()
+            && !self.board.is_around(view)
+            && view.usage.holds().kinds().all(has_no_rules)
     }
 
     /// Nodes that take the pod as they are, but not with the pods it must yield to; in order.

@@ -115,3 +115,25 @@ fn pods_that_must_respect_holds_ask_where_something_changed() {
     });
     assert!(costs[0].max(costs[1]) < 40, "{costs:?}");
 }
+
+#[test]
+fn what_holds_of_pods_with_rules_say_is_not_kept() {
+    let story = "
+        node a host=a cpu=4
+        namespace front team:a
+        pod rival gate=later priority=20 far=host,app:web,team:a nominated=a
+        pod one namespace=front label=app:web cpu=1
+        pod two namespace=front label=app:web cpu=1
+        step
+        > one WAITS
+        > two WAITS
+        namespace front team:b
+        after 10s
+        step
+        > one -> a
+        > two -> a
+        ";
+    let waits = "waits: 0/1 nodes are available: 1 node(s) didn't satisfy existing pods \
+                 anti-affinity rules.";
+    testkit::check(&story.replace("WAITS", waits));
+}

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use super::{Touch, Usage};
 use crate::catalog::{Catalog, Occupant};
-use crate::ids::{GangId, NodeId, PodId};
+use crate::ids::{ClassId, GangId, NodeId, PodId, TagsId};
 use crate::map::Map;
 
 /// For whom room is held.
@@ -51,6 +51,8 @@ pub struct Holds {
     by_priority: BTreeMap<i32, BTreeMap<NodeId, u32>>,
     /// Where the hold of a pod is, and with which priority.
     of_pod: Map<PodId, (NodeId, i32)>,
+    /// How many waiting pods of each kind have one.
+    kinds: BTreeMap<(ClassId, TagsId), usize>,
     /// Those of gangs, in no order.
     charged: BTreeMap<NodeId, Vec<Hold>>,
 }
@@ -126,7 +128,13 @@ impl Holds {
         self.on(*node).iter().find(|hold| hold.owner == HoldOwner::Pod(pod)).copied()
     }
 
+    /// Kinds of pods that are waited for: classes, with what other pods know them by.
+    pub fn kinds(&self) -> impl Iterator<Item = (ClassId, TagsId)> {
+        self.kinds.keys().copied()
+    }
+
     fn insert(&mut self, pod: PodId, hold: Hold) {
+        *self.kinds.entry((hold.occupant.class, hold.occupant.tags)).or_default() += 1;
         let at = hold.node.index();
         if self.on_node.len() <= at {
             self.on_node.resize_with(at + 1, Vec::new);
@@ -139,7 +147,14 @@ impl Holds {
     }
 
     fn remove(&mut self, pod: PodId) {
+        let hold = self.of(pod);
         let Some((node, priority)) = self.of_pod.remove(&pod) else { return };
+        let Occupant { class, tags, .. } = hold.expect("a hold is on its node").occupant;
+        let count = self.kinds.get_mut(&(class, tags)).expect("a hold is counted by its kind");
+        *count -= 1;
+        if *count == 0 {
+            self.kinds.remove(&(class, tags));
+        }
         self.on_node[node.index()].retain(|hold| hold.owner != HoldOwner::Pod(pod));
         let nodes = self.by_priority.get_mut(&priority).expect("a hold is counted");
         let count = nodes.get_mut(&node).expect("a hold is counted on its node");
