@@ -85,13 +85,16 @@ fn is_preempted(view: &PodView) -> bool {
     view.metadata.deletion_timestamp.is_some() && found.is_some_and(is_preemption)
 }
 
-/// A pod that is to be judged: a node it names is where it wants to go.
+/// A pod that is to be judged: a node it names is where it wants to go, so it waits for the node
+/// that is proposed for it like any other pod that waits.
 ///
 /// # Errors
 /// When the object does not have the shape of a Pod.
 pub fn pod_to_judge(object: &serde_json::Value) -> Result<PodFacts, IngestError> {
-    let mut facts = facts(read("Pod", object)?);
-    facts.spec.target = facts.node.take();
+    let mut view: PodView = read("Pod", object)?;
+    let target = std::mem::take(&mut view.spec.node_name);
+    let mut facts = facts(view);
+    facts.spec.target = Some(target).filter(|name| !name.is_empty());
     Ok(facts)
 }
 

@@ -147,6 +147,15 @@ fn a_pod_to_judge_names_its_target() {
 }
 
 #[test]
+fn a_pod_to_judge_keeps_the_node_that_is_proposed_for_it() {
+    let status = json!({"nominatedNodeName": "node-8"});
+    let object = json!({"spec": {"nodeName": "node-7"}, "status": status});
+    assert_eq!(pod_facts(&object).nominated, None);
+    let judged = kubenexus_k8s::ingest::pod_to_judge(&object).expect("a pod");
+    assert_eq!(judged.nominated.as_deref(), Some("node-8"));
+}
+
+#[test]
 fn the_way_of_a_pod_by_table() {
     // (status and metadata, finished, terminating)
     let table = [
