@@ -203,6 +203,8 @@ impl Scheduler {
             self.count_crowds();
             self.bind(pod, name, now);
             if let Some(gang) = self.catalog.pod(pod).gang {
+                // A part may stand for itself later.
+                self.note_found(gang);
                 self.note_found(self.catalog.root_of(gang));
             }
             self.regroup_of(pod, None, now);

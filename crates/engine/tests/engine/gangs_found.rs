@@ -345,3 +345,22 @@ fn pods_of_a_gang_that_are_gone_do_not_tell_that_it_started() {
         ",
     );
 }
+
+/// Swarm seed 50816: pods on nodes that were found while their gang was a part of another one tell
+/// that it started, also once it stands for itself.
+#[test]
+fn a_part_that_was_found_on_nodes_is_mended_when_it_stands_for_itself() {
+    check(
+        "
+        node a cpu=9
+        podgroup native/g min=3 parent=top
+        pod g1 cpu=1 group=native/g on=a started=100 created=90
+        pod g2 cpu=1 group=native/g created=120
+        step
+        podgroup native/g min=3
+        step
+        > gang g degraded
+        > g2 -> a
+        ",
+    );
+}
