@@ -21,6 +21,19 @@ pub(super) struct Members {
     pub(super) makers_waiting: usize,
     /// What they say of the gang, each with how many say so.
     claims: BTreeMap<GangClaim, usize>,
+    /// When those that wait were made, each with how many were.
+    made: BTreeMap<i64, usize>,
+    /// The same of when the others started, as far as that is known.
+    started: BTreeMap<i64, usize>,
+}
+
+/// Counts one less.
+fn discount<T: Ord>(counts: &mut BTreeMap<T, usize>, what: &T) {
+    let count = counts.get_mut(what).expect("what is said of a member is counted");
+    *count -= 1;
+    if *count == 0 {
+        counts.remove(what);
+    }
 }
 
 impl Members {
@@ -31,6 +44,11 @@ impl Members {
         self.makers_waiting += if *spot == Spot::Waiting { makers } else { 0 };
         let claim = facts.gang.as_deref().into_iter();
         claim.for_each(|claim| *self.claims.entry(claim.clone()).or_default() += 1);
+        if *spot == Spot::Waiting {
+            *self.made.entry(facts.created).or_default() += 1;
+        } else if let Some(at) = facts.started {
+            *self.started.entry(at).or_default() += 1;
+        }
     }
 
     pub(super) fn remove(&mut self, facts: &PodFacts, spot: &Spot) {
@@ -38,12 +56,20 @@ impl Members {
         let makers = usize::from(makes_others(facts));
         self.makers -= makers;
         self.makers_waiting -= if *spot == Spot::Waiting { makers } else { 0 };
-        let Some(claim) = facts.gang.as_deref() else { return };
-        let count = self.claims.get_mut(claim).expect("what a member says is counted");
-        *count -= 1;
-        if *count == 0 {
-            self.claims.remove(claim);
+        if let Some(claim) = facts.gang.as_deref() {
+            discount(&mut self.claims, claim);
         }
+        if *spot == Spot::Waiting {
+            discount(&mut self.made, &facts.created);
+        } else if let Some(at) = &facts.started {
+            discount(&mut self.started, at);
+        }
+    }
+
+    /// Whether one waits that was made after another one started.
+    pub(super) fn has_successor(&self) -> bool {
+        let (newest, started) = (self.made.last_key_value(), self.started.first_key_value());
+        newest.zip(started).is_some_and(|((newest, _), (started, _))| newest > started)
     }
 
     fn at(&mut self, spot: &Spot) -> &mut Uids {

@@ -362,9 +362,7 @@ impl<'a> Gang<'a> {
     /// Whether a pod waits that was made after another one started: somebody who did not see it
     /// all must think that it takes the place of another.
     pub(super) fn seems_mended(&self) -> bool {
-        let started = self.placed_pods().filter_map(|known| known.facts().started).min();
-        let newest = self.waiting().map(|known| known.facts().created).max();
-        started.is_some_and(|started| newest > Some(started))
+        self.members.has_successor()
     }
 }
 

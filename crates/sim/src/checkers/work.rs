@@ -155,15 +155,14 @@ impl Before {
 
     /// Classes that nodes which changed may help, for each of these nodes.
     fn helped(&self, ledger: &Ledger, scheduler: &Scheduler, is_node: bool) -> usize {
-        let touched: Vec<_> =
-            ledger.nodes().filter(|(_, place)| place.version > self.version).collect();
+        let touched = ledger.nodes().filter(|(_, place)| place.version > self.version);
+        let touched: Vec<_> = touched.map(|(node, place)| (node, place.taken())).collect();
         let mut classes: Vec<(&PodSpec, bool)> = Vec::new();
         for (uid, facts) in ledger.waiting() {
             let class = (&facts.spec, facts.gang.is_some());
             let is_covered = || {
                 let mut nodes = touched.iter();
-                nodes
-                    .any(|(node, place)| rules::lacks(&facts.spec, node, &place.taken()).is_empty())
+                nodes.any(|(node, taken)| rules::lacks(&facts.spec, node, taken).is_empty())
             };
             let is_parked = || {
                 let pod = scheduler.catalog().find_pod(uid);
