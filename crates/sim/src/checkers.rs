@@ -11,6 +11,7 @@ pub(crate) mod company;
 mod evictions;
 mod gangs;
 mod inspector;
+mod kinds;
 mod ledger;
 mod members;
 mod order;
@@ -30,9 +31,10 @@ pub(crate) use gangs::{
     Patience, check_disband, check_whole, is_partial, is_partial_tree, is_ready, witness,
 };
 pub(crate) use inspector::{Inspector, takes_one, waits_with_others};
+pub(crate) use kinds::Kinds;
 pub(crate) use ledger::{Ledger, Spot};
 pub(crate) use order::Order;
-pub(crate) use roster::{Gang, SeatFacts, gang_of};
+pub(crate) use roster::{Gang, GangKey, SeatFacts, gang_of};
 use rules::Objection;
 pub(crate) use tiers::{TIER, Tiers};
 pub(crate) use told::check_told;

@@ -1,7 +1,8 @@
 //! What pods are to each other, written down a second time: every pod on every node is looked at,
-//! for every question.
+//! for every question. Only what is taken of a node is added up once for many.
 
-use std::collections::BTreeMap;
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
 
 use model::{Labels, NodeFacts, PodFacts, PodTerm, SpreadSpec, Target};
 
@@ -11,8 +12,13 @@ use super::rules::{self, Objection, Taken};
 /// Who is where: as it is, or as it would be without some pods, and with others on a node.
 pub(crate) struct Scene<'a> {
     ledger: &'a Ledger,
-    gone: &'a [&'a str],
-    guests: Vec<(&'a NodeFacts, &'a PodFacts)>,
+    gone: BTreeSet<&'a str>,
+    /// By the name of their node.
+    guests: BTreeMap<&'a str, Vec<&'a PodFacts>>,
+    /// Those of them that want others to be far.
+    unwelcoming: Vec<(&'a NodeFacts, &'a PodFacts)>,
+    /// What is taken of nodes that were asked about: it is added up once for all questions.
+    taken: RefCell<BTreeMap<&'a str, Taken<'a>>>,
 }
 
 impl<'a> Scene<'a> {
@@ -21,33 +27,74 @@ impl<'a> Scene<'a> {
     }
 
     /// Without these pods, by uid.
-    pub(crate) fn without(ledger: &'a Ledger, gone: &'a [&'a str]) -> Self {
-        Self { ledger, gone, guests: Vec::new() }
+    pub(crate) fn without(ledger: &'a Ledger, gone: &[&'a str]) -> Self {
+        let (gone, guests) = (gone.iter().copied().collect(), BTreeMap::new());
+        Self { ledger, gone, guests, unwelcoming: Vec::new(), taken: RefCell::default() }
     }
 
     /// With one more pod.
     pub(crate) fn add(&mut self, node: &'a NodeFacts, pod: &'a PodFacts) {
-        self.guests.push((node, pod));
+        self.guests.entry(&node.name).or_default().push(pod);
+        self.unwelcoming.extend((!pod.spec.far.is_empty()).then_some((node, pod)));
+        if let Some(taken) = self.taken.get_mut().get_mut(&*node.name) {
+            taken.add(&pod.spec);
+        }
     }
 
     fn is_there(&self, pod: &PodFacts) -> bool {
-        !self.gone.contains(&&*pod.key.uid)
-    }
-
-    fn nodes(&self) -> impl Iterator<Item = (&'a NodeFacts, &'a Place)> {
-        self.ledger.nodes()
+        !self.gone.contains(&*pod.key.uid)
     }
 
     fn pods(&self, node: &NodeFacts, place: &'a Place) -> impl Iterator<Item = &'a PodFacts> {
-        let guests = self.guests.iter().filter(|(at, _)| at.name == node.name);
-        let guests = guests.map(|(_, guest)| *guest);
+        let guests = self.guests.get(&*node.name).into_iter().flatten().copied();
         place.pods().filter(|pod| self.is_there(pod)).chain(guests)
+    }
+}
+
+/// Who is where, with pods that one must yield to on the nodes that are proposed for them.
+struct View<'v, 'a> {
+    scene: &'v Scene<'a>,
+    rivals: &'v [(&'v NodeFacts, &'v PodFacts)],
+}
+
+impl<'v, 'a> View<'v, 'a> {
+    fn nodes(&self) -> impl Iterator<Item = (&'a NodeFacts, &'a Place)> {
+        self.scene.ledger.nodes()
+    }
+
+    fn rivals_on(&self, node: &NodeFacts) -> impl Iterator<Item = &'v PodFacts> {
+        let rivals = self.rivals.iter().filter(|(at, _)| at.name == node.name);
+        rivals.map(|(_, rival)| *rival)
+    }
+
+    fn pods(&self, node: &NodeFacts, place: &'a Place) -> impl Iterator<Item = &'v PodFacts> {
+        let others = self.scene.pods(node, place).map(|pod| -> &'v PodFacts { pod });
+        others.chain(self.rivals_on(node))
     }
 
     /// Pods that want others to be far, with their nodes.
-    fn unwelcoming(&self) -> impl Iterator<Item = (&'a NodeFacts, &'a PodFacts)> {
-        let guests = self.guests.iter().copied();
-        self.ledger.unwelcoming().filter(|(_, pod)| self.is_there(pod)).chain(guests)
+    fn unwelcoming(&self) -> impl Iterator<Item = (&'v NodeFacts, &'v PodFacts)> {
+        let scene = self.scene;
+        let guests = scene.unwelcoming.iter().chain(self.rivals).copied();
+        scene.ledger.unwelcoming().filter(|(_, pod)| scene.is_there(pod)).chain(guests)
+    }
+
+    /// What the rules for a pod by itself say, with what is taken by pods on the node and by those
+    /// that room is kept for.
+    fn plain(&self, pod: &PodFacts, node: &NodeFacts) -> Vec<Objection> {
+        let found = self.scene.ledger.node(&node.name);
+        let (facts, place) = found.expect("a node that is asked about is there");
+        let mut all = self.scene.taken.borrow_mut();
+        let taken = all.entry(&facts.name).or_insert_with(|| {
+            let pods = self.scene.pods(facts, place).chain(place.seats());
+            Taken::by(pods.map(|pod| &pod.spec))
+        });
+        if self.rivals_on(node).next().is_none() {
+            return rules::objections(&pod.spec, node, taken);
+        }
+        let mut taken = taken.clone();
+        self.rivals_on(node).for_each(|rival| taken.add(&rival.spec));
+        rules::objections(&pod.spec, node, &taken)
     }
 }
 
@@ -55,32 +102,25 @@ impl<'a> Scene<'a> {
 /// the node is proposed count as well if the pod must yield to them, and those that insist on
 /// another one.
 pub(crate) fn objections(scene: &Scene<'_>, pod: &PodFacts, node: &NodeFacts) -> Vec<Objection> {
-    let Scene { ledger, gone, .. } = *scene;
-    let insisting = ledger.insisting(pod).filter(|(at, _)| at.name != node.name);
-    let rivals = ledger.rivals(&node.name, pod).map(|rival| (node, rival));
+    let insisting = scene.ledger.insisting(pod).filter(|(at, _)| at.name != node.name);
+    let rivals = scene.ledger.rivals(&node.name, pod).map(|rival| (node, rival));
     let rivals: Vec<_> = rivals.chain(insisting).collect();
     if !rivals.is_empty() {
-        let guests = scene.guests.iter().copied().chain(rivals).collect();
-        let with = Scene { ledger, gone, guests };
-        let objections = plain_objections(&with, pod, node);
+        let objections = plain_objections(&View { scene, rivals: &rivals }, pod, node);
         if !objections.is_empty() {
             return objections;
         }
     }
-    plain_objections(scene, pod, node)
+    plain_objections(&View { scene, rivals: &[] }, pod, node)
 }
 
-fn plain_objections(scene: &Scene<'_>, pod: &PodFacts, node: &NodeFacts) -> Vec<Objection> {
-    let found = scene.ledger.node(&node.name);
-    let (_, place) = found.expect("a node that is asked about is there");
-    let pods = scene.pods(node, place).chain(place.seats());
-    let taken = Taken::by(pods.map(|pod| &pod.spec));
-    let plain = rules::objections(&pod.spec, node, &taken);
+fn plain_objections(view: &View<'_, '_>, pod: &PodFacts, node: &NodeFacts) -> Vec<Objection> {
+    let plain = view.plain(pod, node);
     // Features are looked at last.
     if !plain.is_empty() && plain != [Objection::Feature] {
         return plain;
     }
-    match spread(scene, pod, node).or_else(|| affinity(scene, pod, node)) {
+    match spread(view, pod, node).or_else(|| affinity(view, pod, node)) {
         Some(objection) => vec![objection],
         None => plain,
     }
@@ -110,7 +150,7 @@ fn means(target: &Target, pod: &PodFacts, namespace: Option<&Labels>) -> bool {
     (is_selected || is_named) && selector.is_some_and(|selector| selector.matches(&pod.labels))
 }
 
-fn spread(scene: &Scene<'_>, pod: &PodFacts, node: &NodeFacts) -> Option<Objection> {
+fn spread(view: &View<'_, '_>, pod: &PodFacts, node: &NodeFacts) -> Option<Objection> {
     let hard: Vec<&SpreadSpec> = pod.spec.spread.iter().filter(|s| s.is_required).collect();
     for constraint in &hard {
         let Some(own) = label(node, &constraint.key) else { return Some(Objection::SpreadLabel) };
@@ -122,13 +162,13 @@ fn spread(scene: &Scene<'_>, pod: &PodFacts, node: &NodeFacts) -> Option<Objecti
             !other.is_terminating && other.key.namespace == pod.key.namespace && selects(other)
         };
         let mut domains: BTreeMap<&str, usize> = BTreeMap::new();
-        for (other, place) in scene.nodes() {
+        for (other, place) in view.nodes() {
             let has_keys = hard.iter().all(|constraint| label(other, &constraint.key).is_some());
             let is_open = (!constraint.honours_affinity || rules::is_selected(&pod.spec, other))
                 && (!constraint.honours_taints || !rules::is_kept_away(&pod.spec, other));
             if has_keys && is_open {
                 let domain = label(other, &constraint.key).expect("it has all keys");
-                let count = scene.pods(other, place).filter(is_counted).count();
+                let count = view.pods(other, place).filter(is_counted).count();
                 *domains.entry(domain).or_default() += count;
             }
         }
@@ -143,15 +183,14 @@ fn spread(scene: &Scene<'_>, pod: &PodFacts, node: &NodeFacts) -> Option<Objecti
     None
 }
 
-fn affinity(scene: &Scene<'_>, pod: &PodFacts, node: &NodeFacts) -> Option<Objection> {
+fn affinity(view: &View<'_, '_>, pod: &PodFacts, node: &NodeFacts) -> Option<Objection> {
     // Whether a pod that is meant is on a node with the same value of the key.
     let is_near = |key: &str, is_meant: &dyn Fn(&PodFacts) -> bool| {
         let own = label(node, key);
-        let mut nodes =
-            scene.nodes().filter(|(other, _)| own.is_some() && label(other, key) == own);
-        nodes.any(|(other, place)| scene.pods(other, place).any(is_meant))
+        let mut nodes = view.nodes().filter(|(other, _)| own.is_some() && label(other, key) == own);
+        nodes.any(|(other, place)| view.pods(other, place).any(is_meant))
     };
-    let labels = |pod: &PodFacts| scene.ledger.namespace(&pod.key.namespace);
+    let labels = |pod: &PodFacts| view.scene.ledger.namespace(&pod.key.namespace);
     let is_meant = |term: &PodTerm, other: &PodFacts| means(&term.target, other, labels(other));
     let near = &pod.spec.near;
     let all = |other: &PodFacts| near.iter().all(|term| is_meant(term, other));
@@ -161,9 +200,9 @@ fn affinity(scene: &Scene<'_>, pod: &PodFacts, node: &NodeFacts) -> Option<Objec
     if !near.iter().all(|term| is_near(&term.key, &all)) {
         let has_key = |term: &PodTerm, other: &NodeFacts| label(other, &term.key).is_some();
         let mut somewhere =
-            scene.nodes().filter(|(other, _)| near.iter().any(|t| has_key(t, other)));
+            view.nodes().filter(|(other, _)| near.iter().any(|t| has_key(t, other)));
         let is_first =
-            !somewhere.any(|(other, place)| scene.pods(other, place).any(all)) && all(pod);
+            !somewhere.any(|(other, place)| view.pods(other, place).any(all)) && all(pod);
         if !is_first {
             return Some(Objection::NotNear);
         }
@@ -175,7 +214,7 @@ fn affinity(scene: &Scene<'_>, pod: &PodFacts, node: &NodeFacts) -> Option<Objec
     // For those who are there already, a namespace that is not known has no labels.
     let none = Labels::default();
     let own_labels = labels(pod).unwrap_or(&none);
-    for (other_node, other) in scene.unwelcoming() {
+    for (other_node, other) in view.unwelcoming() {
         for term in &other.spec.far {
             let own = label(node, &term.key);
             let is_shared = own.is_some() && own == label(other_node, &term.key);

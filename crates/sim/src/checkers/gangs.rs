@@ -7,6 +7,7 @@ use model::{Millis, NodeFacts, PodFacts, Time};
 
 use super::Violation;
 use super::company::{self, Scene};
+use super::kinds::Kinds;
 use super::ledger::{Known, Ledger, Place};
 use super::members::makes_others;
 use super::roster::{Gang, GangKey, gang_of};
@@ -290,16 +291,22 @@ pub(crate) fn witness(ledger: &Ledger, gang: &Gang<'_>) -> Option<Vec<String>> {
     }
     let needed = gang.min()?.saturating_sub(gang.placed());
     let mut pods: Vec<&PodFacts> = gang.waiting().map(Known::facts).collect();
-    pods.sort_by_key(|facts| {
+    pods.sort_by_cached_key(|facts| {
         let fit = &facts.spec.requests.fit;
         (std::cmp::Reverse((fit.cpu, fit.memory)), facts.key.name.clone())
     });
     domains(ledger, gang, &terms.topology).iter().find_map(|nodes| {
         let mut scene = Scene::of(ledger);
         let mut places = Vec::new();
+        let mut kinds: Kinds<'_, usize> = Kinds::new(ledger);
         for pod in &pods {
-            let takes = |node: &&&NodeFacts| company::objections(&scene, pod, node).is_empty();
-            if let Some(node) = nodes.iter().find(takes) {
+            // What was full for one like it is still full.
+            let passed = kinds.find(pod).filter(|_| only_gets_fuller(pod));
+            let mut left = nodes.iter().enumerate().skip(passed.copied().unwrap_or(0));
+            let takes = |node: &NodeFacts| company::objections(&scene, pod, node).is_empty();
+            let found = left.find(|(_, node)| takes(node));
+            kinds.set(pod, found.map_or(nodes.len(), |(at, _)| at));
+            if let Some((_, node)) = found {
                 places.push(format!("{} on {}", pod.key.name, node.name));
                 scene.add(node, pod);
             } else if makes_others(pod) {
@@ -309,6 +316,11 @@ pub(crate) fn witness(ledger: &Ledger, gang: &Gang<'_>) -> Option<Vec<String>> {
         }
         (places.len() >= needed && needed > 0).then_some(places)
     })
+}
+
+/// Whether nodes that do not take a pod do not either when others have come to nodes.
+fn only_gets_fuller(pod: &PodFacts) -> bool {
+    pod.spec.near.is_empty() && !pod.spec.spread.iter().any(|spread| spread.is_required)
 }
 
 /// The sets of nodes that a gang may be on.

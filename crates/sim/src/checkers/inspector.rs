@@ -12,6 +12,7 @@ use model::{Load, NodeFacts, PodFacts, PodState, ResourceId};
 use super::Violation;
 use super::company::{self, Scene};
 use super::gangs::{check_seats, domains, is_ready, may_begin, witness};
+use super::kinds::Kinds;
 use super::ledger::{self, Ledger};
 use super::roster::{Gang, GangKey, gang_of};
 use super::rules::{self, Taken};
@@ -63,7 +64,7 @@ impl Inspector {
         parked: &[&str],
         changed: &[Looked<'_>],
     ) -> Result<(), Violation> {
-        let mut all = None;
+        let (mut all, scene) = (None, Scene::of(ledger));
         let mut seen = BTreeSet::new();
         let mut gangs: BTreeMap<GangKey, Vec<&PodFacts>> = BTreeMap::new();
         for uid in parked {
@@ -88,7 +89,7 @@ impl Inspector {
                 };
                 rules::objections(&facts.spec, node.facts, &node.taken).is_empty()
                     && ((!has_company && is_alone())
-                        || company::objections(&Scene::of(ledger), facts, node.facts).is_empty())
+                        || company::objections(&scene, facts, node.facts).is_empty())
             };
             if let Some(node) = nodes.iter().find(takes) {
                 let (pod, node) = (facts.key.name.to_string(), node.facts.name.clone());
@@ -122,9 +123,17 @@ fn check_parked_gang(
         return asleep(format!("gang {}", gang.key.1), place);
     }
     if gang.is_whole() {
-        let taken = parked.iter().find_map(|facts| Some((facts, takes_one(ledger, gang, facts)?)));
-        let Some((facts, node)) = taken else { return Ok(()) };
-        return asleep(facts.key.name.to_string(), node.to_owned());
+        let (scene, mut kinds) = (Scene::of(ledger), Kinds::new(ledger));
+        for facts in parked.iter().copied() {
+            if kinds.find(facts).is_some() {
+                continue;
+            }
+            if let Some(node) = takes_one(ledger, &scene, gang, facts) {
+                return asleep(facts.key.name.to_string(), node.to_owned());
+            }
+            kinds.set(facts, ());
+        }
+        return Ok(());
     }
     if !is_ready(ledger, gang) || parked.iter().any(|one| rules::cannot_be_ranked(&one.spec)) {
         return Ok(());
@@ -150,6 +159,7 @@ pub(crate) fn waits_with_others(ledger: &Ledger, gang: &Gang<'_>) -> Option<Opti
 /// A node that takes a pod of a gang which has enough already.
 pub(crate) fn takes_one<'a>(
     ledger: &'a Ledger,
+    scene: &Scene<'a>,
     gang: &Gang<'_>,
     facts: &PodFacts,
 ) -> Option<&'a str> {
@@ -160,10 +170,9 @@ pub(crate) fn takes_one<'a>(
     if !may_begin(ledger, gang) {
         return None;
     }
-    let scene = Scene::of(ledger);
     let domains = domains(ledger, gang, &terms.topology);
     let mut nodes = domains.into_iter().flatten();
-    let node = nodes.find(|node| company::objections(&scene, facts, node).is_empty())?;
+    let node = nodes.find(|node| company::objections(scene, facts, node).is_empty())?;
     Some(&node.name)
 }
 

@@ -19,6 +19,7 @@ use model::{Event, Map, PodFacts, PodId, Present, Time};
 use self::shares::Shares;
 use self::standing::{Rules, Unit};
 use super::Violation;
+use super::kinds::is_alike;
 use super::ledger::{Known, Ledger};
 use super::roster::{GangKey, gang_of};
 
@@ -150,7 +151,7 @@ impl Order {
             "pods of a gang are tried together"
         } else if pod.proposed.is_some() || head.proposed.is_some() {
             "a node is proposed for one of them"
-        } else if !standing::is_alike(pod.facts(), head.facts()) {
+        } else if !is_alike(pod.facts(), head.facts()) {
             "they are not alike"
         } else {
             return Ok(());

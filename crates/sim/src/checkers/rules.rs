@@ -38,7 +38,7 @@ pub(crate) enum Objection {
 }
 
 /// What the pods on a node take together.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Taken<'a> {
     pub(crate) pods: i64,
     /// By name: `cpu` in thousandths, `memory` and `ephemeral-storage` in bytes, and others.
@@ -64,6 +64,16 @@ impl<'a> Taken<'a> {
         let fixed = [("cpu", cpu), ("memory", memory), ("ephemeral-storage", ephemeral)];
         taken.amounts.extend(fixed.into_iter().filter(|(_, amount)| *amount != 0));
         taken
+    }
+
+    /// With one more pod.
+    pub(crate) fn add(&mut self, spec: &'a PodSpec) {
+        let one = Self::by([spec].into_iter());
+        self.pods += one.pods;
+        for (name, amount) in one.amounts {
+            *self.amounts.entry(name).or_default() += amount;
+        }
+        self.ports.extend(one.ports);
     }
 
     pub(crate) fn of(&self, resource: &str) -> i64 {

@@ -267,9 +267,9 @@ fn so(ledger: &Ledger, facts: &PodFacts, allowed: Option<&[&NodeFacts]>) -> BTre
     let is_allowed = |node: &NodeFacts| {
         allowed.is_none_or(|allowed| allowed.iter().any(|other| other.name == node.name))
     };
-    let mut counts = BTreeMap::new();
+    let (mut counts, scene) = (BTreeMap::new(), Scene::of(ledger));
     for (node, _) in ledger.nodes() {
-        let objections = company::objections(&Scene::of(ledger), facts, node);
+        let objections = company::objections(&scene, facts, node);
         if objections.is_empty() && is_allowed(node) && rules::cannot_be_ranked(spec) {
             return only(Why::Unrankable);
         }

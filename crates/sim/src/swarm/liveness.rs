@@ -4,12 +4,16 @@
 //! minutes pass in which nothing happens, after which everybody who waits has been tried again:
 //! that must not place anyone, and what they are told is held against the plain rules.
 
-use model::{Millis, PodFacts};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use model::{Diagnosis, Millis, PodFacts};
 
 use super::{Failure, go};
 use crate::checkers::company::{self, Scene};
 use crate::checkers::{
-    Gang, Spot, check_told, gang_of, helps, is_ready, rules, takes_one, waits_with_others, witness,
+    Gang, GangKey, Kinds, Spot, check_told, gang_of, helps, is_ready, rules, takes_one,
+    waits_with_others, witness,
 };
 use crate::run::{Replica, Run};
 use crate::world::{Phase, PodRecord};
@@ -23,9 +27,7 @@ pub(super) fn check(run: &mut Run) -> Result<(), Failure> {
     run.calm_down();
     come_to_rest(run)?;
     let leader = run.leader().expect("a world at rest has a leader");
-    for pod in waiting(run) {
-        check_waits_rightly(run, leader, pod)?;
-    }
+    check_waits_rightly(run, leader)?;
     // A node took such a pod when it was last tried, and does not any more. Nothing wakes it, but
     // when it is tried again it may have others evicted.
     let is_odd = |pod: &PodRecord| {
@@ -33,10 +35,7 @@ pub(super) fn check(run: &mut Run) -> Result<(), Failure> {
         rules::cannot_be_ranked(&job.spec) && !job.life.is_modest
     };
     let has_odd = waiting(run).any(is_odd);
-    let lucky: Vec<Box<str>> = waiting(run)
-        .filter(|pod| may_be_lucky(leader, pod))
-        .map(|pod| pod.key.uid.clone())
-        .collect();
+    let lucky = lucky(run, leader);
     let (rest, before) = (run.progress().now, *run.tally());
     run.prolong(EVERYBODY_TRIED);
     go(run)?;
@@ -45,13 +44,15 @@ pub(super) fn check(run: &mut Run) -> Result<(), Failure> {
         return if has_odd { Ok(()) } else { Err(Failure::stuck(run, text)) };
     }
     if run.tally().bindings != before.bindings {
-        if lucky.iter().any(|uid| !waiting(run).any(|pod| pod.key.uid == *uid)) {
+        let still: BTreeSet<&str> = waiting(run).map(|pod| &*pod.key.uid).collect();
+        if lucky.iter().any(|uid| !still.contains(&**uid)) {
             return Ok(());
         }
         let text = "a pod was placed only because five minutes had passed".to_owned();
         return Err(Failure::stuck(run, text));
     }
     let leader = run.leader().expect("a world at rest has a leader");
+    let mut kinds: Kinds<'_, &Arc<Diagnosis>> = Kinds::new(&leader.ledger);
     for pod in waiting(run) {
         let told = pod.condition.as_ref().filter(|_| pod.told >= Some(rest));
         let Some(told) = told else {
@@ -59,17 +60,27 @@ pub(super) fn check(run: &mut Run) -> Result<(), Failure> {
             return Err(Failure::stuck(run, text));
         };
         let facts = known(run, leader, pod)?;
-        check_told(&leader.ledger, leader.scheduler.catalog(), facts, told)
-            .map_err(|violation| Failure::wrong(run, &violation))?;
+        // Those who are alike are mostly told the same.
+        if kinds.find(facts) != Some(&told) {
+            check_told(&leader.ledger, leader.scheduler.catalog(), facts, told)
+                .map_err(|violation| Failure::wrong(run, &violation))?;
+            kinds.set(facts, told);
+        }
     }
     Ok(())
 }
 
-/// Whether a pod is of a gang that may fit when it is tried again, though nothing wakes it.
-fn may_be_lucky(leader: &Replica, pod: &PodRecord) -> bool {
-    let facts = leader.ledger.pod(&pod.key.uid).map(|known| known.facts());
-    let key = facts.and_then(gang_of);
-    key.is_some_and(|key| Gang::of(&leader.ledger, &key).may_be_lucky())
+/// Pods of gangs that may fit when they are tried again, though nothing wakes them.
+fn lucky(run: &Run, leader: &Replica) -> Vec<Box<str>> {
+    let mut gangs: BTreeMap<GangKey, bool> = BTreeMap::new();
+    let mut may_be = |pod: &&PodRecord| {
+        let facts = leader.ledger.pod(&pod.key.uid).map(|known| known.facts());
+        facts.and_then(gang_of).is_some_and(|key| {
+            let find = || Gang::of(&leader.ledger, &key).may_be_lucky();
+            *gangs.entry(key.clone()).or_insert_with(find)
+        })
+    };
+    waiting(run).filter(|pod| may_be(pod)).map(|pod| pod.key.uid.clone()).collect()
 }
 
 fn come_to_rest(run: &mut Run) -> Result<(), Failure> {
@@ -110,29 +121,47 @@ fn known<'a>(run: &Run, leader: &'a Replica, pod: &PodRecord) -> Result<&'a PodF
     }
 }
 
-fn check_waits_rightly(run: &Run, leader: &Replica, pod: &PodRecord) -> Result<(), Failure> {
-    let facts = known(run, leader, pod)?;
+/// Everybody who waits does so because no node takes him.
+fn check_waits_rightly(run: &Run, leader: &Replica) -> Result<(), Failure> {
+    let (scene, mut kinds) = (Scene::of(&leader.ledger), Kinds::new(&leader.ledger));
+    for pod in waiting(run) {
+        let facts = known(run, leader, pod)?;
+        if kinds.find(facts).is_none() {
+            check_one_waits_rightly(run, leader, &scene, facts)?;
+            kinds.set(facts, ());
+        }
+    }
+    Ok(())
+}
+
+fn check_one_waits_rightly<'a>(
+    run: &Run,
+    leader: &'a Replica,
+    scene: &Scene<'a>,
+    facts: &PodFacts,
+) -> Result<(), Failure> {
     if let Some(key) = gang_of(facts) {
-        return check_gang_waits_rightly(run, leader, &Gang::of(&leader.ledger, &key), facts);
+        let gang = Gang::of(&leader.ledger, &key);
+        return check_gang_waits_rightly(run, leader, scene, &gang, facts);
     }
     if !leader.ledger.may_be_placed(facts) || rules::cannot_be_ranked(&facts.spec) {
         return Ok(());
     }
     let mut nodes = leader.ledger.nodes();
-    let scene = Scene::of(&leader.ledger);
-    let takes = nodes.find(|(node, _)| company::objections(&scene, facts, node).is_empty());
+    let takes = nodes.find(|(node, _)| company::objections(scene, facts, node).is_empty());
     if let Some((node, _)) = takes {
-        let text = format!("pod {} waits, but node {} takes it", pod.key.name, node.name);
+        let text = format!("pod {} waits, but node {} takes it", facts.key.name, node.name);
         return Err(Failure::stuck(run, text));
     }
     let Some(node) = helps(&leader.ledger, facts) else { return Ok(()) };
-    let text = format!("pod {} waits, but evicting would help on {node}", pod.key.name);
+    let text = format!("pod {} waits, but evicting would help on {node}", facts.key.name);
     Err(Failure::stuck(run, text))
 }
 
-fn check_gang_waits_rightly(
+fn check_gang_waits_rightly<'a>(
     run: &Run,
-    leader: &Replica,
+    leader: &'a Replica,
+    scene: &Scene<'a>,
     gang: &Gang<'_>,
     pod: &PodFacts,
 ) -> Result<(), Failure> {
@@ -143,7 +172,7 @@ fn check_gang_waits_rightly(
         return Err(Failure::stuck(run, text));
     }
     if gang.is_whole() {
-        let Some(node) = takes_one(ledger, gang, pod) else { return Ok(()) };
+        let Some(node) = takes_one(ledger, scene, gang, pod) else { return Ok(()) };
         let text = format!("pod {} of gang {name} waits, but {node} takes it", pod.key.name);
         return Err(Failure::stuck(run, text));
     }

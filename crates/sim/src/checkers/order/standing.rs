@@ -93,14 +93,6 @@ impl<'a> Unit<'a> {
     }
 }
 
-/// Whether nothing that decides about nodes tells two pods apart.
-pub(super) fn is_alike(one: &PodFacts, other: &PodFacts) -> bool {
-    (&one.spec, &one.labels, &one.owner) == (&other.spec, &other.labels, &other.owner)
-        && one.key.namespace == other.key.namespace
-        && (one.priority, one.is_preempting) == (other.priority, other.is_preempting)
-        && (&one.gates, &one.gang) == (&other.gates, &other.gang)
-}
-
 /// Who takes turns with others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Tenant<'a> {
