@@ -331,7 +331,10 @@ impl Scheduler {
             None => {}
         }
         // Only once nothing is listed under what the pod was.
-        self.reproposed(pod, proposed, now);
+        match is_same {
+            true => self.reproposed(pod, proposed, now),
+            false => self.unpropose(proposed, now),
+        }
     }
 
     /// Takes in what changed about a pod on a node, and what it takes there now.
@@ -359,10 +362,14 @@ impl Scheduler {
         if standing(self.catalog.pod(pod)) != stood {
             self.usage.touch_guests(node);
         }
+        let is_lesser = self.catalog.pod(pod).priority < stood.0;
         self.catalog.release_class(class);
         self.catalog.release_tags(tags);
-        if after != before && !begins_to_leave {
+        let is_other = after != before && !begins_to_leave;
+        if is_other || is_lesser {
             self.wake(Change::Freed, node, now);
+        }
+        if is_other {
             self.wake_around(after, now);
         }
     }

@@ -4,10 +4,13 @@ use std::cell::LazyCell;
 use std::collections::BTreeSet;
 
 use framework::{Profile, cures, is_about_others};
-use model::{Change, NodeId, Occupant, PodId, Reason, Time, UnitId};
+use model::{Change, ClassId, NodeId, Occupant, PodId, Reason, Time, Txn, UnitId};
 
 use crate::board::{Answers, NodeAlone};
-use crate::queue::{Lesser, Room};
+use crate::preempt::may_make_room;
+use crate::queue::{Alike, Lesser, Queue, Room, Standing, Waits};
+use crate::rescue::has_to_wait;
+use crate::trial::Trial;
 use crate::{Scheduler, profile_of};
 
 impl Scheduler {
@@ -34,7 +37,11 @@ impl Scheduler {
     }
 
     fn wake_by(&mut self, change: Change, node: NodeId, left: Option<i32>, now: Time) {
-        self.wake_proposed(node, now);
+        self.usage.settle_holds(&mut self.catalog);
+        match change {
+            Change::Freed => self.wake_expecting(node, now),
+            Change::Added | Change::Changed(_) | Change::Removed => self.wake_proposed(node, now),
+        }
         let is_there = self.catalog.has_node(node);
         let at = NodeAlone { catalog: &self.catalog, usage: &self.usage, node };
         let free = self.gangs.free.get_mut();
@@ -75,47 +82,17 @@ impl Scheduler {
         woken: &mut BTreeSet<UnitId>,
     ) {
         let Self { catalog, usage, queue, boards, profiles, .. } = self;
-        let at = NodeAlone { catalog, usage, node };
-        let room = Room { is_full: at.is_full(), of: &|resource| at.has(resource) };
         let may_be_cured = |reason: &Reason| cures(reason, change) && !is_about_more(reason);
         queue.catch_up(|class, resource| catalog.class(class).requests.fit.of(resource));
         let (queue, index) = (&*queue, queue.parked());
-        // Only looked up if somebody waits whom it could help.
-        let lowest = LazyCell::new(|| {
-            let pods = catalog.pods_on(node).iter();
-            pods.map(|pod| catalog.pod(*pod).priority).min()
-        });
-        let rank = |profile: &Profile| {
-            let rank = |priority: i32| profile.order.rank(priority);
-            Some(Lesser { last: rank((*lowest)?), left: left.map(rank) })
-        };
-        // The widest of all profiles.
-        let lesser = || {
-            let evicting = profiles.iter().filter(|profile| profile.rescues.preemption);
-            let wider = |one: Lesser, other: Lesser| Lesser {
-                last: one.last.max(other.last),
-                left: one.left.min(other.left),
-            };
-            evicting.filter_map(rank).reduce(wider)
-        };
-        for (class, waits) in index.outranking(may_be_cured, &room, lesser) {
-            let profile = profile_of(profiles, catalog, class);
-            let lesser = rank(profile).filter(|_| profile.rescues.preemption);
-            let lesser = lesser.filter(|lesser| Some(lesser.last) > index.first_rank(class));
-            let Some(Lesser { left, .. }) = lesser else { continue };
-            let reasons = waits.iter().map(|(reason, _)| reason);
-            let reasons = reasons.filter(|reason| may_be_cured(reason));
-            let units = reasons.flat_map(|reason| queue.waiting_for(class, reason));
-            let is_news =
-                |unit: &UnitId| left.is_none_or(|left| queue.standing(*unit).rank >= left);
-            woken.extend(units.filter(|unit| queue.is_idle(*unit)).filter(is_news));
-        }
+        let at = NodeAlone { catalog, usage, node };
+        let outranking = outranking(profiles, queue, at, may_be_cured, left);
+        let room = Room { is_full: at.is_full(), of: &|resource| at.has(resource) };
         let covered = index.covered(may_be_cured, &room);
         for (class, waits) in covered {
             let is_noted = |reason: &Reason| index.all_wait_for(class, reason);
             // Labels that all of them miss are compared first, which needs no board.
-            let labels = &catalog.class(class).node_selector;
-            if !labels.is_empty() && !at.has_labels(labels) && is_noted(&Reason::NodeAffinity) {
+            if is_noted(&Reason::NodeAffinity) && !at.has_labels_for(class) {
                 continue;
             }
             let board = boards.prepared(class, profile_of(profiles, catalog, class), catalog);
@@ -131,6 +108,19 @@ impl Scheduler {
                 }
             }
         }
+        for (class, units) in outranking {
+            let profile = profile_of(profiles, catalog, class);
+            let board = boards.prepared(class, profile, catalog);
+            // What is found for the first of those that are alike is found for all.
+            for alike in units.chunk_by(|one, other| one.0.is_some() && one.0 == other.0) {
+                let pod = queue.pods(alike[0].2)[0];
+                let mut txn = Txn::begin(catalog, usage);
+                let mut trial = Trial::new(pod, catalog.pod(pod), board, &mut txn);
+                if may_make_room(&mut trial, node) {
+                    woken.extend(alike.iter().map(|(_, _, unit)| *unit));
+                }
+            }
+        }
     }
 
     /// Wakes the units for which a node is proposed: it may be of no use to them any more, and is
@@ -138,6 +128,22 @@ impl Scheduler {
     pub(crate) fn wake_proposed(&mut self, node: NodeId, now: Time) {
         for pod in self.catalog.nominated_to(node).to_vec() {
             if let Some(unit) = self.queue.unit_of(pod) {
+                self.queue.wake_unit(unit, now);
+            }
+        }
+    }
+
+    /// Wakes the units for which a node is proposed that got more room: those that it takes now,
+    /// and those for which nobody is leaving it any more. The others would have to go on waiting.
+    fn wake_expecting(&mut self, node: NodeId, now: Time) {
+        for pod in self.catalog.nominated_to(node).to_vec() {
+            let Some(unit) = self.queue.unit_of(pod) else { continue };
+            let Self { catalog, usage, boards, profiles, .. } = self;
+            let class = catalog.pod(pod).class;
+            let board = boards.prepared(class, profile_of(profiles, catalog, class), catalog);
+            let mut txn = Txn::begin(catalog, usage);
+            let mut trial = Trial::new(pod, catalog.pod(pod), board, &mut txn);
+            if trial.pod.gang.is_some() || !has_to_wait(&mut trial) {
                 self.queue.wake_unit(unit, now);
             }
         }
@@ -178,6 +184,63 @@ impl Scheduler {
         self.queue
             .wake_after(gang, now, |class| self.catalog.class(class).spec.namespace == namespace);
     }
+}
+
+/// Units with their lines and ranks: those that are alike side by side, the most important first.
+type Lined = Vec<(Option<Alike>, i64, UnitId)>;
+
+/// Units that wait for a reason which may be cured and could evict pods from a node, by class: less
+/// important pods are there, and nobody is leaving for the unit already.
+fn outranking(
+    profiles: &[Profile],
+    queue: &Queue,
+    at: NodeAlone<'_>,
+    may_be_cured: impl Fn(&Reason) -> bool,
+    left: Option<i32>,
+) -> Vec<(ClassId, Lined)> {
+    let (catalog, index) = (at.catalog, queue.parked());
+    // Only looked up if somebody waits whom it could help.
+    let lowest = LazyCell::new(|| {
+        let pods = catalog.pods_on(at.node).iter();
+        pods.map(|pod| catalog.pod(*pod).priority).min()
+    });
+    let rank = |profile: &Profile| {
+        let rank = |priority: i32| profile.order.rank(priority);
+        Some(Lesser { last: rank((*lowest)?), left: left.map(rank) })
+    };
+    // The widest of all profiles.
+    let lesser = || {
+        let evicting = profiles.iter().filter(|profile| profile.rescues.preemption);
+        let wider = |one: Lesser, other: Lesser| Lesser {
+            last: one.last.max(other.last),
+            left: one.left.min(other.left),
+        };
+        evicting.filter_map(rank).reduce(wider)
+    };
+    let room = Room { is_full: at.is_full(), of: &|resource| at.has(resource) };
+    let units_of = |(class, waits): (ClassId, Waits)| {
+        let profile = profile_of(profiles, catalog, class);
+        let lesser = rank(profile).filter(|_| profile.rescues.preemption);
+        let lesser = lesser.filter(|lesser| Some(lesser.last) > index.first_rank(class));
+        let Lesser { left, .. } = lesser?;
+        if index.all_wait_for(class, &Reason::NodeAffinity) && !at.has_labels_for(class) {
+            return None;
+        }
+        let reasons = waits.iter().map(|(reason, _)| reason);
+        let reasons = reasons.filter(|reason| may_be_cured(reason));
+        let units = reasons.flat_map(|reason| queue.waiting_for(class, reason));
+        let is_news = |unit: &UnitId| left.is_none_or(|left| queue.standing(*unit).rank >= left);
+        let units = units.filter(|unit| queue.is_idle(*unit)).filter(is_news);
+        let standing = |unit: UnitId| {
+            let Standing { alike, rank, .. } = queue.standing(unit);
+            (alike, rank, unit)
+        };
+        let mut units: Vec<_> = units.map(standing).collect();
+        units.sort_unstable();
+        units.dedup();
+        Some((class, units))
+    };
+    index.outranking(&may_be_cured, &room, lesser).into_iter().filter_map(units_of).collect()
 }
 
 /// Whether a reason is that pods are not spread evenly.

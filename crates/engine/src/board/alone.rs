@@ -1,7 +1,7 @@
 //! What a node says of a class by itself, without a look around.
 
 use framework::{Reach, View};
-use model::{Catalog, NodeId, Reason, ResourceId, Symbol, TagsId, Usage};
+use model::{Catalog, ClassId, NodeId, Reason, ResourceId, TagsId, Usage};
 
 use super::Board;
 
@@ -68,9 +68,11 @@ impl<'a> NodeAlone<'a> {
         self.usage.load(self.node).pods >= self.catalog.offer(self.node).pods_max
     }
 
-    pub(crate) fn has_labels(self, labels: &[(Symbol, Symbol)]) -> bool {
+    /// Whether it has the labels that pods of a class select nodes by.
+    pub(crate) fn has_labels_for(self, class: ClassId) -> bool {
         let node = self.catalog.node(self.node);
-        labels.iter().all(|(key, value)| node.label(*key) == Some(*value))
+        let mut labels = self.catalog.class(class).node_selector.iter();
+        labels.all(|(key, value)| node.label(*key) == Some(*value))
     }
 
     fn view(self) -> View<'a> {

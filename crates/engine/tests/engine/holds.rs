@@ -1,13 +1,15 @@
 //! Room that is held for pods which wait: what is kept of it equals asking all nodes anew, and
 //! nobody pays for holds that are nothing to him.
 
-use kubenexus_engine::Options;
+use kubenexus_engine::{Options, Place};
 use model::Millis;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use testkit::{Script, default_profile};
 
-use crate::cold_path::{act, check_none_oversleeps, check_usage, config, patient, step_judged};
+use crate::cold_path::{
+    act, check_none_oversleeps, check_usage, config, judged, patient, step_judged, waiting,
+};
 
 /// A line about few shapes and priorities, so that many pods share what is kept.
 fn line(nodes: usize, dice: u64) -> String {
@@ -41,6 +43,17 @@ fn line(nodes: usize, dice: u64) -> String {
     }
 }
 
+/// Nobody may be parked while evicting others makes room; whoever has such a node waits for it.
+fn check_none_could_evict(run: &mut Script) {
+    for pod in waiting(run) {
+        let is_parked = matches!(run.scheduler.place_of(pod), Some(Place::Parked(_)));
+        let is_promised = run.scheduler.catalog().nominated_node(pod).is_some();
+        let evicts = is_parked && !is_promised && judged(run, pod).preemption.is_some();
+        let uid = &run.scheduler.catalog().pod(pod).key.uid;
+        assert!(!evicts, "{uid} sleeps although evicting would help");
+    }
+}
+
 fn check(nodes: usize, dice: &[u64]) {
     let mut run = patient(&default_profile());
     (0..nodes).for_each(|at| _ = run.command(&format!("node n{at} cpu=4 host=n{at}")));
@@ -51,6 +64,7 @@ fn check(nodes: usize, dice: &[u64]) {
         check_usage(&run);
         if at % 4 == 3 {
             check_none_oversleeps(&mut run);
+            check_none_could_evict(&mut run);
         }
     }
 }

@@ -38,10 +38,11 @@ fn a_pod_is_placed_when_those_who_had_to_go_are_gone() {
         step
         queue
         > 1 parked
+        # It would have to go on waiting for the other, and is not tried.
         gone pod low1
-        step in full
-        > high waits: 0/1 nodes are available: 1 Insufficient cpu. preemption: not eligible due to \
-        a terminating pod on the nominated node.
+        step
+        queue
+        > 1 parked
         gone pod low2
         # It does not wait for its backoff.
         step
@@ -254,8 +255,9 @@ fn what_evicting_does_is_kept_up_to_date() {
         pod b1 on=b cpu=1 priority=2
         pod high4 cpu=1 priority=9
         step
-        > high2 waits: 0/2 nodes are available: 2 Insufficient cpu.
         > high4 waits: 0/2 nodes are available: 2 Insufficient cpu.
+        queue
+        > 4 parked
         ",
     );
 }
