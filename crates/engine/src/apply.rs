@@ -300,6 +300,7 @@ impl Scheduler {
                     self.gangs.refused.remove(&pod);
                     self.queue.take_out(pod);
                 } else {
+                    self.catalog.nominate(pod, None);
                     self.unplace(pod, node, now);
                     self.queue.take_out(pod);
                     self.update(pod, facts);
@@ -452,6 +453,8 @@ impl Scheduler {
         self.queue.take_out(pod);
         let proposed = self.catalog.nominated_node(pod);
         let proposed = proposed.filter(|_| self.catalog.pod(pod).state == PodState::Waiting);
+        // Nothing is kept for it when it is off its node.
+        self.catalog.nominate(pod, None);
         if let Some(node) = self.catalog.pod(pod).state.node() {
             self.unplace(pod, node, now);
         }

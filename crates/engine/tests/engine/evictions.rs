@@ -127,3 +127,29 @@ fn a_node_on_which_evicting_does_not_help_wakes_nobody() {
         ",
     );
 }
+
+#[test]
+fn the_node_of_a_pod_that_is_gone_is_not_kept_for_it() {
+    check(
+        "
+        node a cpu=3
+        pod low on=a cpu=3
+        pod first cpu=2 priority=10
+        step
+        > first on a: evicts low
+        > first waits: 0/1 nodes are available: 1 Insufficient cpu.
+        gone pod low
+        step
+        > first -> a
+        pod other on=a cpu=1
+        pod second cpu=3 priority=10
+        step
+        > second waits: 0/1 nodes are available: 1 Insufficient cpu.
+        gone pod first
+        after 1s
+        step
+        > second on a: evicts other
+        > second waits: 0/1 nodes are available: 1 Insufficient cpu.
+        ",
+    );
+}
