@@ -23,6 +23,8 @@ pub(crate) enum Workload {
     Plain,
     /// Fifty shapes in turns: requests, node selectors, tolerations.
     Diverse,
+    /// 3,600 sizes, as those of notebooks and of pods that an autoscaler resizes.
+    Sizes,
     /// Ten apps, each spread evenly over zones.
     Spread,
     /// Ten apps, each in zones where it already is.
@@ -43,6 +45,7 @@ impl Workload {
         match self {
             Self::Plain => "plain",
             Self::Diverse => "diverse",
+            Self::Sizes => "sizes",
             Self::Spread => "spread",
             Self::Affinity => "affinity",
             Self::AntiAffinity => "anti_affinity",
@@ -59,6 +62,10 @@ impl Workload {
         match self {
             Self::Plain => pod(at, json!({"app": "bench"}), [100, 128], json!({})),
             Self::Diverse => diverse(at),
+            Self::Sizes => {
+                let size = [50 + 37 * at % 400, 64 + 53 * at % 900];
+                pod(at, json!({"app": "bench"}), size, json!({}))
+            }
             Self::Spread => pod(at, labels.clone(), [100, 128], spread(&labels)),
             Self::Affinity => {
                 let affinity = json!({"podAffinity": required(ZONE, &labels)});
@@ -98,6 +105,7 @@ impl Workload {
             Self::Gangs(size) => pods.div_ceil(size),
             Self::Plain
             | Self::Diverse
+            | Self::Sizes
             | Self::Spread
             | Self::Affinity
             | Self::AntiAffinity
@@ -192,14 +200,15 @@ mod tests {
     use super::*;
 
     fn shapes(workload: Workload) -> usize {
-        let specs = (0..500).map(|at| workload.pod(at)["spec"].to_string());
+        let specs = (0..5_000).map(|at| workload.pod(at)["spec"].to_string());
         specs.collect::<BTreeSet<_>>().len()
     }
 
     #[test]
-    fn plain_pods_have_one_shape_and_diverse_pods_fifty() {
+    fn pods_have_as_many_shapes_as_is_said() {
         assert_eq!(shapes(Workload::Plain), 1);
         assert_eq!(shapes(Workload::Diverse), SHAPES);
+        assert_eq!(shapes(Workload::Sizes), 3_600);
         assert_eq!(shapes(Workload::AntiAffinity), APPS);
     }
 

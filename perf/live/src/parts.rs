@@ -26,7 +26,9 @@ use crate::usage::Neighbours;
 pub(crate) enum Part {
     /// Pods per second, CPU time per pod and memory of all contenders
     Throughput,
-    /// The same while pods arrive
+    /// The same for pods of 3,600 sizes
+    Sizes,
+    /// The same for plain pods while they arrive
     Arrival,
     /// Pods that must be spread over zones, at 1,000 nodes
     Spread,
@@ -52,8 +54,9 @@ pub(crate) enum Part {
     InFlight,
 }
 
-const DEFAULT: [Part; 12] = [
+const DEFAULT: [Part; 13] = [
     Part::Throughput,
+    Part::Sizes,
     Part::Arrival,
     Part::Spread,
     Part::Affinity,
@@ -169,7 +172,10 @@ pub(crate) async fn run(args: &Args) -> Result<bool> {
         eprintln!("measuring {name}");
         let neighbours = Neighbours::watch(&[])?;
         let measured = match part {
-            Part::Throughput => throughput::measure(&mut bench).await,
+            Part::Throughput => {
+                throughput::measure(&mut bench, &[Workload::Plain, Workload::Diverse]).await
+            }
+            Part::Sizes => throughput::measure(&mut bench, &[Workload::Sizes]).await,
             Part::Arrival => throughput::measure_arrival(&mut bench).await,
             Part::Spread => throughput::measure_rule(&mut bench, Workload::Spread).await,
             Part::Affinity => throughput::measure_rule(&mut bench, Workload::Affinity).await,

@@ -10,11 +10,11 @@ use crate::run::{Arrival, Measured, Plan, run};
 use crate::stage::Stage;
 
 /// Runs all contenders on pods that wait already.
-pub(crate) async fn measure(bench: &mut Bench) -> Result<()> {
+pub(crate) async fn measure(bench: &mut Bench, workloads: &[Workload]) -> Result<()> {
     for nodes in bench.sizes.nodes.clone() {
         let stage = Stage::start(&bench.programs, nodes).await?;
-        for workload in [Workload::Plain, Workload::Diverse] {
-            waiting(bench, &stage, &Contender::ALL, workload, nodes).await?;
+        for workload in workloads {
+            waiting(bench, &stage, &Contender::ALL, *workload, nodes).await?;
         }
     }
     Ok(())
