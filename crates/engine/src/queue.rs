@@ -31,7 +31,7 @@ use serde::{Deserialize, Serialize};
 
 pub(crate) use crew::{Crew, Own};
 use index::Index;
-pub(crate) use index::{Lesser, Room, Waits};
+pub(crate) use index::{Room, Waits};
 pub(crate) use lines::Alike;
 use lines::Lines;
 pub(crate) use unit::{Clock, Past, Share, Standing, Unit};

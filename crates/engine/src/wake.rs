@@ -8,7 +8,7 @@ use model::{Change, ClassId, NodeId, Occupant, PodId, Reason, Time, Txn, UnitId}
 
 use crate::board::{Answers, NodeAlone};
 use crate::preempt::may_make_room;
-use crate::queue::{Alike, Lesser, Queue, Room, Standing, Waits};
+use crate::queue::{Alike, Queue, Room, Standing, Waits};
 use crate::rescue::has_to_wait;
 use crate::trial::Trial;
 use crate::{Scheduler, profile_of};
@@ -204,25 +204,19 @@ fn outranking(
         let pods = catalog.pods_on(at.node).iter();
         pods.map(|pod| catalog.pod(*pod).priority).min()
     });
-    let rank = |profile: &Profile| {
-        let rank = |priority: i32| profile.order.rank(priority);
-        Some(Lesser { last: rank((*lowest)?), left: left.map(rank) })
-    };
+    let last_by = |profile: &Profile| Some(profile.order.rank((*lowest)?));
+    let left_by = |profile: &Profile| left.map(|left| profile.order.rank(left));
     // The widest of all profiles.
-    let lesser = || {
-        let evicting = profiles.iter().filter(|profile| profile.rescues.preemption);
-        let wider = |one: Lesser, other: Lesser| Lesser {
-            last: one.last.max(other.last),
-            left: one.left.min(other.left),
-        };
-        evicting.filter_map(rank).reduce(wider)
-    };
+    let evicting = || profiles.iter().filter(|profile| profile.rescues.preemption);
+    let last = LazyCell::new(|| evicting().filter_map(last_by).max());
+    let left_first = evicting().filter_map(left_by).min();
     let room = Room { is_full: at.is_full(), of: &|resource| at.has(resource) };
     let units_of = |(class, waits): (ClassId, Waits)| {
         let profile = profile_of(profiles, catalog, class);
-        let lesser = rank(profile).filter(|_| profile.rescues.preemption);
-        let lesser = lesser.filter(|lesser| Some(lesser.last) > index.first_rank(class));
-        let Lesser { left, .. } = lesser?;
+        let left = left_by(profile);
+        if !profile.rescues.preemption || last_by(profile) <= index.first_rank(class) {
+            return None;
+        }
         if index.all_wait_for(class, &Reason::NodeAffinity) && !at.has_labels_for(class) {
             return None;
         }
@@ -240,7 +234,8 @@ fn outranking(
         units.dedup();
         Some((class, units))
     };
-    index.outranking(&may_be_cured, &room, lesser).into_iter().filter_map(units_of).collect()
+    let classes = index.outranking(&may_be_cured, &room, left_first, || *last);
+    classes.into_iter().filter_map(units_of).collect()
 }
 
 /// Whether a reason is that pods are not spread evenly.

@@ -22,16 +22,6 @@ pub(crate) struct Room<'a> {
     pub(crate) of: &'a dyn Fn(ResourceId) -> (i64, i64),
 }
 
-/// Ranks of pods that could be evicted from a node.
-#[derive(Clone, Copy)]
-pub(crate) struct Lesser {
-    /// The last among those that are there.
-    pub(crate) last: i64,
-    /// That of the pod that left, if one did: whoever is of a better rank could have evicted it, so
-    /// that its leaving is no news.
-    pub(crate) left: Option<i64>,
-}
-
 /// The reasons that units of a class wait for and that a node could end, each with whether it is
 /// a shortage that all of them wait for.
 pub(crate) type Waits = Arc<[(Reason, bool)]>;
@@ -177,36 +167,32 @@ impl Index {
     }
 
     /// The classes that wait for a reason which may be cured, and that have units for which others
-    /// could be evicted from a node: of better ranks than `lesser.last` and not of better ones than
-    /// `lesser.left`. An empty node would have enough for them. The ranks are only asked for if
-    /// anybody waits at all.
+    /// could be evicted from a node, which would have enough for them if it were empty. `last` is
+    /// the last rank among the pods that are there: those units are of a better one. It is only
+    /// asked for if it matters. `left` is the rank of the pod that left, if one did: whoever is of a
+    /// better one could have evicted it, so that its leaving is no news.
     pub(crate) fn outranking(
         &self,
         may_be_cured: impl Fn(&Reason) -> bool,
         room: &Room<'_>,
-        lesser: impl Fn() -> Option<Lesser>,
+        left: Option<i64>,
+        last: impl Fn() -> Option<i64>,
     ) -> Vec<(ClassId, Waits)> {
         let mut outranking = Vec::new();
+        let first = (left.unwrap_or(i64::MIN), ClassId::at(0));
         for (waits, group) in &self.groups {
             if !waits.iter().any(|(reason, _)| may_be_cured(reason)) {
                 continue;
             }
-            let Some(Lesser { last, left }) = lesser() else { break };
             let would_help = |class: &ClassId| {
-                let row = &self.classes[class];
                 let Spot { ranks: (first, _), asked, .. } = self.spot(*class);
                 let mut shortages = group.shortages.iter().zip(asked);
-                row.idle > 0
-                    && *first < last
+                self.classes[class].idle > 0
                     && shortages.all(|(it, asked)| *asked <= (room.of)(it.resource).1.max(0))
+                    && last().is_some_and(|last| *first < last)
             };
-            let none = ClassId::at(0);
-            let classes = match left {
-                Some(left) => group.by_last_rank.range((left, none)..),
-                None => group.by_first_rank.range(..(last, none)),
-            };
-            let classes = classes.map(|(_, class)| *class).filter(would_help);
-            outranking.extend(classes.map(|class| (class, waits.clone())));
+            let classes = group.by_last_rank.range(first..).map(|(_, class)| *class);
+            outranking.extend(classes.filter(would_help).map(|class| (class, waits.clone())));
         }
         outranking
     }
