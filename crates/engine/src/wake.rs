@@ -8,7 +8,7 @@ use model::{Change, ClassId, NodeId, Occupant, PodId, Reason, Time, Txn, UnitId}
 
 use crate::board::{Answers, NodeAlone};
 use crate::preempt::may_make_room;
-use crate::queue::{Alike, Queue, Room, Standing, Waits};
+use crate::queue::{Alike, Place, Queue, Room, Standing, Waits};
 use crate::rescue::has_to_wait;
 use crate::trial::Trial;
 use crate::{Scheduler, profile_of};
@@ -137,7 +137,9 @@ impl Scheduler {
     /// and those for which nobody is leaving it any more. The others would have to go on waiting.
     fn wake_expecting(&mut self, node: NodeId, now: Time) {
         for pod in self.catalog.nominated_to(node).to_vec() {
-            let Some(unit) = self.queue.unit_of(pod) else { continue };
+            let unit = self.queue.unit_of(pod);
+            let is_parked = |unit: &UnitId| matches!(self.queue.place(*unit), Place::Parked(_));
+            let Some(unit) = unit.filter(is_parked) else { continue };
             let Self { catalog, usage, boards, profiles, .. } = self;
             let class = catalog.pod(pod).class;
             let board = boards.prepared(class, profile_of(profiles, catalog, class), catalog);
