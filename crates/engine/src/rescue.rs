@@ -76,27 +76,17 @@ pub(crate) fn contest(
 /// Whether pods on the node that is proposed for the pod are leaving for it already. It has to wait
 /// for them, unless the node is of no use to it any more.
 fn are_victims_leaving(trial: &mut Trial<'_, '_>) -> bool {
-    let reasons = reasons_beside_leaving(trial);
-    reasons.is_some_and(|reasons| Code::worst(&reasons) != Some(Code::Unresolvable))
-}
-
-/// Whether a pod would find that it has to go on waiting for pods that leave the node which is
-/// proposed for it.
-pub(crate) fn has_to_wait(trial: &mut Trial<'_, '_>) -> bool {
-    let reasons = reasons_beside_leaving(trial);
-    reasons.is_some_and(|reasons| Code::worst(&reasons) == Some(Code::Unschedulable))
-}
-
-/// Why the node that is proposed for the pod turns it away, if others are leaving it for the pod.
-fn reasons_beside_leaving(trial: &mut Trial<'_, '_>) -> Option<Vec<Reason>> {
     let catalog = trial.txn.catalog();
-    let node = catalog.nominated_node(trial.id)?;
+    let Some(node) = catalog.nominated_node(trial.id) else { return false };
     let is_leaving = |pod: &PodId| {
         let pod = catalog.pod(*pod);
         pod.priority < trial.pod.priority && (pod.is_preempted || pod.is_evicted)
     };
-    let is_left = catalog.pods_on(node).iter().any(is_leaving);
-    is_left.then(|| trial.why_not(&Screen::Open, node).unwrap_or_default().1)
+    if !catalog.pods_on(node).iter().any(is_leaving) {
+        return false;
+    }
+    let (_, reasons) = trial.why_not(&Screen::Open, node).unwrap_or_default();
+    Code::worst(&reasons) != Some(Code::Unresolvable)
 }
 
 /// Whether kube-scheduler would not give this reason, so that it is not known what it would do.

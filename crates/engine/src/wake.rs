@@ -8,8 +8,7 @@ use model::{Change, ClassId, NodeId, Occupant, PodId, Reason, Time, Txn, UnitId}
 
 use crate::board::{Answers, NodeAlone};
 use crate::preempt::may_make_room;
-use crate::queue::{Alike, Place, Queue, Room, Standing, Waits};
-use crate::rescue::has_to_wait;
+use crate::queue::{Alike, Queue, Room, Standing, Waits};
 use crate::trial::Trial;
 use crate::{Scheduler, profile_of};
 
@@ -38,10 +37,7 @@ impl Scheduler {
 
     fn wake_by(&mut self, change: Change, node: NodeId, left: Option<i32>, now: Time) {
         self.usage.settle_holds(&mut self.catalog);
-        match change {
-            Change::Freed => self.wake_expecting(node, now),
-            Change::Added | Change::Changed(_) | Change::Removed => self.wake_proposed(node, now),
-        }
+        self.wake_proposed(node, now);
         let is_there = self.catalog.has_node(node);
         let at = NodeAlone { catalog: &self.catalog, usage: &self.usage, node };
         let free = self.gangs.free.get_mut();
@@ -128,24 +124,6 @@ impl Scheduler {
     pub(crate) fn wake_proposed(&mut self, node: NodeId, now: Time) {
         for pod in self.catalog.nominated_to(node).to_vec() {
             if let Some(unit) = self.queue.unit_of(pod) {
-                self.queue.wake_unit(unit, now);
-            }
-        }
-    }
-
-    /// Wakes the units for which a node is proposed that got more room: those that it takes now,
-    /// and those for which nobody is leaving it any more. The others would have to go on waiting.
-    fn wake_expecting(&mut self, node: NodeId, now: Time) {
-        for pod in self.catalog.nominated_to(node).to_vec() {
-            let unit = self.queue.unit_of(pod);
-            let is_parked = |unit: &UnitId| matches!(self.queue.place(*unit), Place::Parked(_));
-            let Some(unit) = unit.filter(is_parked) else { continue };
-            let Self { catalog, usage, boards, profiles, .. } = self;
-            let class = catalog.pod(pod).class;
-            let board = boards.prepared(class, profile_of(profiles, catalog, class), catalog);
-            let mut txn = Txn::begin(catalog, usage);
-            let mut trial = Trial::new(pod, catalog.pod(pod), board, &mut txn);
-            if trial.pod.gang.is_some() || !has_to_wait(&mut trial) {
                 self.queue.wake_unit(unit, now);
             }
         }

@@ -38,11 +38,10 @@ fn a_pod_is_placed_when_those_who_had_to_go_are_gone() {
         step
         queue
         > 1 parked
-        # It would have to go on waiting for the other, and is not tried.
         gone pod low1
-        step
-        queue
-        > 1 parked
+        step in full
+        > high waits: 0/1 nodes are available: 1 Insufficient cpu. preemption: not eligible due to \
+        a terminating pod on the nominated node.
         gone pod low2
         # It does not wait for its backoff.
         step
@@ -255,9 +254,8 @@ fn what_evicting_does_is_kept_up_to_date() {
         pod b1 on=b cpu=1 priority=2
         pod high4 cpu=1 priority=9
         step
+        > high2 waits: 0/2 nodes are available: 2 Insufficient cpu.
         > high4 waits: 0/2 nodes are available: 2 Insufficient cpu.
-        queue
-        > 4 parked
         ",
     );
 }

@@ -21,8 +21,7 @@
 //! are tried together from now on, or not any more, or were found on nodes at the start, those that
 //! were sent to nodes together, as they leave their unit one by one or at once; and units that were
 //! woken. `evicting` are waiting pods that are more important than some pod on a node, those that
-//! are alike once, and pods for which a node is proposed: what evicting would do on the node is
-//! asked for them, or whether those who leave it make enough room.
+//! are alike once: what evicting would do on the node is asked for them.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -121,7 +120,7 @@ impl Before {
         // What changes about a node itself can end any reason.
         let is_node = matches!(event, Event::NodeApplied(_) | Event::NodeDeleted(_));
         let helped = self.helped(ledger, scheduler, is_node) + self.changing(ledger, scheduler);
-        let evicting = EVICTING * Self::evicting(ledger, scheduler) as u64;
+        let evicting = EVICTING * Self::evicting(ledger) as u64;
         let pods = |is_meant: &dyn Fn(&PodFacts) -> bool| {
             let pods = ledger.pods().filter(|facts| is_meant(facts)).count();
             (1 + rules_of(ledger)) * pods
@@ -160,16 +159,13 @@ impl Before {
         BASE + EACH * (helped + meant) as u64 + evicting + self.claims(ledger) as u64
     }
 
-    /// Waiting pods that could evict others: those for which a node is proposed, and of the others
-    /// those that are alike once.
-    fn evicting(ledger: &Ledger, scheduler: &Scheduler) -> usize {
+    /// Waiting pods that could evict others, those that are alike once.
+    fn evicting(ledger: &Ledger) -> usize {
         let lowest = ledger.placed().map(|pod| pod.priority).min();
-        let evicting = ledger.waiting().filter(|(_, facts)| Some(facts.priority) > lowest);
-        let what = |(uid, facts): (&str, &PodFacts)| {
-            let catalog = scheduler.catalog();
-            let pod = catalog.find_pod(uid);
-            let is_promised = pod.is_some_and(|pod| catalog.nominated_node(pod).is_some());
-            let alone = (is_promised || facts.gang.is_some()).then_some(uid);
+        let evicting = ledger.waiting().map(|(_, facts)| facts);
+        let evicting = evicting.filter(|facts| Some(facts.priority) > lowest);
+        let what = |facts: &PodFacts| {
+            let alone = facts.gang.is_some().then(|| facts.key.uid.clone());
             hash_of(&(&facts.spec, &facts.key.namespace, &facts.labels, &facts.owner, alone))
         };
         evicting.map(what).collect::<BTreeSet<u64>>().len()
