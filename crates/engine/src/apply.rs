@@ -1,18 +1,20 @@
 //! Takes in what happened, and wakes whom it could help.
 
+mod answers;
+
 use std::borrow::Cow;
 use std::sync::Arc;
 
 use framework::is_about_others;
 use model::{
-    Attempt, BudgetFacts, Change, Event, GangId, GroupingKey, LabelSelector, Labels,
-    LocalQueueFacts, NodeChange, NodeFacts, NodeId, Occupant, Pod, PodFacts, PodGroupKey, PodId,
-    PodState, Present, Reason, Time, Txn, UnitId,
+    BudgetFacts, Change, Event, GangId, GroupingKey, LabelSelector, Labels, LocalQueueFacts,
+    NodeChange, NodeFacts, NodeId, Occupant, Pod, PodFacts, PodGroupKey, PodId, PodState, Present,
+    Reason, Time, Txn, UnitId,
 };
 
 use crate::Scheduler;
 use crate::gangs::News;
-use crate::queue::{Place, Start};
+use crate::queue::Start;
 use crate::wake::is_spread;
 
 impl Scheduler {
@@ -383,42 +385,6 @@ impl Scheduler {
     fn update(&mut self, pod: PodId, facts: &PodFacts) {
         self.catalog.update_pod(pod, facts);
         self.count_crowds();
-    }
-
-    /// A binding of ours was refused: the pod is on no node and is tried again.
-    fn refused(&mut self, uid: &str, attempt: Attempt, now: Time) {
-        let Some(pod) = self.catalog.find_pod(uid) else { return };
-        let PodState::Assumed(node, current) = self.catalog.pod(pod).state else { return };
-        if attempt != current {
-            return;
-        }
-        self.unplace(pod, node, now);
-        let known = self.catalog.pod(pod);
-        // An API server never gives a pod to another scheduler; whoever stands in for one may.
-        if known.is_terminating || !self.schedules(&self.catalog.class(known.class).spec.scheduler)
-        {
-            return self.forget(pod, now);
-        }
-        if self.catalog.pod(pod).gang.is_some() {
-            return self.refused_in_gang(pod, node, now);
-        }
-        if let Some(unit) = self.queue.unit_of(pod) {
-            self.queue.retry(unit, now);
-        }
-    }
-
-    /// A pod that was to be evicted stays: whoever counted on its room thinks again.
-    fn eviction_failed(&mut self, uid: &str, now: Time) {
-        let Some(pod) = self.catalog.find_pod(uid) else { return };
-        self.catalog.set_evicted(pod, false);
-        let Some(node) = self.catalog.pod(pod).state.node() else { return };
-        for waiting in self.catalog.nominated_to(node).to_vec() {
-            let unit = self.queue.unit_of(waiting);
-            let is_parked = |unit: &UnitId| matches!(self.queue.place(*unit), Place::Parked(_));
-            if let Some(unit) = unit.filter(is_parked) {
-                self.queue.retry(unit, now);
-            }
-        }
     }
 
     /// Proposes a node for a waiting pod, or none.

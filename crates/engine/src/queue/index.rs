@@ -169,8 +169,8 @@ impl Index {
     /// The classes that wait for a reason which may be cured, and that have units for which others
     /// could be evicted from a node, which would have enough for them if it were empty. `last` is
     /// the last rank among the pods that are there: those units are of a better one. It is only
-    /// asked for if it matters. `left` is the rank of the pod that left, if one did: whoever is of a
-    /// better one could have evicted it, so that its leaving is no news.
+    /// asked for if it matters. `left` is the rank of the pod that left, if one did: whoever is of
+    /// a better one could have evicted it, so that its leaving is no news.
     pub(crate) fn outranking(
         &self,
         may_be_cured: impl Fn(&Reason) -> bool,
