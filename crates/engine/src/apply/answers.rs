@@ -1,9 +1,9 @@
 //! What the API server answers where it does not do what was decided.
 
-use model::{Attempt, PodState, Time, UnitId};
+use model::{Attempt, PodId, PodState, Time, UnitId};
 
 use crate::Scheduler;
-use crate::queue::Place;
+use crate::queue::{Place, Start};
 
 impl Scheduler {
     /// A binding of ours was refused: the pod is on no node and is tried again.
@@ -23,9 +23,18 @@ impl Scheduler {
         if self.catalog.pod(pod).gang.is_some() {
             return self.refused_in_gang(pod, node, now);
         }
-        if let Some(unit) = self.queue.unit_of(pod) {
-            self.queue.retry(unit, now);
-        }
+        self.retry_alone(pod, now);
+    }
+
+    /// Tries a pod by itself again.
+    fn retry_alone(&mut self, pod: PodId, now: Time) {
+        let unit = self.queue.unit_alone(pod).unwrap_or_else(|| {
+            // It was sent with its gang, and has left that since.
+            let (standing, is_gated) = self.standing(pod);
+            self.queue.take_out(pod);
+            self.queue.add(vec![pod], None, standing, now, &Start::of(is_gated))
+        });
+        self.queue.retry(unit, now);
     }
 
     /// A pod that was to be evicted stays: whoever counted on its room thinks again.

@@ -68,10 +68,10 @@ impl Scheduler {
         if self.catalog.pod(pod).state != PodState::Waiting {
             return;
         }
-        let unit = self.queue.unit_of(pod);
-        if let Some(unit) = unit.filter(|unit| self.queue.gang(*unit).is_none()) {
+        if let Some(unit) = self.queue.unit_alone(pod) {
             return self.wake_from_all(unit, now);
         }
+        let unit = self.queue.unit_of(pod);
         let past = unit.map(|unit| self.queue.past(unit));
         self.queue.take_out(pod);
         let (standing, is_gated) = self.standing(pod);

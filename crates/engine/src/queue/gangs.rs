@@ -15,6 +15,12 @@ impl Queue {
         self.by_gang.get(&gang).copied()
     }
 
+    /// The unit of a pod that is by itself, and not in the unit of a gang, which may be gone.
+    pub(crate) fn unit_alone(&self, pod: PodId) -> Option<UnitId> {
+        let is_alone = |unit: &UnitId| self.gang(*unit).is_none() && self.pods(*unit).len() == 1;
+        self.unit_of(pod).filter(is_alone)
+    }
+
     /// Notes that a gang is not there any more. Its unit may have pods that are parts of others
     /// now, or that are on their way to nodes.
     pub(crate) fn forget_gang(&mut self, gang: GangId) {

@@ -1,7 +1,8 @@
 //! From a decision to the API's answer, and pods that others place.
 
 use framework::ProfileSettings;
-use testkit::{check, check_with, default_profile};
+use kubenexus_engine::Options;
+use testkit::{Script, check, check_with, default_profile, own_profile};
 
 #[test]
 fn what_was_sent_is_taken_until_the_answer_comes() {
@@ -189,6 +190,38 @@ fn a_terminating_pod_whose_binding_is_refused_is_forgotten() {
         > empty
         ",
     );
+}
+
+/// Who is placed on any node, in order, by a step after these lines.
+fn placed(lines: &str) -> Vec<String> {
+    let mut run = Script::new(&[own_profile()], Options::default());
+    lines.lines().map(str::trim).filter(|line| !line.is_empty()).for_each(|line| {
+        run.command(line);
+    });
+    let said = run.command("step");
+    said.iter().filter_map(|line| Some(line.split_once(" -> ")?.0.to_owned())).collect()
+}
+
+#[test]
+fn a_pod_that_left_its_gang_while_it_was_sent_is_tried_again_alone_once_refused() {
+    // By itself or in another gang, without and with the pod that was sent with it.
+    for gang in ["", "gang=other/1"] {
+        for both in ["", "pod b cpu=1 GANG"] {
+            let lines = "
+                node n cpu=8
+                node m cpu=8
+                pod a cpu=1 gang=train/2
+                pod b cpu=1 gang=train/2
+                step
+                pod a cpu=1 GANG
+                BOTH
+                refuse a
+                after 1s
+            ";
+            let lines = lines.replace("BOTH", both).replace("GANG", gang);
+            assert_eq!(placed(&lines), ["a"], "{lines}");
+        }
+    }
 }
 
 #[test]
