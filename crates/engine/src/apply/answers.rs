@@ -26,14 +26,18 @@ impl Scheduler {
         self.retry_alone(pod, now);
     }
 
-    /// Tries a pod by itself again.
+    /// Tries a pod by itself again, as what it is by now: it may have changed since it was sent.
     fn retry_alone(&mut self, pod: PodId, now: Time) {
+        let (standing, is_gated) = self.standing(pod);
         let unit = self.queue.unit_alone(pod).unwrap_or_else(|| {
             // It was sent with its gang, and has left that since.
-            let (standing, is_gated) = self.standing(pod);
             self.queue.take_out(pod);
             self.queue.add(vec![pod], None, standing, now, &Start::of(is_gated))
         });
+        if is_gated {
+            return self.queue.renew(unit, standing, now, &Start::Gated);
+        }
+        self.queue.set_standing(unit, standing);
         self.queue.retry(unit, now);
     }
 

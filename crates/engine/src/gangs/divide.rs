@@ -69,6 +69,10 @@ impl Scheduler {
             return;
         }
         if let Some(unit) = self.queue.unit_alone(pod) {
+            // Its binding was refused, and it may have changed since it was sent.
+            if self.queue.place(unit) == Place::Tried {
+                self.queue.set_standing(unit, self.standing(pod).0);
+            }
             return self.wake_from_all(unit, now);
         }
         let unit = self.queue.unit_of(pod);

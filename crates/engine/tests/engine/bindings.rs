@@ -203,6 +203,39 @@ fn placed(lines: &str) -> Vec<String> {
 }
 
 #[test]
+fn a_pod_that_changed_while_it_was_sent_stands_where_it_belongs_once_refused() {
+    // Alone, one by one in a gang that others started, and as a gang.
+    for gang in ["", "gang=train/1", "gang=other/1"] {
+        let lines = "
+            node n cpu=8
+            node m cpu=8
+            namespace g tenant.kubenexus.io/tier:gold
+            pod first cpu=1 namespace=g gang=train/1 on=n
+            pod sent cpu=1 namespace=g created=1 GANG
+            step
+            pod sent cpu=1 namespace=g created=1 GANG tier=bronze
+            refuse sent
+            pod later cpu=1 namespace=g created=2
+            after 1s
+        ";
+        assert_eq!(placed(&lines.replace("GANG", gang)), ["later", "sent"], "{gang:?}");
+    }
+    // An API server takes no new gates; whoever stands in for one may.
+    check(
+        "
+        node n
+        pod p
+        step
+        > p -> n
+        pod p gate=quota
+        refuse p
+        queue
+        > 1 gated
+        ",
+    );
+}
+
+#[test]
 fn a_pod_that_left_its_gang_while_it_was_sent_is_tried_again_alone_once_refused() {
     // By itself or in another gang, without and with the pod that was sent with it.
     for gang in ["", "gang=other/1"] {
