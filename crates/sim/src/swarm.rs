@@ -192,7 +192,7 @@ mod tests {
     }
 
     /// Parts of worlds in which something was wrong once, each with what it was.
-    const FOUND: [(&str, &str); 15] = [
+    const FOUND: [(&str, &str); 16] = [
         (
             "pods that must be near others have their turn after them, on every node there is",
             "44616 4,18,19 8,9,13 none second 6 9",
@@ -247,6 +247,10 @@ mod tests {
         (
             "a gang of unlike pods is not tried again for room that is taken",
             "54250 0,2,3,4,5,6 3,4,5,6,7,9,10,11,12 3:0,4:2,4:3 slow,lag 24 33",
+        ),
+        (
+            "a part that was taken back with its gang of gangs has not started",
+            "27453 2,10 7,8 2:0 lag,lost 4 36",
         ),
     ];
 

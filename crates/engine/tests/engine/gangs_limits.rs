@@ -197,6 +197,44 @@ fn a_group_that_came_to_a_composite_which_runs_waits_for_all_its_pods() {
     );
 }
 
+/// Its pods were all on nodes, but were taken back because there were too few other groups.
+#[test]
+fn a_group_has_not_started_that_was_taken_back_with_its_composite() {
+    check(
+        "
+        node a
+        podgroup composite/c min=2
+        podgroup native/g min=2 parent=c
+        podgroup native/h min=1 parent=c
+        pod g1 group=native/g remade
+        pod g2 group=native/g remade
+        pod h1 group=native/h remade
+        step
+        > g1 -> a
+        > g2 -> a
+        > h1 -> a
+        confirm g1
+        confirm g2
+        gone pod h1
+        gone pod g2
+        after 10s
+        step
+        > gang c disbands: evicts [g1], leaves []
+        gone pod g1
+        pod g3 group=native/g remade
+        podgroup composite/c min=0
+        after 1s
+        step
+        > g3 waits: waiting for the gang: 1 of at least 2 are there
+        > gang g waits: waiting for the gang: 1 of at least 2 are there
+        pod g4 group=native/g remade
+        step
+        > g3 -> a
+        > g4 -> a
+        ",
+    );
+}
+
 /// A composite that has too few parts is left out as a group is that has too few pods.
 #[test]
 fn a_part_that_has_too_few_parts_is_left_out() {

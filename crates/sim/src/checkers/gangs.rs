@@ -96,7 +96,7 @@ pub(crate) fn check_disband(
         return check_disband_tree(ledger, key, evicted);
     }
     let gang = Gang::of(ledger, key);
-    if gang.is_reached || gang.is_up() {
+    if gang.is_surely_reached || gang.is_up() {
         return Err(wrong(key, "pods are taken back, though it has started".to_owned()));
     }
     for (uid, is_remade) in
@@ -229,7 +229,7 @@ pub(crate) fn is_partial_tree(tree: &Tree<'_>) -> bool {
 /// Whether nothing but a lack of room keeps a gang from being placed.
 pub(crate) fn is_ready(ledger: &Ledger, gang: &Gang<'_>) -> bool {
     let Ok(terms) = &gang.terms else { return false };
-    (gang.is_reached || gang.members.count() + gang.missing() >= terms.min)
+    (gang.is_surely_reached || gang.members.count() + gang.missing() >= terms.min)
         && gang.waiting().all(|known| ledger.may_be_placed(known.facts()))
         && may_begin(ledger, gang)
 }
@@ -245,7 +245,7 @@ pub(crate) fn may_begin(ledger: &Ledger, gang: &Gang<'_>) -> bool {
     };
     gang.placed() > 0
         || after.all(|name| ledger.is_gang_over(&gang.key.0, name))
-            && (gang.is_reached || has_enough())
+            && (gang.is_surely_reached || has_enough())
 }
 
 /// How much of a resource is free on all nodes together; room that is kept is not, if that counts.

@@ -41,6 +41,9 @@ pub(crate) struct Roster {
     /// Gangs that had enough pods on nodes, as far as was seen, or as an object said while any of
     /// their pods lived: another object of the same name need not say it.
     pub(super) reached: BTreeSet<GangKey>,
+    /// Those of them of which that is not known: they had enough as parts of a blurred composite,
+    /// and a part has only started if the composite has.
+    pub(super) unsure: BTreeSet<GangKey>,
     /// Gangs that have pods on nodes, and never had enough; with a number that is another one
     /// each time the first of them comes to a node.
     pub(super) open: BTreeMap<GangKey, u64>,
@@ -87,6 +90,7 @@ impl Roster {
         if self.members.get(key).is_some_and(|members| members.count() == 0) {
             self.members.remove(key);
             self.reached.remove(key);
+            self.unsure.remove(key);
             self.open.remove(key);
             self.found.remove(key);
             self.tried.remove(key);
@@ -267,6 +271,8 @@ pub(crate) struct Gang<'a> {
     pub(crate) seats: usize,
     /// Whether it had enough pods on nodes, as far as can be known.
     pub(crate) is_reached: bool,
+    /// Whether that is certain.
+    pub(crate) is_surely_reached: bool,
 }
 
 impl<'a> Gang<'a> {
@@ -278,6 +284,7 @@ impl<'a> Gang<'a> {
         // Also while it is not clear what it is a part of.
         let is_started = terms.as_ref().is_ok_and(|terms| terms.is_started);
         let is_reached = is_started || roster.reached.contains(key);
+        let is_surely_reached = is_started || is_reached && !roster.unsure.contains(key);
         let parent = terms.as_ref().ok().and_then(|terms| terms.parent.as_deref());
         let top = match trees::top(roster, &key.0, parent) {
             Ok(top) => top,
@@ -286,7 +293,8 @@ impl<'a> Gang<'a> {
                 Top::Itself
             }
         };
-        Self { key: key.clone(), ledger, members, terms, top, seats, is_reached }
+        let key = key.clone();
+        Self { key, ledger, members, terms, top, seats, is_reached, is_surely_reached }
     }
 
     /// How many have to start together; none if nothing has to, or it cannot be told.

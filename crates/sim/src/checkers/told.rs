@@ -154,7 +154,7 @@ fn check_gang(
         }
         Some(Reason::GangIncomplete { there, min }) => {
             let really = gang.members.count() + gang.missing();
-            !gang.is_reached
+            !gang.is_surely_reached
                 && really == *there as usize
                 && terms.is_ok_and(|terms| terms.min == *min as usize)
         }

@@ -37,10 +37,14 @@ impl Ledger {
             (Top::Itself, false) => gang.has_begun_one_by_one(),
         };
         let is_reached = gang.is_reached || is_up;
+        let is_sure = gang.is_surely_reached || is_up;
         let is_bound = !gang.members.bound.is_empty();
         // Composites without a minimum may have one later, and have begun by then.
         let begun = if gang.placed() > 0 { above(&self.roster, &gang) } else { Vec::new() };
         self.roster.reached.extend(is_reached.then(|| key.clone()));
+        if is_sure {
+            self.roster.unsure.remove(&key);
+        }
         if let Top::Composite(root) = top {
             return self.note_tree(root, is_found);
         }
@@ -59,13 +63,13 @@ impl Ledger {
         }
         let Some(tree) = Tree::of(self, &root) else { return };
         let is_reached = tree.is_up() || tree.is_started || self.roster.reached.contains(&root);
-        let is_up = |gang: &&&Gang<'_>| gang.is_up() || is_reached && gang.has_begun_one_by_one();
+        let is_up = |gang: &&&Gang<'_>| gang.is_up() || gang.has_begun_one_by_one();
         let (gangs, has_bound) = (tree.gangs(), tree.has_bound());
         let up: Vec<GangKey> = gangs.iter().filter(is_up).map(|gang| gang.key.clone()).collect();
         for key in gangs.iter().map(|gang| gang.key.clone()).collect::<Vec<_>>() {
             self.roster.open.remove(&key);
         }
-        self.roster.reached.extend(up);
+        self.note_parts(up, is_reached, self.roster.blurred.contains(&root));
         if is_reached {
             self.roster.open.remove(&root);
             self.roster.reached.insert(root);
@@ -73,6 +77,20 @@ impl Ledger {
             self.roster.open.entry(root).or_insert(self.numbers);
         } else {
             self.roster.open.remove(&root);
+        }
+    }
+
+    /// Takes in that parts of a gang of gangs have enough pods on nodes. Without it they have not
+    /// started: they are taken back if it does not get enough parts in time.
+    fn note_parts(&mut self, up: Vec<GangKey>, is_reached: bool, is_blurred: bool) {
+        let Roster { reached, unsure, .. } = &mut self.roster;
+        for key in up {
+            if is_reached {
+                unsure.remove(&key);
+                reached.insert(key);
+            } else if is_blurred && reached.insert(key.clone()) {
+                unsure.insert(key);
+            }
         }
     }
 

@@ -113,7 +113,8 @@ enum Urgency {
 pub(super) struct Standing<'a> {
     facts: &'a PodFacts,
     priority: i32,
-    /// At the most, and at the least: where it is not known whether it starves they differ.
+    /// At the most, and at the least: where it is not known whether it mends or starves they
+    /// differ.
     urgency: (Urgency, Urgency),
     boost: i32,
     tenant: Tenant<'a>,
@@ -144,6 +145,7 @@ impl Order {
         let said = unit.gang.as_ref().and_then(|gang| gang.terms.as_ref().ok()?.priority);
         let lowest = pods().map(|facts| facts.priority).min()?;
         let is_mending = unit.gang.as_ref().is_some_and(|gang| gang.is_reached);
+        let is_surely_mending = unit.gang.as_ref().is_some_and(|gang| gang.is_surely_reached);
         // A gang takes no turns if one of its pods does not.
         let turns: Option<Vec<&CoschedulingArgs>> =
             pods().map(|facts| rules(facts)?.turns.as_ref()).collect();
@@ -153,7 +155,8 @@ impl Order {
             pods().map(|facts| self.eligible(facts, is_alone)).collect();
         let eligible = eligible.and_then(|all| all.into_iter().max());
         let urgency = match (starving_after, eligible) {
-            _ if is_mending => (Urgency::Mends, Urgency::Mends),
+            _ if is_surely_mending => (Urgency::Mends, Urgency::Mends),
+            _ if is_mending => (Urgency::Mends, Urgency::Waits),
             (None, _) => (Urgency::Waits, Urgency::Waits),
             (Some(_), None) => (Urgency::Starves, Urgency::Waits),
             (Some(after), Some(since)) if since + after <= now => {
