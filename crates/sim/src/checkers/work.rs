@@ -161,9 +161,9 @@ impl Before {
 
     /// Waiting pods that could evict others, those that are alike once.
     fn evicting(ledger: &Ledger) -> usize {
-        let lowest = ledger.placed().map(|pod| pod.priority).min();
+        let Some(lowest) = ledger.placed().map(|pod| pod.priority).min() else { return 0 };
         let evicting = ledger.waiting().map(|(_, facts)| facts);
-        let evicting = evicting.filter(|facts| Some(facts.priority) > lowest);
+        let evicting = evicting.filter(|facts| facts.priority > lowest);
         let what = |facts: &PodFacts| {
             let alone = facts.gang.is_some().then(|| facts.key.uid.clone());
             hash_of(&(&facts.spec, &facts.key.namespace, &facts.labels, &facts.owner, alone))
