@@ -13,7 +13,7 @@ use model::{Catalog, GangId, NodeId, Occupant, PodId, Reason};
 
 use crate::trial::Trial;
 
-pub(crate) use contest::{Contest, may_make_room};
+pub(crate) use contest::Contest;
 
 /// What goes as a whole, wherever its pods are. A plain pod goes alone.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -4,12 +4,10 @@ use std::cell::LazyCell;
 use std::collections::BTreeSet;
 
 use framework::{Profile, cures, is_about_others};
-use model::{Change, ClassId, NodeId, Occupant, PodId, Reason, Time, Txn, UnitId};
+use model::{Change, ClassId, NodeId, Occupant, PodId, Reason, Time, UnitId};
 
 use crate::board::{Answers, NodeAlone};
-use crate::preempt::may_make_room;
-use crate::queue::{Alike, Queue, Room, Standing, Waits};
-use crate::trial::Trial;
+use crate::queue::{Queue, Room, Waits};
 use crate::{Scheduler, profile_of};
 
 impl Scheduler {
@@ -36,7 +34,6 @@ impl Scheduler {
     }
 
     fn wake_by(&mut self, change: Change, node: NodeId, left: Option<i32>, now: Time) {
-        self.usage.settle_holds(&mut self.catalog);
         self.wake_proposed(node, now);
         let is_there = self.catalog.has_node(node);
         let at = NodeAlone { catalog: &self.catalog, usage: &self.usage, node };
@@ -82,7 +79,7 @@ impl Scheduler {
         queue.catch_up(|class, resource| catalog.class(class).requests.fit.of(resource));
         let (queue, index) = (&*queue, queue.parked());
         let at = NodeAlone { catalog, usage, node };
-        let outranking = outranking(profiles, queue, at, may_be_cured, left);
+        woken.extend(outranking(profiles, queue, at, may_be_cured, left));
         let room = Room { is_full: at.is_full(), of: &|resource| at.has(resource) };
         let covered = index.covered(may_be_cured, &room);
         for (class, waits) in covered {
@@ -101,19 +98,6 @@ impl Scheduler {
             for (reason, _) in waits.iter().filter(|(reason, _)| may_be_cured(reason)) {
                 if !answers.gives(board, at, reason) {
                     woken.extend(queue.waiting_for(class, reason));
-                }
-            }
-        }
-        for (class, units) in outranking {
-            let profile = profile_of(profiles, catalog, class);
-            let board = boards.prepared(class, profile, catalog);
-            // What is found for the first of those that are alike is found for all.
-            for alike in units.chunk_by(|one, other| one.0.is_some() && one.0 == other.0) {
-                let pod = queue.pods(alike[0].2)[0];
-                let mut txn = Txn::begin(catalog, usage);
-                let mut trial = Trial::new(pod, catalog.pod(pod), board, &mut txn);
-                if may_make_room(&mut trial, node) {
-                    woken.extend(alike.iter().map(|(_, _, unit)| *unit));
                 }
             }
         }
@@ -166,18 +150,15 @@ impl Scheduler {
     }
 }
 
-/// Units with their lines and ranks: those that are alike side by side, the most important first.
-type Lined = Vec<(Option<Alike>, i64, UnitId)>;
-
-/// Units that wait for a reason which may be cured and could evict pods from a node, by class: less
-/// important pods are there, and nobody is leaving for the unit already.
+/// Units that wait for a reason which may be cured and could evict pods from a node: less important
+/// ones are there, and nobody is leaving for the unit already.
 fn outranking(
     profiles: &[Profile],
     queue: &Queue,
     at: NodeAlone<'_>,
     may_be_cured: impl Fn(&Reason) -> bool,
     left: Option<i32>,
-) -> Vec<(ClassId, Lined)> {
+) -> Vec<UnitId> {
     let (catalog, index) = (at.catalog, queue.parked());
     // Only looked up if somebody waits whom it could help.
     let lowest = LazyCell::new(|| {
@@ -204,18 +185,10 @@ fn outranking(
         let reasons = reasons.filter(|reason| may_be_cured(reason));
         let units = reasons.flat_map(|reason| queue.waiting_for(class, reason));
         let is_news = |unit: &UnitId| left.is_none_or(|left| queue.standing(*unit).rank >= left);
-        let units = units.filter(|unit| queue.is_idle(*unit)).filter(is_news);
-        let standing = |unit: UnitId| {
-            let Standing { alike, rank, .. } = queue.standing(unit);
-            (alike, rank, unit)
-        };
-        let mut units: Vec<_> = units.map(standing).collect();
-        units.sort_unstable();
-        units.dedup();
-        Some((class, units))
+        Some(units.filter(|unit| queue.is_idle(*unit)).filter(is_news).collect::<Vec<_>>())
     };
     let classes = index.outranking(&may_be_cured, &room, left_first, || *last);
-    classes.into_iter().filter_map(units_of).collect()
+    classes.into_iter().filter_map(units_of).flatten().collect()
 }
 
 /// Whether a reason is that pods are not spread evenly.

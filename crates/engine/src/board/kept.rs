@@ -77,7 +77,7 @@ impl Boards {
         class: ClassId,
         profile: &Profile,
         catalog: &Catalog,
-    ) -> &mut Board {
+    ) -> &Board {
         self.make(class, profile, catalog);
         self.board(class)
     }

@@ -8,7 +8,7 @@ use model::{Code, GangId, NodeId, Reason};
 
 use super::fresh::Freshness;
 use super::yields::{Answers, Held};
-use super::{Candidate, Victim, choose, evict, spared, victims_on};
+use super::{Candidate, choose, spared, victims_on};
 use crate::cycle::Within;
 use crate::peaks::mix;
 use crate::screen::{Screen, screen};
@@ -109,57 +109,28 @@ impl Contest {
     }
 }
 
-/// Whether evicting makes room for a pod on a node, or the node takes it as it is. It may be so too
-/// if that depends on more than the node.
-pub(crate) fn may_make_room(trial: &mut Trial<'_, '_>, node: NodeId) -> bool {
-    let screen = screen(&trial.board.before, trial.view());
-    if !trial.is_like_others() || matches!(screen, Screen::Refused(_)) {
-        return true;
-    }
-    let Some((_, reasons)) = trial.why_not(&screen, node) else { return true };
-    let spared = spared(trial.txn.catalog(), trial.id);
-    evictable(trial, &reasons, node, spared).is_ok_and(|victims| {
-        let start = trial.txn.savepoint();
-        victims.iter().for_each(|victim| evict(trial, victim));
-        let is_enough = trial.why_not(&Screen::Open, node).is_none();
-        trial.take_back(start);
-        is_enough
-    })
-}
-
 fn outcome(
     trial: &mut Trial<'_, '_>,
     screen: &Screen,
     node: NodeId,
     spared: Option<GangId>,
 ) -> Outcome {
-    if !trial.txn.catalog().has_node(node) {
+    let catalog = trial.txn.catalog();
+    if !catalog.has_node(node) {
         return Outcome::Useless;
     }
     let (_, reasons) = trial.why_not(screen, node).unwrap_or_default();
-    let victims = match evictable(trial, &reasons, node, spared) {
-        Ok(victims) => victims,
-        Err(outcome) => return outcome,
-    };
+    if Code::worst(&reasons) != Some(Code::Unschedulable) {
+        return Outcome::Useless;
+    }
+    let victims = victims_on(catalog, node, trial.pod.priority, spared);
+    if victims.is_empty() {
+        return Outcome::NoVictims;
+    }
     let why_not =
         |trial: &mut Trial<'_, '_>| trial.why_not(&Screen::Open, node).map(|(_, reasons)| reasons);
     match choose(trial, victims, why_not) {
         Ok(candidate) => Outcome::Fits(candidate),
         Err(reasons) => Outcome::Unfit(reasons),
     }
-}
-
-/// Who could be evicted from a node that turns the pod away for these reasons; or what comes of it
-/// at once.
-fn evictable(
-    trial: &Trial<'_, '_>,
-    reasons: &[Reason],
-    node: NodeId,
-    spared: Option<GangId>,
-) -> Result<Vec<Victim>, Outcome> {
-    if Code::worst(reasons) != Some(Code::Unschedulable) {
-        return Err(Outcome::Useless);
-    }
-    let victims = victims_on(trial.txn.catalog(), node, trial.pod.priority, spared);
-    if victims.is_empty() { Err(Outcome::NoVictims) } else { Ok(victims) }
 }

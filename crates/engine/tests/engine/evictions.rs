@@ -88,42 +88,25 @@ fn a_node_that_is_of_no_use_any_more_is_not_kept_for_a_pod() {
     );
 }
 
-/// Whoever could evict others is tried when a node changes only if that makes room there.
 #[test]
-fn a_node_on_which_evicting_does_not_help_wakes_nobody() {
+fn a_node_that_lacks_the_labels_wakes_nobody_who_could_evict_others() {
     check(
         "
-        node a cpu=4
-        node b cpu=2
-        pod low on=a cpu=3
-        pod mid on=b cpu=2
-        pod first cpu=4 priority=10
-        pod second cpu=4 priority=10
+        node a cpu=2
+        pod low on=a cpu=2
         pod tape cpu=1 select=disk:tape priority=10
         step
-        > first on a: evicts low
-        > first waits: 0/2 nodes are available: 2 Insufficient cpu.
-        > second waits: 0/2 nodes are available: 2 Insufficient cpu.
-        > tape waits: 0/2 nodes are available: 2 node(s) didn't match Pod's node affinity/selector.
-        # The node is kept for somebody else, has too little, or lacks the label as before.
-        node a cpu=5
-        node b cpu=3 disk=ssd
+        > tape waits: 0/1 nodes are available: 1 node(s) didn't match Pod's node affinity/selector.
+        node a cpu=3 disk=ssd
         queue
-        > 1 active, 2 parked
-        # Evicting would do.
-        node b cpu=4 disk=ssd
+        > 1 parked
+        node a cpu=2 disk=tape
         queue
-        > 1 active, 1 backoff, 1 parked
-        node b cpu=4 disk=tape
-        queue
-        > 1 active, 2 backoff
+        > 1 backoff
         after 1s
         step
-        > first waits: 0/2 nodes are available: 2 Insufficient cpu.
-        > second on b: evicts mid
-        > second waits: 0/2 nodes are available: 2 Insufficient cpu.
-        > tape waits: 0/2 nodes are available: 1 Insufficient cpu, 1 node(s) didn't match Pod's \
-        node affinity/selector.
+        > tape on a: evicts low
+        > tape waits: 0/1 nodes are available: 1 Insufficient cpu.
         ",
     );
 }

@@ -3,7 +3,6 @@
 //!
 //! ```text
 //!  BASE + EACH x (helped + changing)    for an event about one node or one pod
-//!       + EVICTING x evicting           and by those who could evict pods from the node
 //!       + EACH x (pods + nodes) x rules if its pod brings rules about others, or labels, that
 //!                                       nobody else has, or takes the last of them away
 //!       + EACH x pods x rules           for an event about a namespace, a PodGroup, a service: the
@@ -20,14 +19,13 @@
 //! pods of the gang that is concerned, if they go elsewhere in the queue, all of its pods if they
 //! are tried together from now on, or not any more, or were found on nodes at the start, those that
 //! were sent to nodes together, as they leave their unit one by one or at once; and units that were
-//! woken. `evicting` are waiting pods that are more important than some pod on a node, those that
-//! are alike once: what evicting would do on the node is asked for them.
+//! woken.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use engine::{Place, QueueCounts, Scheduler};
-use model::{Event, PodFacts, PodGroupKey, PodSpec, hash_of};
+use model::{Event, PodFacts, PodGroupKey, PodSpec};
 
 use super::Violation;
 use super::ledger::Ledger;
@@ -38,9 +36,6 @@ use super::rules;
 const BASE: u64 = 64;
 /// What it may cost more for each of those whom it is about.
 const EACH: u64 = 8;
-/// What it may cost more for each of those who could evict others: they are asked about the node as
-/// it is and without those who could go, both times beside the pods that it is kept for as well.
-const EVICTING: u64 = 4 * EACH;
 /// How many levels a gang of gangs may have: each is asked about what is below it.
 const LEVELS: usize = 8;
 /// How many different things pods may say of a gang: beyond that nothing is read.
@@ -120,7 +115,6 @@ impl Before {
         // What changes about a node itself can end any reason.
         let is_node = matches!(event, Event::NodeApplied(_) | Event::NodeDeleted(_));
         let helped = self.helped(ledger, scheduler, is_node) + self.changing(ledger, scheduler);
-        let evicting = EVICTING * Self::evicting(ledger) as u64;
         let pods = |is_meant: &dyn Fn(&PodFacts) -> bool| {
             let pods = ledger.pods().filter(|facts| is_meant(facts)).count();
             (1 + rules_of(ledger)) * pods
@@ -152,23 +146,11 @@ impl Before {
             | Event::EvictionFailed(_) => 0,
             Event::BindRefused { .. } => self.groups(ledger),
             Event::Reset(_) => {
-                let each = BASE + EACH * (helped + 1) as u64 + evicting;
+                let each = BASE + EACH * (helped + 1) as u64;
                 return each * (1 + self.known + ledger.pod_count()) as u64;
             }
         };
-        BASE + EACH * (helped + meant) as u64 + evicting + self.claims(ledger) as u64
-    }
-
-    /// Waiting pods that could evict others, those that are alike once.
-    fn evicting(ledger: &Ledger) -> usize {
-        let Some(lowest) = ledger.placed().map(|pod| pod.priority).min() else { return 0 };
-        let evicting = ledger.waiting().map(|(_, facts)| facts);
-        let evicting = evicting.filter(|facts| facts.priority > lowest);
-        let what = |facts: &PodFacts| {
-            let alone = facts.gang.is_some().then(|| facts.key.uid.clone());
-            hash_of(&(&facts.spec, &facts.key.namespace, &facts.labels, &facts.owner, alone))
-        };
-        evicting.map(what).collect::<BTreeSet<u64>>().len()
+        BASE + EACH * (helped + meant) as u64 + self.claims(ledger) as u64
     }
 
     /// Classes that nodes which changed may help, for each of these nodes.
