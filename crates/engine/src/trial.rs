@@ -103,13 +103,10 @@ impl<'a, 't> Trial<'a, 't> {
     pub(crate) fn is_like_others(&self) -> bool {
         let view = self.view();
         // Beside pods that rules are about, or that have some, it matters who else is where.
-        let has_no_rules = |(class, tags)| {
-            view.catalog.tags(tags).meant.is_empty()
-                && view.catalog.class(class).company.holds.is_empty()
-        };
+        let mut kinds = view.usage.holds().kinds();
         self.insisting.is_empty()
             && !self.board.is_around(view)
-            && view.usage.holds().kinds().all(has_no_rules)
+            && kinds.all(|(class, tags)| view.catalog.has_no_rules(class, tags))
     }
 
     /// Nodes that take the pod as they are, but not with the pods it must yield to; in order.

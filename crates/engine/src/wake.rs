@@ -126,9 +126,7 @@ impl Scheduler {
         now: Time,
     ) {
         let Occupant { class, tags, .. } = occupant;
-        let is_meant = !self.catalog.tags(tags).meant.is_empty();
-        if !is_meant && self.catalog.class(class).company.holds.is_empty() {
-            // No rule is about the pod, and it has none.
+        if self.catalog.has_no_rules(class, tags) {
             return;
         }
         self.queue.wake(now, is_about, |class, _| {

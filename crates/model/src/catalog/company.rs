@@ -7,7 +7,7 @@ use super::crowds::{Crowd, Held, Rule, Shifted, Tags, Wish};
 use super::pods::Occupant;
 use crate::event::{NamespaceFacts, PodFacts};
 use crate::grouping::{GroupingFacts, GroupingKey};
-use crate::ids::{CrowdId, DomainId, KeyId, NodeId, TagsId};
+use crate::ids::{ClassId, CrowdId, DomainId, KeyId, NodeId, TagsId};
 use crate::spec::{LabelSelector, Labels, PodSpec, PodTerm, SpreadSpec, Target};
 use crate::symbol::Symbol;
 
@@ -16,6 +16,12 @@ impl Catalog {
     #[must_use]
     pub fn tags(&self, tags: TagsId) -> &Tags {
         self.crowds.tags(tags)
+    }
+
+    /// Whether no rule about others is about pods of a kind, and they have none.
+    #[must_use]
+    pub fn has_no_rules(&self, class: ClassId, tags: TagsId) -> bool {
+        self.tags(tags).meant.is_empty() && self.class(class).company.holds.is_empty()
     }
 
     /// The tags of a pod that is not in the cluster; held until [`Catalog::release_tags`].
