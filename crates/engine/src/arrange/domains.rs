@@ -47,7 +47,7 @@ impl Arranger<'_> {
     ) -> Result<(), Short> {
         let start = self.moment();
         let row = self.txn.catalog().gang(gang);
-        let needed = if row.min() <= 1 { 0 } else { row.min().saturating_sub(row.placed) as usize };
+        let needed = if row.min() <= 1 { 0 } else { row.lacking().min(row.waiting()) };
         let mut first = None;
         for domain in domains {
             // Of domains that are too small only the first is told of.

@@ -142,11 +142,11 @@ impl Arranger<'_> {
         Some(Order { nodes: nodes.collect(), sorted: 0 })
     }
 
-    /// How many more pods of a gang need a place at least.
+    /// How many more pods of a gang need a place at least. One that runs may lack more than wait.
     fn needed(&self, gang: GangId) -> usize {
         let row = self.txn.catalog().gang(gang);
         if !row.is_composite() {
-            return row.min().saturating_sub(row.placed) as usize;
+            return row.lacking().min(row.waiting() + self.expected.len());
         }
         let mut parts: Vec<usize> = row.parts.iter().map(|part| self.needed(*part)).collect();
         parts.sort_unstable();

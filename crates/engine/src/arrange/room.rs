@@ -39,8 +39,7 @@ impl Arranger<'_> {
         if self.is_thorough || !is_counted {
             return false;
         }
-        let needed = row.min().saturating_sub(row.placed) as usize;
-        let spare = row.waiting().saturating_sub(needed);
+        let spare = row.waiting().saturating_sub(row.lacking());
         let mut pods: BTreeMap<ClassId, usize> = BTreeMap::new();
         for pod in &row.unplaced {
             *pods.entry(self.class(catalog.pod(*pod).class)).or_default() += 1;
@@ -50,7 +49,7 @@ impl Arranger<'_> {
     }
 
     /// For how many more pods there has to be room before a gang can fit: of gangs of one class,
-    /// nothing is said of others.
+    /// nothing is said of others. A gang that runs may lack more pods than wait.
     pub(crate) fn short_of_room(&mut self, gang: GangId) -> u64 {
         let catalog = self.txn.catalog();
         let row = catalog.gang(gang);
@@ -59,7 +58,8 @@ impl Arranger<'_> {
             |class: &ClassId| row.unplaced.iter().all(|pod| catalog.pod(*pod).class == *class);
         let is_counted = !row.is_composite() && row.min() > 1 && self.expected.is_empty();
         let Some(class) = class.filter(|_| is_counted).filter(is_one) else { return 0 };
-        u64::from(row.min().saturating_sub(row.placed)).saturating_sub(self.room(class, None))
+        let needed = row.lacking().min(row.waiting()) as u64;
+        needed.saturating_sub(self.room(class, None))
     }
 
     /// How many pods of a gang a domain can hold at most, if they are alike: of others nothing is

@@ -193,8 +193,8 @@ impl Scheduler {
     /// gang needs wait already.
     fn may_help(&mut self, gang: GangId, unit: UnitId, pod: PodId) -> bool {
         let row = self.catalog.gang(gang);
-        let needed = row.min().saturating_sub(row.placed) as usize;
-        let (is_composite, pod) = (row.is_composite(), self.catalog.pod(pod));
+        let (needed, is_composite, pod) =
+            (row.lacking(), row.is_composite(), self.catalog.pod(pod));
         let alike = self.queue.crew(unit).map_or(0, |crew| crew.count(pod.class));
         is_composite || pod.makes_others() || alike < needed
     }

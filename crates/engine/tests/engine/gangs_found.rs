@@ -97,6 +97,39 @@ fn a_gang_that_started_is_mended_pod_by_pod() {
     );
 }
 
+/// A gang that lost all its pods waits for room for those that are there, not for its minimum.
+#[test]
+fn a_gang_that_lost_all_its_pods_is_woken_by_room_for_the_one_that_waits() {
+    check(
+        "
+        node a cpu=3
+        pod g1 cpu=1 gang=g/3 on=a started=100 created=90
+        pod g2 cpu=1 gang=g/3 on=a started=100 created=90
+        pod g3 cpu=1 gang=g/3 on=a started=100 created=90
+        pod g4 cpu=1 gang=g/3 created=120
+        step
+        > g4 waits: 0/1 nodes are available: 1 Insufficient cpu.
+        gone pod g1
+        pod x1 cpu=1 on=a
+        gone pod g2
+        pod x2 cpu=1 on=a
+        gone pod g3
+        pod x3 cpu=1 on=a
+        after 10s
+        step
+        > gang g degraded
+        > g4 waits: gang g: room for 0 of at least 3; g4: 0/1 nodes are available: 1 Insufficient
+        >+ cpu. It fits when 1 more node is free.
+        > gang g waits: gang g: room for 0 of at least 3; g4: 0/1 nodes are available: 1
+        >+ Insufficient cpu. It fits when 1 more node is free.
+        gone pod x1
+        after 10s
+        step
+        > g4 -> a
+        ",
+    );
+}
+
 /// A gate that is lifted is noticed also where something else keeps the gang back.
 #[test]
 fn a_gang_whose_gates_are_lifted_says_what_else_it_waits_for() {

@@ -113,6 +113,12 @@ impl Gang {
         self.unplaced.len()
     }
 
+    /// How many more of its own pods need a node, be they there or not.
+    #[must_use]
+    pub fn lacking(&self) -> usize {
+        self.min().saturating_sub(self.placed) as usize
+    }
+
     /// Whether its parts are gangs.
     #[must_use]
     pub fn is_composite(&self) -> bool {

@@ -289,8 +289,8 @@ pub(crate) fn witness(ledger: &Ledger, gang: &Gang<'_>) -> Option<Vec<String>> {
     if gang.missing() > 0 || gang.may_be_lucky() {
         return None;
     }
-    let needed = gang.min()?.saturating_sub(gang.placed());
     let mut pods: Vec<&PodFacts> = gang.waiting().map(Known::facts).collect();
+    let needed = gang.min()?.saturating_sub(gang.placed()).min(pods.len());
     pods.sort_by_cached_key(|facts| {
         let fit = &facts.spec.requests.fit;
         (std::cmp::Reverse((fit.cpu, fit.memory)), facts.key.name.clone())
