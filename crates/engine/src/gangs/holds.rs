@@ -7,17 +7,28 @@ use model::{
     Time, Txn,
 };
 
+use super::News;
 use crate::Scheduler;
 use crate::arrange::Arranger;
 
 impl Scheduler {
     /// Pods of a gang that do not exist yet, and classes that are held for them.
     pub(super) fn expected(&mut self, gang: GangId) -> (Vec<(PodId, Occupant)>, Vec<ClassId>) {
-        let (mut expected, mut classes) = (Vec::new(), Vec::new());
         let missing = self.missing(gang);
+        self.made_by_another(gang, missing)
+    }
+
+    /// So many of the pods that another one of their gang makes, and classes that are held for
+    /// them.
+    fn made_by_another(
+        &mut self,
+        gang: GangId,
+        count: usize,
+    ) -> (Vec<(PodId, Occupant)>, Vec<ClassId>) {
+        let (mut expected, mut classes) = (Vec::new(), Vec::new());
         let row = self.catalog.gang(gang);
         let maker = row.members.iter().find(|pod| self.catalog.pod(**pod).makes_others()).copied();
-        let Some(maker) = maker.filter(|_| missing > 0) else { return (expected, classes) };
+        let Some(maker) = maker.filter(|_| count > 0) else { return (expected, classes) };
         let pod = self.catalog.pod(maker);
         let (claim, tags) = (pod.claim.clone(), pod.tags);
         let spec = self.catalog.class(pod.class).spec.clone();
@@ -37,7 +48,7 @@ impl Scheduler {
             expected.extend((0..shape.count).map(|_| (maker, occupant)));
         }
         self.count_crowds();
-        expected.truncate(missing);
+        expected.truncate(count);
         (expected, classes)
     }
 
@@ -54,17 +65,25 @@ impl Scheduler {
         if !is_unkept {
             return;
         }
-        let (expected, classes) = self.expected(gang);
+        // Those that wait take their part of it when they have their turn.
+        let row = self.catalog.gang(gang);
+        let waiting = row.waiting() - (row.makers - row.makers_placed) as usize;
+        let missing = self.missing(gang);
+        let (expected, classes) = self.made_by_another(gang, missing + waiting);
         let txn = Txn::begin(&self.catalog, &mut self.usage);
         let mut arranger =
             Arranger::new(&self.profiles, &mut self.boards, self.seed, txn, &self.gangs);
         arranger.expected = expected;
         let holds = arranger.keep_what_fits(gang);
-        let state = GangState::Room(holds.len());
+        let (state, is_kept) = (GangState::Room(holds.len()), !holds.is_empty());
         self.gangs.reports.push(GangReport { gang, state });
         let kept = Kept { until: now + self.options.room_kept, holds, classes };
         self.catalog.progress_mut(gang).kept = Some(kept);
         self.watch(gang);
+        if is_kept {
+            // With it there may be enough, and those that wait go one by one.
+            self.regroup(gang, News::All, now);
+        }
     }
 
     /// Gives up the room that is kept for a pod which is there now, or all room of a gang that is

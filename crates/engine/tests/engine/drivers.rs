@@ -152,3 +152,27 @@ fn a_driver_is_tried_again_when_there_is_room_for_the_pods_it_makes() {
         ",
     );
 }
+
+/// Whoever led before placed the driver. With the room that is kept now the gang has enough.
+#[test]
+fn pods_go_one_by_one_once_room_is_kept_for_the_others() {
+    check(
+        "
+        node a cpu=4
+        pod d cpu=1 gang=s/2 workers=3@1 on=a
+        pod e1 cpu=1 gang=s/2
+        pod e2 cpu=1 gang=s/2
+        queue
+        > 1 active
+        step 1
+        > gang s has room kept for 3
+        > e1 -> a
+        queue
+        > 1 active
+        step 1
+        > e2 -> a
+        load a
+        > 4 pods, 4000m cpu, 0 memory
+        ",
+    );
+}
