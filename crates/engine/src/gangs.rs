@@ -52,6 +52,16 @@ pub(crate) enum News {
     Left,
 }
 
+/// How far a gang is, before any node is looked at.
+#[derive(Clone, Copy, Debug, Default)]
+struct Readiness {
+    /// Whether it has all it needs to be tried.
+    is_ready: bool,
+    /// Whether pods of it wait that can be tried: their part has started before, or has all it
+    /// needs.
+    can_be_mended: bool,
+}
+
 impl News {
     fn pod(self) -> Option<PodId> {
         match self {
@@ -267,47 +277,43 @@ impl Scheduler {
 
     /// Whether a gang has all it needs to be tried; tells why not.
     fn is_ready(&self, gang: GangId, refusal: &mut Option<Reason>) -> bool {
+        self.readiness(gang, refusal).is_ready
+    }
+
+    /// How far a gang is. Every part of it is looked at once.
+    fn readiness(&self, gang: GangId, refusal: &mut Option<Reason>) -> Readiness {
         let row = self.catalog.gang(gang);
         self.catalog.look(1);
         let terms = match &row.terms {
             Ok(terms) => terms,
             Err(reason) => {
                 refusal.get_or_insert_with(|| reason.clone());
-                return false;
+                return Readiness::default();
             }
         };
-        let count = if row.is_composite() {
-            let mut of_parts = None;
-            let ready = row.parts.iter().filter(|part| self.is_ready(**part, &mut of_parts));
-            let count = ready.count();
+        let (count, can_be_mended) = if row.is_composite() {
+            let (mut of_parts, mut count, mut can_be_mended) = (None, 0, false);
+            for part in &row.parts {
+                let part = self.readiness(*part, &mut of_parts);
+                count += usize::from(part.is_ready);
+                can_be_mended |= part.is_ready && part.can_be_mended;
+            }
             if let Some(fault) = of_parts.filter(|reason| !is_passing(reason)) {
                 refusal.get_or_insert(fault);
-                return false;
+                return Readiness::default();
             }
-            count
+            (count, can_be_mended)
         } else {
-            row.members.len() + self.missing(gang)
+            (row.members.len() + self.missing(gang), row.waiting() > 0)
         };
         let there = u32::try_from(count).unwrap_or(u32::MAX);
         // What takes the place of a pod that is gone does not wait for others.
-        if row.is_started() && (!row.is_composite() || self.can_be_mended(gang)) {
-            return true;
-        }
-        if there < terms.min {
+        let is_mended = row.is_started() && (!row.is_composite() || can_be_mended);
+        let is_ready = is_mended || there >= terms.min;
+        if !is_ready {
             refusal.get_or_insert(Reason::GangIncomplete { there, min: terms.min });
         }
-        there >= terms.min
-    }
-
-    /// Whether pods of a gang of gangs wait that can be tried: their part has started before, or
-    /// has all it needs.
-    fn can_be_mended(&self, gang: GangId) -> bool {
-        let row = self.catalog.gang(gang);
-        if !row.is_composite() {
-            return row.waiting() > 0;
-        }
-        let mut parts = row.parts.iter();
-        parts.any(|part| self.is_ready(*part, &mut None) && self.can_be_mended(*part))
+        Readiness { is_ready, can_be_mended }
     }
 
     /// Where the unit of a pod stands, and whether it is kept out.

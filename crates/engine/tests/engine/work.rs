@@ -82,6 +82,22 @@ fn a_tree_of_gangs_is_brought_in_line_once_when_all_of_it_comes() {
     assert!(eight <= 2 * four + FEW, "{four} looks for four levels, {eight} for eight");
 }
 
+/// All of it has started, and a part waits for another pod.
+#[test]
+fn a_tree_of_gangs_that_is_mended_costs_its_levels_once() {
+    let cost_of = |levels: usize| {
+        let mut run = script();
+        run.command("podgroup native/g min=2 parent=c1 started");
+        for at in 1..levels - 1 {
+            run.command(&format!("podgroup composite/c{at} min=1 parent=c{} started", at + 1));
+        }
+        run.command(&format!("podgroup composite/c{} min=2 started", levels - 1));
+        cost(&mut run, "pod g1 group=native/g")
+    };
+    let (four, eight) = (cost_of(4), cost_of(8));
+    assert!(eight <= 2 * four + FEW, "{four} looks for four levels, {eight} for eight");
+}
+
 #[test]
 fn a_gang_that_is_evicted_whole_leaves_at_the_same_cost_however_large_it_is() {
     let mut run = script();
