@@ -3,12 +3,18 @@
 //! said. Units that are told what was found for another one have no turn of their own: they could
 //! have had it, and nothing that decides about nodes tells them from the one that was tried.
 //!
+//! A unit is a pod, a gang or a gang of gangs, and is tried whole. Where gangs of gangs are not as
+//! they may be (too deep, parts of each other, with parts that contradict themselves), or have pods
+//! that make others, neither is looked at; nor since when parts of one wait, which counts where
+//! units take no turns.
+//!
 //! Only who can be tried at all, and who waits for something else, is asked of the engine. How the
 //! units are made up, where each of them stands and what namespaces have of the cluster follows
 //! from the ledger and from what is noted here of deliveries and tries.
 
 mod shares;
 mod standing;
+mod unit;
 
 use std::collections::BTreeSet;
 
@@ -17,7 +23,8 @@ use k8s::config::Settings;
 use model::{Event, Map, PodFacts, PodId, Present, Time};
 
 use self::shares::Shares;
-use self::standing::{Rules, Unit};
+use self::standing::Rules;
+use self::unit::Unit;
 use super::Violation;
 use super::kinds::is_alike;
 use super::ledger::{Known, Ledger};
@@ -144,7 +151,7 @@ impl Order {
         if let Some(noted) = self.pods.get_mut(&pod.facts().key.uid) {
             (noted.back, noted.ready) = (now, None);
         }
-        let is_alone = |known| Unit::of(ledger, known).gathered().is_none();
+        let is_alone = |known| !Unit::of(ledger, known).is_gathered();
         let why = if !is_ready {
             "it could not have been tried"
         } else if !is_alone(pod) || !is_alone(head) {

@@ -56,6 +56,9 @@ pub(crate) struct Roster {
     /// Composites of which it is not known how far they were: objects about them changed while
     /// pods were on nodes, or pods were there when they were first heard of.
     pub(super) blurred: BTreeSet<GangKey>,
+    /// Composites that had enough parts once, of which that may be forgotten: objects about them
+    /// changed since, or a group has no pods any more, and a composite without any ends.
+    pub(super) faded: BTreeSet<GangKey>,
 }
 
 impl Roster {
@@ -94,7 +97,14 @@ impl Roster {
             self.open.remove(key);
             self.found.remove(key);
             self.tried.remove(key);
+            self.fade();
         }
+    }
+
+    /// Takes in that composites may have ended.
+    pub(super) fn fade(&mut self) {
+        let composites = self.reached.iter().filter(|key| !self.members.contains_key(*key));
+        self.faded.extend(composites.cloned());
     }
 
     /// Takes in what is said of gangs by others than pods.

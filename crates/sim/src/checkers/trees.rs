@@ -119,6 +119,8 @@ pub(crate) struct Tree<'a> {
     pub(super) name: Box<str>,
     min: usize,
     topology: bool,
+    /// How important all of it is, if its object says so.
+    pub(super) priority: Option<i32>,
     /// Whether its object says that it had enough parts once.
     pub(super) is_started: bool,
     groups: Vec<Gang<'a>>,
@@ -167,7 +169,8 @@ impl<'a> Tree<'a> {
         let (min, topology, is_started) =
             (min_of(facts), !facts.topology.is_empty(), facts.is_started);
         let has_pods = !groups.is_empty() || !trees.is_empty();
-        has_pods.then(|| Self { name: name.into(), min, topology, is_started, groups, trees })
+        let (name, priority) = (name.into(), facts.priority);
+        has_pods.then_some(Self { name, min, topology, priority, is_started, groups, trees })
     }
 
     /// All groups of pods in it.
@@ -211,6 +214,16 @@ impl<'a> Tree<'a> {
         };
         let up = self.count(&is_up, true);
         up > 0 && up >= self.min
+    }
+
+    /// Whether it can be told of every group in it what holds, and none has pods that make others:
+    /// for those room may be kept.
+    pub(super) fn is_clear(&self) -> bool {
+        let is_clear = |gang: &&Gang<'_>| {
+            let terms = gang.terms.as_ref();
+            gang.seats == 0 && terms.is_ok_and(|terms| terms.workers == 0)
+        };
+        self.gangs().iter().all(is_clear)
     }
 
     /// Whether nothing but a lack of room keeps it from being placed.

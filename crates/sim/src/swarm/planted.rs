@@ -3,6 +3,7 @@
 mod gangs;
 mod order;
 mod tiers;
+mod trees;
 mod work;
 
 use framework::Point;

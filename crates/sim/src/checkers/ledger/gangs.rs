@@ -65,11 +65,17 @@ impl Ledger {
         let is_reached = tree.is_up() || tree.is_started || self.roster.reached.contains(&root);
         let is_up = |gang: &&&Gang<'_>| gang.is_up() || gang.has_begun_one_by_one();
         let (gangs, has_bound) = (tree.gangs(), tree.has_bound());
+        let is_certain = tree.is_up() || tree.is_started;
         let up: Vec<GangKey> = gangs.iter().filter(is_up).map(|gang| gang.key.clone()).collect();
         for key in gangs.iter().map(|gang| gang.key.clone()).collect::<Vec<_>>() {
             self.roster.open.remove(&key);
         }
-        self.note_parts(up, is_reached, self.roster.blurred.contains(&root));
+        if is_certain {
+            self.roster.faded.remove(&root);
+        }
+        let is_faded = self.roster.faded.contains(&root);
+        let is_blurred = is_faded || self.roster.blurred.contains(&root);
+        self.note_parts(up, is_reached && !is_faded, is_blurred);
         if is_reached {
             self.roster.open.remove(&root);
             self.roster.reached.insert(root);
@@ -104,6 +110,7 @@ impl Ledger {
         self.roster.apply(event);
         if !is_same {
             self.blur();
+            self.roster.fade();
         }
         let keys: Vec<GangKey> = self.roster.keys().cloned().collect();
         keys.into_iter().for_each(|key| self.note_gang(key));

@@ -1,16 +1,15 @@
 //! Where a unit stands, and which of two goes first.
 
 use std::cmp::Ordering;
-use std::collections::BTreeSet;
 
 use framework::{Args, ClassifierArgs, CoschedulingArgs, Point, ProfileSettings};
 use model::{Eligible, PodFacts, Tier, Time};
 
-use super::super::Violation;
-use super::super::ledger::{Known, Ledger};
-use super::super::roster::{Gang, GangKey, gang_of};
+use super::super::ledger::Ledger;
+use super::super::roster::gang_of;
 use super::super::tiers::{classifier, tier};
 use super::shares::Shares;
+use super::unit::{Mends, Unit};
 use super::{Noted, Order};
 
 /// What a profile says of the order.
@@ -51,45 +50,6 @@ impl Rules {
                 || selector.is_some_and(|(selector, labels)| selector.matches(labels))
         });
         of_tier.saturating_add(offset.map_or(0, |each| each.offset))
-    }
-}
-
-/// What is tried as a whole.
-pub(super) struct Unit<'a> {
-    pods: Vec<&'a Known>,
-    /// The gang all of whose waiting pods these are.
-    gang: Option<Gang<'a>>,
-    /// Whether it is a gang of gangs, or a part of one: where these stand is not looked at.
-    is_tree: bool,
-}
-
-impl<'a> Unit<'a> {
-    /// The unit of a waiting pod: all that wait of its gang, as long as that has too few on nodes.
-    pub(super) fn of(ledger: &'a Ledger, pod: &'a Known) -> Self {
-        let gang = gang_of(pod.facts()).map(|key| Gang::of(ledger, &key));
-        let parent = |gang: &Gang<'_>| ledger.roster().parent_of(&gang.key);
-        let is_tree = gang.as_ref().and_then(parent).is_some();
-        match gang.filter(|gang| gang.terms.is_err() || !gang.is_whole()) {
-            Some(gang) => Self { pods: gang.waiting().collect(), gang: Some(gang), is_tree },
-            None => Self { pods: vec![pod], gang: None, is_tree },
-        }
-    }
-
-    /// The gang, if it is tried as a whole.
-    pub(super) fn gathered(&self) -> Option<GangKey> {
-        self.gang.as_ref().map(|gang| gang.key.clone())
-    }
-
-    /// Exactly the pods of the unit are tried.
-    pub(super) fn check_tried(&self, tried: &BTreeSet<&str>) -> Result<(), Violation> {
-        let own: BTreeSet<&str> = self.pods.iter().map(|pod| &*pod.facts().key.uid).collect();
-        if own == *tried || self.is_tree {
-            return Ok(());
-        }
-        let key = self.pods.first().and_then(|pod| gang_of(pod.facts()));
-        let gang = key.map_or_else(String::new, |(namespace, name)| format!("{namespace}/{name}"));
-        let why = format!("{tried:?} were tried, where {own:?} are one unit");
-        Err(Violation::Gang { gang, why })
     }
 }
 
@@ -134,7 +94,7 @@ impl Order {
         unit: &Unit<'a>,
         now: Time,
     ) -> Option<Standing<'a>> {
-        if unit.is_tree {
+        if unit.is_unclear() {
             return None;
         }
         let rules = |facts: &PodFacts| {
@@ -142,10 +102,7 @@ impl Order {
         };
         let pods = || unit.pods.iter().map(|pod| pod.facts());
         let facts = pods().next()?;
-        let said = unit.gang.as_ref().and_then(|gang| gang.terms.as_ref().ok()?.priority);
         let lowest = pods().map(|facts| facts.priority).min()?;
-        let is_mending = unit.gang.as_ref().is_some_and(|gang| gang.is_reached);
-        let is_surely_mending = unit.gang.as_ref().is_some_and(|gang| gang.is_surely_reached);
         // A gang takes no turns if one of its pods does not.
         let turns: Option<Vec<&CoschedulingArgs>> =
             pods().map(|facts| rules(facts)?.turns.as_ref()).collect();
@@ -155,8 +112,8 @@ impl Order {
             pods().map(|facts| self.eligible(facts, is_alone)).collect();
         let eligible = eligible.and_then(|all| all.into_iter().max());
         let urgency = match (starving_after, eligible) {
-            _ if is_surely_mending => (Urgency::Mends, Urgency::Mends),
-            _ if is_mending => (Urgency::Mends, Urgency::Waits),
+            _ if unit.mends == Mends::Surely => (Urgency::Mends, Urgency::Mends),
+            _ if unit.mends == Mends::Maybe => (Urgency::Mends, Urgency::Waits),
             (None, _) => (Urgency::Waits, Urgency::Waits),
             (Some(_), None) => (Urgency::Starves, Urgency::Waits),
             (Some(after), Some(since)) if since + after <= now => {
@@ -167,7 +124,7 @@ impl Order {
         let namespace = &facts.key.namespace;
         Some(Standing {
             facts,
-            priority: said.unwrap_or(lowest),
+            priority: unit.priority().unwrap_or(lowest),
             urgency,
             boost: pods().filter_map(|facts| Some(rules(facts)?.boost(ledger, facts))).min()?,
             tenant: starving_after.map_or(Tenant::Others, |_| Tenant::Namespace(namespace)),
@@ -196,8 +153,12 @@ impl Order {
         let earliest = noted().map(|noted| noted.back).min().unwrap_or_default();
         let all: Option<Vec<Time>> = noted().map(|noted| noted.ready).collect();
         let latest = all.and_then(|all| all.into_iter().max());
+        // What becomes of one part of a tree may make the units of all others anew.
+        if unit.is_in_tree {
+            return (Time::default(), None);
+        }
         // What is said of a gang by others may have made its unit anew.
-        let is_known = |at: &Time| unit.gang.is_none() || *at > self.objects;
+        let is_known = |at: &Time| !unit.is_gathered() || *at > self.objects;
         (earliest, latest.filter(is_known))
     }
 

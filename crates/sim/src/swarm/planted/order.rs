@@ -9,7 +9,7 @@ use crate::plan::{Job, Membership, Plan};
 use crate::quantities::requests;
 
 /// A job of one pod that takes turns with those of other namespaces.
-fn job(name: &str, at_seconds: u64) -> Job {
+pub(super) fn job(name: &str, at_seconds: u64) -> Job {
     let mut job = plan().jobs.remove(0);
     job.spec.scheduler = "kubenexus-scheduler".to_owned();
     (job.name, job.at, job.pods) = (name.to_owned(), Time(at_seconds * 1000), 1);
@@ -22,7 +22,7 @@ fn member(name: &str, at_seconds: u64) -> Job {
 }
 
 /// Jobs that all wait by the time there are nodes.
-fn jobs(jobs: Vec<Job>) -> Plan {
+pub(super) fn jobs(jobs: Vec<Job>) -> Plan {
     let mut plan = plan();
     plan.jobs = jobs;
     plan.nodes.iter_mut().for_each(|node| node.joins = Time(25_000));
@@ -30,7 +30,9 @@ fn jobs(jobs: Vec<Job>) -> Plan {
 }
 
 /// What the engine sees of pods.
-fn pods(mut change: impl FnMut(&mut PodFacts)) -> Alters<impl FnMut(&mut Event) -> bool> {
+pub(super) fn pods(
+    mut change: impl FnMut(&mut PodFacts),
+) -> Alters<impl FnMut(&mut Event) -> bool> {
     Alters(move |event: &mut Event| {
         if let Event::PodApplied(facts) = event {
             change(facts);
