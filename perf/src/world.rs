@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use anyhow::{Context, Result};
 use k8s::ingest;
-use model::Event;
+use model::{Event, Kind};
 use serde_json::Value;
 
 use crate::cluster;
@@ -181,7 +181,7 @@ impl<'a> World<'a> {
             }
             stays
         });
-        events.push(Event::NodeDeleted(cluster::node_name(node)));
+        events.push(Event::gone(Kind::Node, cluster::node_name(node)));
         Ok(())
     }
 
@@ -195,7 +195,7 @@ impl<'a> World<'a> {
 }
 
 fn deleted(pod: u32) -> Event {
-    Event::PodDeleted(cluster::pod_uid(pod as usize))
+    Event::gone(Kind::Pod, cluster::pod_uid(pod as usize))
 }
 
 /// Pods that finish, nodes that join, leave and change, per 1,000 arrivals.

@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use framework::is_about_others;
 use model::{
-    BudgetFacts, Change, Event, GangId, GroupingKey, LabelSelector, Labels, LocalQueueFacts,
-    NodeChange, NodeFacts, NodeId, Occupant, Pod, PodFacts, PodGroupKey, PodId, PodState, Present,
+    Change, Event, Fact, GangId, GroupingKey, Key, Kind, LabelSelector, Labels, NodeChange,
+    NodeFacts, NodeId, Occupant, Outcome, Pod, PodFacts, PodGroupKey, PodId, PodState, Present,
     Reason, Time, Txn, UnitId,
 };
 
@@ -20,44 +20,79 @@ use crate::wake::is_spread;
 impl Scheduler {
     pub(crate) fn take_in(&mut self, event: &Event, now: Time) {
         match event {
-            Event::NodeApplied(facts) => self.apply_node(facts, now),
-            Event::NodeDeleted(name) => self.delete_node(name, now),
-            Event::PodApplied(facts) => self.apply_pod(&self.as_read(facts), now),
-            Event::PodDeleted(uid) => {
-                if let Some(pod) = self.catalog.find_pod(uid) {
-                    self.forget(pod, now);
-                }
+            Event::Seen(fact) => self.seen(fact, now),
+            Event::Gone(key) => self.gone(key, now),
+            Event::Listed(kind, present) => self.listed(*kind, present, now),
+            Event::Outcome(Outcome::BindRefused { uid, attempt }) => {
+                self.refused(uid, *attempt, now);
             }
-            Event::NamespaceApplied(facts) => {
-                self.set_namespace(&facts.name, Some(&facts.labels), now);
-            }
-            Event::NamespaceDeleted(name) => self.set_namespace(name, None, now),
-            Event::BudgetApplied(facts) => self.catalog.set_budget(facts),
-            Event::BudgetDeleted(key) => self.catalog.delete_budget(key),
-            Event::GroupingApplied(facts) => {
-                self.set_grouping(&facts.key, Some(&facts.selector), now);
-            }
-            Event::GroupingDeleted(key) => self.set_grouping(key, None, now),
-            Event::PodGroupApplied(facts) => {
+            Event::Outcome(Outcome::EvictionFailed(uid)) => self.eviction_failed(uid, now),
+        }
+        self.settle_gangs(now);
+    }
+
+    fn seen(&mut self, fact: &Fact, now: Time) {
+        match fact {
+            Fact::Node(facts) => self.apply_node(facts, now),
+            Fact::Pod(facts) => self.apply_pod(&self.as_read(facts), now),
+            Fact::Namespace(facts) => self.set_namespace(&facts.name, Some(&facts.labels), now),
+            Fact::Budget(facts) => self.catalog.set_budget(facts),
+            Fact::Grouping(facts) => self.set_grouping(&facts.key, Some(&facts.selector), now),
+            Fact::PodGroup(facts) => {
                 let gangs = self.catalog.set_pod_group(facts);
                 self.regroup_all(gangs, now);
             }
-            Event::PodGroupDeleted(key) => {
-                let gangs = self.catalog.delete_pod_group(key);
-                self.regroup_all(gangs, now);
-            }
-            Event::SucceededApplied(facts) => {
+            Fact::Succeeded(facts) => {
                 self.catalog.set_succeeded(facts);
                 self.wake_after(&facts.namespace, &facts.gang, now);
             }
-            Event::SucceededDeleted(uid) => self.catalog.delete_succeeded(uid),
-            Event::LocalQueueApplied(facts) => self.set_local_queue(facts),
-            Event::LocalQueueDeleted(key) => self.delete_local_queue(key),
-            Event::Reset(present) => self.reset(present, now),
-            Event::BindRefused { uid, attempt } => self.refused(uid, *attempt, now),
-            Event::EvictionFailed(uid) => self.eviction_failed(uid, now),
+            Fact::LocalQueue(facts) => {
+                if self.catalog.set_local_queue(facts) {
+                    self.reclassify(&facts.namespace);
+                }
+            }
         }
-        self.settle_gangs(now);
+    }
+
+    fn gone(&mut self, Key { kind, name }: &Key, now: Time) {
+        match kind {
+            Kind::Node => self.delete_node(name, now),
+            Kind::Pod => {
+                if let Some(pod) = self.catalog.find_pod(name) {
+                    self.forget(pod, now);
+                }
+            }
+            Kind::Namespace => self.set_namespace(name, None, now),
+            Kind::Budget => self.catalog.delete_budget(name),
+            Kind::Grouping(sort) => self.set_grouping(&GroupingKey::of(*sort, name), None, now),
+            Kind::PodGroup(sort) => {
+                let gangs = self.catalog.delete_pod_group(&PodGroupKey::of(*sort, name));
+                self.regroup_all(gangs, now);
+            }
+            Kind::Succeeded => self.catalog.delete_succeeded(name),
+            Kind::LocalQueue => {
+                if let Some(namespace) = self.catalog.delete_local_queue(name) {
+                    self.reclassify(namespace);
+                }
+            }
+        }
+    }
+
+    /// Forgets what is not in a list of all there is. An assumed pod that the API does not know is
+    /// gone as well.
+    fn listed(&mut self, kind: Kind, present: &Present, now: Time) {
+        let gone = self.catalog.not_among(kind, &present.names());
+        if let Kind::PodGroup(sort) = kind {
+            let mut gangs = self.catalog.set_pod_groups_served(sort);
+            for name in gone {
+                gangs.extend(self.catalog.delete_pod_group(&PodGroupKey::of(sort, &name)));
+            }
+            return self.regroup_all(gangs, now);
+        }
+        gone.into_iter().for_each(|name| self.gone(&Key { kind, name }, now));
+        if let Present::Facts(facts) = present {
+            facts.iter().for_each(|fact| self.seen(fact, now));
+        }
     }
 
     fn apply_node(&mut self, facts: &NodeFacts, now: Time) {
@@ -94,18 +129,6 @@ impl Scheduler {
         }
     }
 
-    fn set_local_queue(&mut self, facts: &LocalQueueFacts) {
-        if self.catalog.set_local_queue(facts) {
-            self.reclassify(&facts.namespace);
-        }
-    }
-
-    fn delete_local_queue(&mut self, key: &str) {
-        if let Some(namespace) = self.catalog.delete_local_queue(key) {
-            self.reclassify(namespace);
-        }
-    }
-
     /// Takes in the selector of a service or a controller: pods may be alike with others now, or
     /// with nobody, so that nothing is asked of their nodes.
     fn set_grouping(&mut self, key: &GroupingKey, selector: Option<&LabelSelector>, now: Time) {
@@ -115,64 +138,6 @@ impl Scheduler {
                 |reason: &Reason| matches!(reason, Reason::SpreadSkew | Reason::SpreadLabel);
             self.queue.wake(now, is_about_spread, |_, _| true);
             self.queue.wake_gangs(now, |_| u64::MAX);
-        }
-    }
-
-    /// Forgets what is not in a list of all there is. An assumed pod that the API does not know is
-    /// gone as well.
-    fn reset(&mut self, present: &Present, now: Time) {
-        match present {
-            Present::Nodes(names) => {
-                let name = |node: &NodeId| self.catalog.node_name(*node);
-                let gone = self.catalog.nodes().iter().map(name).filter(|n| !names.contains(*n));
-                let gone: Vec<String> = gone.map(Into::into).collect();
-                gone.iter().for_each(|name| self.delete_node(name, now));
-            }
-            Present::Pods(uids) => {
-                let is_gone = |pod: &PodId| !uids.contains(&self.catalog.pod(*pod).key.uid);
-                let gone: Vec<PodId> = self.catalog.pods().filter(is_gone).collect();
-                gone.into_iter().for_each(|pod| self.forget(pod, now));
-            }
-            Present::Namespaces(names) => {
-                let gone = self.catalog.namespaces().filter(|name| !names.contains(*name));
-                let gone: Vec<Box<str>> = gone.map(Into::into).collect();
-                gone.iter().for_each(|name| self.set_namespace(name, None, now));
-            }
-            Present::Budgets(keys) => {
-                let gone = self.catalog.budgets().map(BudgetFacts::key);
-                let gone: Vec<Box<str>> = gone.filter(|key| !keys.contains(key)).collect();
-                gone.iter().for_each(|key| self.catalog.delete_budget(key));
-            }
-            Present::Groupings(kind, names) => {
-                let is_gone =
-                    |key: &&GroupingKey| key.kind == *kind && !names.contains(&key.listed_by());
-                let gone: Vec<_> = self.catalog.groupings().filter(is_gone).cloned().collect();
-                gone.iter().for_each(|key| self.set_grouping(key, None, now));
-            }
-            Present::PodGroups(kind, names) => {
-                let is_gone =
-                    |key: &&PodGroupKey| key.kind == *kind && !names.contains(&key.listed_by());
-                let keys = self.catalog.pod_groups().map(|facts| &facts.key);
-                let gone: Vec<_> = keys.filter(is_gone).cloned().collect();
-                let mut gangs = self.catalog.set_pod_groups_served(*kind);
-                for key in gone {
-                    gangs.extend(self.catalog.delete_pod_group(&key));
-                }
-                self.regroup_all(gangs, now);
-            }
-            Present::Succeeded(uids) => {
-                let gone = self.catalog.succeeded().filter(|facts| !uids.contains(&facts.uid));
-                let gone: Vec<_> = gone.map(|facts| facts.uid).collect();
-                gone.iter().for_each(|uid| self.catalog.delete_succeeded(uid));
-            }
-            Present::LocalQueues(queues) => {
-                let gone = self.catalog.local_queues().map(|facts| facts.key());
-                let gone: Vec<Box<str>> = gone.filter(|key| !queues.contains_key(key)).collect();
-                gone.iter().for_each(|key| self.delete_local_queue(key));
-                for (key, cluster_queue) in queues {
-                    self.set_local_queue(&LocalQueueFacts::of(key, cluster_queue));
-                }
-            }
         }
     }
 

@@ -6,22 +6,23 @@
 
 mod resume;
 mod take;
+mod written;
 
 use std::sync::Arc;
 
 use model::{
-    Attempt, BudgetFacts, Diagnosis, Eligible, GangClaim, GroupingFacts, Labels, LocalQueueFacts,
-    NamespaceFacts, NodeFacts, Outlook, Owner, PodGroupFacts, PodGroupKind, PodKey, PodSpec,
-    Reason, SucceededFacts, Time,
+    Attempt, Diagnosis, Eligible, Fact, GangClaim, Labels, NodeFacts, Outlook, Owner, PodGroupKind,
+    PodKey, PodSpec, Reason, Time,
 };
 use serde::{Deserialize, Serialize};
 
 pub use resume::ResumeError;
+use written::Written;
 
 /// All facts about nodes, pods and waiting units at one moment. Lists refer to each other by
 /// position.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
+#[serde(from = "Written")]
 pub struct Checkpoint {
     /// The last attempt that was made.
     pub attempt: Attempt,
@@ -31,20 +32,10 @@ pub struct Checkpoint {
     pub clock: i64,
     /// Names of resources, by the numbers that reasons have for them.
     pub resources: Vec<String>,
-    /// Namespaces with their labels.
-    pub namespaces: Vec<NamespaceFacts>,
-    /// Disruption budgets.
-    pub budgets: Vec<BudgetFacts>,
-    /// Services and controllers with their selectors.
-    pub groupings: Vec<GroupingFacts>,
+    /// Objects of all kinds but nodes and pods.
+    pub facts: Vec<Fact>,
     /// Kinds of objects about gangs that were listed.
     pub pod_group_kinds: Vec<PodGroupKind>,
-    /// Objects about gangs.
-    pub pod_groups: Vec<PodGroupFacts>,
-    /// Pods of gangs that ran to a good end.
-    pub succeeded: Vec<SucceededFacts>,
-    /// LocalQueues of Kueue.
-    pub local_queues: Vec<LocalQueueFacts>,
     /// Nodes by their places; nothing for a free place.
     pub nodes: Vec<Option<NodePlace>>,
     /// The specs of all pods, each once.
@@ -235,13 +226,8 @@ impl Checkpoint {
             arrivals,
             clock,
             resources,
-            namespaces,
-            budgets,
-            groupings,
+            facts,
             pod_group_kinds,
-            pod_groups,
-            succeeded,
-            local_queues,
             nodes,
             specs,
             pods,
@@ -253,13 +239,8 @@ impl Checkpoint {
         self.arrivals = self.arrivals.max(arrivals);
         self.clock = clock;
         self.resources.extend(resources);
-        self.namespaces.extend(namespaces);
-        self.budgets.extend(budgets);
-        self.groupings.extend(groupings);
+        self.facts.extend(facts);
         self.pod_group_kinds.extend(pod_group_kinds);
-        self.pod_groups.extend(pod_groups);
-        self.succeeded.extend(succeeded);
-        self.local_queues.extend(local_queues);
         self.nodes.extend(nodes);
         self.specs.extend(specs);
         self.pods.extend(pods);
@@ -281,13 +262,8 @@ impl Checkpoint {
             arrivals,
             clock,
             resources,
-            namespaces,
-            budgets,
-            groupings,
+            facts,
             pod_group_kinds,
-            pod_groups,
-            succeeded,
-            local_queues,
             nodes,
             specs,
             pods,
@@ -295,11 +271,9 @@ impl Checkpoint {
             gangs,
             units,
         } = self;
-        let (mut namespaces, mut budgets) = (namespaces.into_iter(), budgets.into_iter());
-        let (mut groupings, mut queues) = (groupings.into_iter(), local_queues.into_iter());
-        let (mut kinds, mut pod_groups) = (pod_group_kinds.into_iter(), pod_groups.into_iter());
-        let (mut succeeded, mut gangs) = (succeeded.into_iter(), gangs.into_iter());
+        let (mut facts, mut kinds) = (facts.into_iter(), pod_group_kinds.into_iter());
         let (mut resources, mut nodes) = (resources.into_iter(), nodes.into_iter());
+        let mut gangs = gangs.into_iter();
         let (mut specs, mut pods) = (specs.into_iter(), pods.into_iter());
         let (mut diagnoses, mut units) = (diagnoses.into_iter(), units.into_iter());
         let mut is_first = true;
@@ -310,13 +284,8 @@ impl Checkpoint {
                 arrivals,
                 clock,
                 resources: take(&mut resources, &mut room),
-                namespaces: take(&mut namespaces, &mut room),
-                budgets: take(&mut budgets, &mut room),
-                groupings: take(&mut groupings, &mut room),
+                facts: take(&mut facts, &mut room),
                 pod_group_kinds: take(&mut kinds, &mut room),
-                pod_groups: take(&mut pod_groups, &mut room),
-                succeeded: take(&mut succeeded, &mut room),
-                local_queues: take(&mut queues, &mut room),
                 nodes: take(&mut nodes, &mut room),
                 specs: take(&mut specs, &mut room),
                 pods: take(&mut pods, &mut room),

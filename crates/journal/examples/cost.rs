@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use engine::{Options, Scheduler};
 use kubenexus_journal::{Decided, Journal, Options as JournalOptions};
-use model::{Decision, Event, NodeFacts, PodFacts, Time};
+use model::{Decision, Event, Fact, NodeFacts, PodFacts, Time};
 use testkit::Script;
 
 const NODES: usize = 5_000;
@@ -50,7 +50,7 @@ fn pod(at: usize) -> PodFacts {
 fn scheduler() -> Scheduler {
     let mut scheduler = Script::new(&[testkit::default_profile()], Options::default()).scheduler;
     for at in 0..NODES {
-        scheduler.apply(&Event::NodeApplied(Box::new(node(at))), Time::default());
+        scheduler.apply(&Event::seen(node(at)), Time::default());
     }
     scheduler
 }
@@ -62,7 +62,7 @@ fn run(mut journal: Option<&mut Journal>) -> (Duration, Scheduler) {
         journal.begin(Time::default(), scheduler.checkpoint());
     }
     let pods: Vec<PodFacts> = (0..PODS).map(pod).collect();
-    let created: Vec<_> = pods.iter().map(|pod| Event::PodApplied(Box::new(pod.clone()))).collect();
+    let created: Vec<_> = pods.iter().map(|pod| Event::seen(pod.clone())).collect();
     let mut confirmed: Vec<_> = pods.into_iter().map(Box::new).collect();
     let mut decisions = Vec::new();
     let before = thread_cpu();
@@ -81,7 +81,7 @@ fn run(mut journal: Option<&mut Journal>) -> (Duration, Scheduler) {
         if let Some(journal) = &mut journal {
             journal.stepped(now, vec![Decided::bind(catalog, pod, node, attempt)]);
         }
-        let event = Event::PodApplied(after);
+        let event = Event::Seen(Fact::Pod(after));
         scheduler.apply(&event, now);
         if let Some(journal) = &mut journal {
             journal.applied(now, event);

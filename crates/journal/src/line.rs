@@ -10,7 +10,7 @@ use model::{Attempt, Catalog, Disband, Event, NodeId, PodId, PodSpec, Preemption
 use serde::{Deserialize, Serialize};
 
 /// The format that is written. It grows when a reader of before would misunderstand it.
-pub const FORMAT: u32 = 1;
+pub const FORMAT: u32 = 2;
 
 /// One line.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use engine::Checkpoint;
-use model::{Event, Moment, PodSpec, Present, Time};
+use model::{Event, Fact, Key, Kind, Moment, PodSpec, Time};
 use serde::Deserialize;
 
 use crate::frame::{Frame, has_frame, unpack};
@@ -209,59 +209,35 @@ impl Segment {
     /// An event with the spec it refers to; it is what a later line may refer to.
     fn whole(&mut self, spec: Option<u32>, mut event: Event) -> Result<Event, ReadError> {
         match (&mut event, spec) {
-            (Event::PodApplied(facts), Some(number)) => {
+            (Event::Seen(Fact::Pod(facts)), Some(number)) => {
                 let Some(spec) = self.specs.get(&number) else {
                     return Err(self.lines.fault("refers to a spec that is not there"));
                 };
                 facts.spec.clone_from(spec);
                 self.last.insert(Again::Pod(facts.key.uid.clone()), event.clone());
             }
-            (Event::NodeApplied(facts), None) => {
+            (Event::Seen(Fact::Pod(_)), None) => {
+                return Err(self.lines.fault("a pod without a spec"));
+            }
+            (_, Some(_)) => return Err(self.lines.fault("a spec without a pod")),
+            (Event::Seen(Fact::Node(facts)), None) => {
                 self.last.insert(Again::Node(facts.name.as_str().into()), event.clone());
             }
-            (Event::PodDeleted(uid), None) => {
-                self.last.remove(&Again::Pod(uid.as_str().into()));
+            (Event::Gone(Key { kind: Kind::Pod, name: uid }), None) => {
+                self.last.remove(&Again::Pod(uid.clone()));
             }
-            (Event::NodeDeleted(name), None) => {
-                self.last.remove(&Again::Node(name.as_str().into()));
+            (Event::Gone(Key { kind: Kind::Node, name }), None) => {
+                self.last.remove(&Again::Node(name.clone()));
             }
-            (Event::Reset(Present::Pods(uids)), None) => {
+            (Event::Listed(Kind::Pod, present), None) => {
+                let uids = present.names();
                 let is_there = |of: &Again| match of {
                     Again::Pod(uid) => uids.contains(uid),
                     Again::Node(_) => true,
                 };
                 self.last.retain(|of, _| is_there(of));
             }
-            (
-                Event::NamespaceApplied(_)
-                | Event::NamespaceDeleted(_)
-                | Event::BudgetApplied(_)
-                | Event::BudgetDeleted(_)
-                | Event::GroupingApplied(_)
-                | Event::GroupingDeleted(_)
-                | Event::PodGroupApplied(_)
-                | Event::PodGroupDeleted(_)
-                | Event::SucceededApplied(_)
-                | Event::SucceededDeleted(_)
-                | Event::LocalQueueApplied(_)
-                | Event::LocalQueueDeleted(_)
-                | Event::Reset(
-                    Present::Nodes(_)
-                    | Present::Namespaces(_)
-                    | Present::Budgets(_)
-                    | Present::Groupings(..)
-                    | Present::PodGroups(..)
-                    | Present::Succeeded(_)
-                    | Present::LocalQueues(_),
-                )
-                | Event::BindRefused { .. }
-                | Event::EvictionFailed(_),
-                None,
-            ) => {}
-            (Event::PodApplied(_), None) => {
-                return Err(self.lines.fault("a pod without a spec"));
-            }
-            (_, Some(_)) => return Err(self.lines.fault("a spec without a pod")),
+            (Event::Seen(_) | Event::Gone(_) | Event::Listed(..) | Event::Outcome(_), None) => {}
         }
         Ok(event)
     }

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use engine::Checkpoint;
-use model::{Attempt, Event, Moment, Present, Time};
+use model::{Attempt, Event, Kind, Moment, Outcome, Present, Time};
 
 use crate::{Closer, Decided, Journal, Options, Record, Segment, Tail, What, list};
 
@@ -53,24 +53,24 @@ impl Drop for Folder {
 
 /// An event of every kind, some said twice.
 fn events() -> Vec<Event> {
-    let node = |words: &str| Event::NodeApplied(Box::new(testkit::node(words)));
-    let pod = |words: &str| Event::PodApplied(Box::new(testkit::pod(words)));
+    let node = |words: &str| Event::seen(testkit::node(words));
+    let pod = |words: &str| Event::seen(testkit::pod(words));
     let web = "web cpu=1 select=zone:x tolerate=spot port=80/UDP@10.0.0.1 priority=7 gate=quota";
     vec![
         node("a zone=x taint=spot=1:NoSchedule image=web@900Mi feature=VolumeBindMountOptions"),
         node("b gpu=2 closed"),
-        Event::Reset(Present::Nodes(["a".into(), "b".into()].into())),
+        Event::Listed(Kind::Node, Present::Names(["a".into(), "b".into()].into())),
         pod(web),
         pod("db cpu=1 prefer=5:zone:in:x,y require=disk:exists&@metadata.name:in:a on=a"),
         node("b gpu=2 closed"),
         pod(web),
         pod("web-2 cpu=1 select=zone:x tolerate=spot port=80/UDP@10.0.0.1 priority=7 gate=quota"),
-        Event::BindRefused { uid: "web".into(), attempt: Attempt(3) },
-        Event::Reset(Present::Pods(["web".into(), "web-2".into()].into())),
+        Event::Outcome(Outcome::BindRefused { uid: "web".into(), attempt: Attempt(3) }),
+        Event::Listed(Kind::Pod, Present::Names(["web".into(), "web-2".into()].into())),
         pod("db cpu=1 prefer=5:zone:in:x,y require=disk:exists&@metadata.name:in:a on=a"),
-        Event::PodDeleted("web".into()),
+        Event::gone(Kind::Pod, "web"),
         pod(web),
-        Event::NodeDeleted("b".into()),
+        Event::gone(Kind::Node, "b"),
         node("b gpu=2 closed"),
     ]
 }
@@ -145,7 +145,7 @@ fn the_clock_on_the_wall_comes_back_where_it_jumped() {
     let folder = Folder::new("wall");
     let (mut journal, closer) = folder.open();
     journal.begin(Time(0), Checkpoint::default());
-    let event = Event::NodeApplied(Box::new(testkit::node("a")));
+    let event = Event::seen(testkit::node("a"));
     // As it was at the start, with the time since; then an hour ahead, also where nothing is new.
     let walls = [5, 3_600_006, 3_600_007, 8];
     for (at, wall_ms) in walls.into_iter().enumerate() {

@@ -5,7 +5,7 @@ use std::fmt::Debug;
 
 use kubenexus_k8s::ingest::{self, IngestError};
 use kubenexus_k8s::{config, manifest};
-use model::{Event, GroupingKind, PodGroupKind};
+use model::{Event, Fact, GroupingKind, Kind, PodGroupKind};
 use serde_json::Value;
 use testkit::{Script, fuzz, own_profile};
 
@@ -196,8 +196,8 @@ fn what_is_accepted_never_stops_the_scheduler() {
         steps(&mut run);
         // Nodes and pods come and go while it is there.
         for object in &objects {
-            if let Some(Event::PodApplied(facts)) = self::event(object) {
-                run.apply(&Event::PodDeleted(facts.key.uid.to_string()));
+            if let Some(Event::Seen(Fact::Pod(facts))) = self::event(object) {
+                run.apply(&Event::gone(Kind::Pod, facts.key.uid.to_string()));
             }
         }
         steps(&mut run);

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use kubenexus_k8s::{ingest, manifest};
-use model::{Event, GangClaim, PodFacts, PodGroupFacts};
+use model::{Event, Fact, GangClaim, PodFacts, PodGroupFacts};
 use serde_json::{Value, json};
 
 const SCHEDULER: &str = "kubenexus-scheduler";
@@ -34,7 +34,7 @@ fn number(object: &Value, path: &str) -> u32 {
 
 fn pod(object: &Value) -> PodFacts {
     let seen = ingest::read_pod(object.to_string().as_bytes()).expect("a pod");
-    let Event::PodApplied(facts) = seen.event else { panic!("not a pod: {object}") };
+    let Event::Seen(Fact::Pod(facts)) = seen.event else { panic!("not a pod: {object}") };
     *facts
 }
 
@@ -42,7 +42,7 @@ fn pod_group(object: &Value) -> PodGroupFacts {
     let (group, _) = word(object, "/apiVersion").split_once('/').expect("a group and a version");
     let kind = ingest::pod_group_kind(group, word(object, "/kind")).expect("a kind that is known");
     match ingest::pod_group(kind, object) {
-        Ok(Event::PodGroupApplied(facts)) => *facts,
+        Ok(Event::Seen(Fact::PodGroup(facts))) => *facts,
         other => panic!("{other:?}"),
     }
 }

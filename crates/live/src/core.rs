@@ -26,8 +26,8 @@ use engine::Scheduler;
 use journal::{Decided, Journal};
 use k8s::render;
 use model::{
-    Decision, Diagnosis, Event, GangId, GroupingKind, Moment, NodeId, PodId, Present, Rescue, Time,
-    Waiting,
+    Decision, Diagnosis, Event, Fact, GangId, GroupingKind, Key, Kind, Moment, NodeId, PodGroupKey,
+    PodId, Present, Rescue, Time, Waiting,
 };
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::oneshot;
@@ -37,7 +37,6 @@ use crate::feed::{Input, Outcome, Seen};
 use crate::metrics::{Attempt, Metrics};
 use crate::order::{Bind, Order, PodRef, Tell};
 use crate::serve::Health;
-use crate::watch::OptionalKind;
 use gangs::Groups;
 use notes::Notes;
 use tiers::Tiers;
@@ -79,7 +78,7 @@ pub(crate) struct State {
     awaited: Vec<GroupingKind>,
     /// Kinds that not every cluster has and that are not listed yet; nothing as long as it is not
     /// known which there are.
-    awaited_kinds: Option<Vec<OptionalKind>>,
+    awaited_kinds: Option<Vec<Kind>>,
     is_leading: bool,
     /// Whom to tell when nothing is out any more; nothing is decided from then on.
     drain: Option<oneshot::Sender<()>>,
@@ -191,56 +190,44 @@ impl Core {
 
     fn see(&mut self, seen: Seen) {
         // Controllers report whatever becomes of their pods; what is read of them stays the same.
-        let catalog = self.scheduler.catalog();
-        if matches!(&seen.event, Event::GroupingApplied(facts) if catalog.has_grouping(facts))
-            || matches!(&seen.event, Event::LocalQueueApplied(it) if catalog.has_local_queue(it))
-        {
+        if matches!(&seen.event, Event::Seen(fact) if self.scheduler.catalog().has(fact)) {
             return;
         }
         let began = Instant::now();
         let handled = self.handled(&seen.event);
         match &seen.event {
-            Event::PodApplied(facts) => {
+            Event::Seen(Fact::Pod(facts)) => {
                 let is_ours = self.profiles.iter().any(|name| **name == *facts.spec.scheduler);
                 self.state.notes.pod_applied(facts, is_ours, &seen);
             }
-            Event::PodDeleted(uid) => {
+            Event::Gone(Key { kind: Kind::Pod, name: uid }) => {
                 self.state.notes.pod_deleted(uid);
                 self.state.give_up(uid);
             }
-            Event::PodGroupApplied(facts) => {
+            Event::Seen(Fact::PodGroup(facts)) => {
                 if let Some((api, standing)) = seen.group.as_deref() {
                     self.state.groups.applied(&facts.key, *api, standing);
                 }
             }
-            Event::PodGroupDeleted(key) => self.state.groups.deleted(key),
-            Event::NamespaceApplied(facts) => {
+            Event::Gone(Key { kind: Kind::PodGroup(sort), name }) => {
+                self.state.groups.deleted(&PodGroupKey::of(*sort, name));
+            }
+            Event::Seen(Fact::Namespace(facts)) => {
                 let before = self.scheduler.catalog().namespace_labels(&facts.name);
                 if before != Some(&facts.labels) {
                     self.state.tiers.forget(&facts.name);
                 }
             }
-            Event::NamespaceDeleted(name) => {
+            Event::Gone(Key { kind: Kind::Namespace, name }) => {
                 self.state.tiers.forget(name);
                 self.metrics.forget_namespace(name);
             }
-            Event::Reset(present) => self.reset(present),
-            Event::NodeApplied(_)
-            | Event::NodeDeleted(_)
-            | Event::BudgetApplied(_)
-            | Event::BudgetDeleted(_)
-            | Event::BindRefused { .. }
-            | Event::EvictionFailed(_)
-            | Event::GroupingApplied(_)
-            | Event::GroupingDeleted(_)
-            | Event::SucceededApplied(_)
-            | Event::SucceededDeleted(_)
-            | Event::LocalQueueApplied(_)
-            | Event::LocalQueueDeleted(_) => {}
+            Event::Listed(kind, present) => self.listed(*kind, present),
+            Event::Seen(_) | Event::Gone(_) | Event::Outcome(_) => {}
         }
         let now = self.moment();
         self.scheduler.apply(&seen.event, now);
-        if let Event::PodApplied(facts) = &seen.event
+        if let Event::Seen(Fact::Pod(facts)) = &seen.event
             && let Some(pod) = self.scheduler.catalog().find_pod(&facts.key.uid)
         {
             self.state.versions.seen(pod, seen.version);
@@ -251,32 +238,33 @@ impl Core {
         self.record_applied(now, seen.event);
     }
 
-    fn reset(&mut self, present: &Present) {
+    fn listed(&mut self, kind: Kind, present: &Present) {
         let state = &mut self.state;
         let was_synced = state.is_synced();
-        match present {
-            Present::Nodes(names) => {
+        let names = &*present.names();
+        match kind {
+            Kind::Node => {
                 info!(nodes = names.len(), "nodes are listed");
                 state.has_nodes = true;
             }
-            Present::Pods(uids) => {
-                info!(pods = uids.len(), "pods are listed");
+            Kind::Pod => {
+                info!(pods = names.len(), "pods are listed");
                 state.has_pods = true;
-                state.notes.reset(uids);
+                state.notes.reset(names);
             }
-            Present::Namespaces(names) => {
+            Kind::Namespace => {
                 state.has_namespaces = true;
                 state.tiers.reset(names);
                 self.metrics.keep_namespaces(names);
             }
-            Present::Budgets(_) => state.has_budgets = true,
-            Present::Groupings(kind, _) => state.awaited.retain(|awaited| awaited != kind),
-            Present::PodGroups(kind, names) => {
-                state.groups.reset(*kind, names);
-                state.listed(OptionalKind::PodGroups(*kind));
+            Kind::Budget => state.has_budgets = true,
+            Kind::Grouping(sort) => state.awaited.retain(|awaited| *awaited != sort),
+            Kind::PodGroup(sort) => {
+                state.groups.reset(sort, names);
+                state.listed(Kind::PodGroup(sort));
             }
-            Present::LocalQueues(_) => state.listed(OptionalKind::LocalQueues),
-            Present::Succeeded(_) => {}
+            Kind::LocalQueue => state.listed(Kind::LocalQueue),
+            Kind::Succeeded => {}
         }
         self.tell_health(was_synced);
     }
@@ -288,8 +276,8 @@ impl Core {
         let Err(refusal) = result else { return };
         let now = self.moment();
         self.state.notes.unplaced(&pod.uid);
-        let uid = pod.uid.to_string();
-        let event = Event::BindRefused { uid, attempt };
+        let uid = pod.uid.clone();
+        let event = Event::Outcome(model::Outcome::BindRefused { uid, attempt });
         self.scheduler.apply(&event, now);
         self.record_applied(now, event);
         let Some(message) = refusal.message else { return };

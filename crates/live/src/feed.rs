@@ -4,9 +4,9 @@ use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::time::{Duration, Instant};
 
 use k8s::ingest::GroupStanding;
-use model::{Attempt, Event, PodKey};
+use model::{Attempt, Event, Kind, PodKey};
 
-use crate::watch::{GroupApi, OptionalKind};
+use crate::watch::GroupApi;
 
 /// How many inputs may wait. When the engine is behind, watches are read no further.
 const WAITING_MAX: usize = 4096;
@@ -32,7 +32,7 @@ pub(crate) enum Input {
         uid: Box<str>,
     },
     /// Kinds that not every cluster has and that have to be listed before anything is decided.
-    Await(Vec<OptionalKind>),
+    Await(Vec<Kind>),
     /// We lead: decide.
     Lead,
     /// Decide nothing more, and say when nothing is in flight.

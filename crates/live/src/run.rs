@@ -24,7 +24,7 @@ use crate::limit::Limiter;
 use crate::metrics::Metrics;
 use crate::outage::Outage;
 use crate::serve::{self, Health, Server};
-use crate::watch::{Kind, OptionalWatches, Progress, Watcher};
+use crate::watch::{OptionalWatches, Progress, Watched, Watcher};
 use crate::writes::Writes;
 use crate::{beside, order};
 
@@ -296,8 +296,8 @@ impl Live {
 
     fn watch(&self, progress: &Progress) {
         let ends = Arc::new(Notify::new());
-        let groupings = self.groupings.iter().copied().map(Kind::Groupings);
-        let others = [Kind::Namespaces, Kind::Budgets, Kind::Nodes, Kind::Pods];
+        let groupings = self.groupings.iter().copied().map(Watched::Groupings);
+        let others = [Watched::Namespaces, Watched::Budgets, Watched::Nodes, Watched::Pods];
         for kind in groupings.chain(others) {
             let (client, feed) = (self.client.clone(), self.feed.clone());
             let watcher = Watcher::new(kind, client, feed, self.metrics.clone(), progress.clone());
@@ -316,7 +316,7 @@ impl Live {
         };
         tokio::spawn(asking.run(watches));
         // There can be many pods that ran to a good end, and few clusters in which it matters.
-        let watcher = Watcher::new(Kind::Succeeded, client, feed, metrics, progress.clone());
+        let watcher = Watcher::new(Watched::Succeeded, client, feed, metrics, progress.clone());
         tokio::spawn(async move {
             ends.notified().await;
             watcher.run().await;

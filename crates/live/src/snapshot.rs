@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use crate::client::{Answer, ask_for_up_to, configuration, connect, status_message};
 use crate::outage::Outage;
-use crate::watch::{Kind, page};
+use crate::watch::{Watched, page};
 
 /// Objects per page: large ones must fit into one answer.
 const PAGE: usize = 100;
@@ -50,9 +50,9 @@ pub fn snapshot(
         let config = configuration(kubeconfig, master).await?;
         let client = connect(&config, None, &Outage::default())?;
         let mut progress = SnapshotProgress::default();
-        for kind in [Kind::Nodes, Kind::Pods] {
-            let reading = || format!("listing {} of {}", kind.word(), config.cluster_url);
-            list(&client, kind, &mut progress, &mut take).await.with_context(reading)?;
+        for watched in [Watched::Nodes, Watched::Pods] {
+            let reading = || format!("listing {} of {}", watched.word(), config.cluster_url);
+            list(&client, watched, &mut progress, &mut take).await.with_context(reading)?;
         }
         Ok(progress)
     })
@@ -60,31 +60,31 @@ pub fn snapshot(
 
 async fn list(
     client: &kube::Client,
-    kind: Kind,
+    watched: Watched,
     progress: &mut SnapshotProgress,
     take: &mut impl FnMut(Value, SnapshotProgress) -> Result<()>,
 ) -> Result<()> {
     let mut next = String::new();
     loop {
-        let answer = page_of(client, kind, &next).await?;
+        let answer = page_of(client, watched, &next).await?;
         let page = page::read(&answer.body).map_err(anyhow::Error::msg)?;
         for object in &page.items {
             let object: Value = serde_json::from_str(object.get()).context("an object")?;
-            let object = match kind {
-                Kind::Nodes => {
+            let object = match watched {
+                Watched::Nodes => {
                     progress.nodes += 1;
                     slim_node(object)
                 }
-                Kind::Pods => {
+                Watched::Pods => {
                     progress.pods += 1;
                     slim_pod(object)
                 }
-                Kind::Namespaces
-                | Kind::Budgets
-                | Kind::Groupings(_)
-                | Kind::PodGroups(_)
-                | Kind::LocalQueues(_)
-                | Kind::Succeeded => continue,
+                Watched::Namespaces
+                | Watched::Budgets
+                | Watched::Groupings(_)
+                | Watched::PodGroups(_)
+                | Watched::LocalQueues(_)
+                | Watched::Succeeded => continue,
             };
             take(object, *progress)?;
         }
@@ -96,9 +96,9 @@ async fn list(
 }
 
 /// One page, asked for again while the server is busy.
-async fn page_of(client: &kube::Client, kind: Kind, next: &str) -> Result<Answer> {
+async fn page_of(client: &kube::Client, watched: Watched, next: &str) -> Result<Answer> {
     for tries in 1.. {
-        let request = Request::get(format!("{}&limit={PAGE}{next}", kind.path()))
+        let request = Request::get(format!("{}&limit={PAGE}{next}", watched.path()))
             .header(header::ACCEPT, "application/json")
             .body(Body::empty())
             .context("the next page")?;

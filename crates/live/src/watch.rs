@@ -10,8 +10,8 @@
 //!            410: the version is too old, what happened in between is not known
 //! ```
 //!
-//! A list is applied object by object, and ends with one [`Event::Reset`] that names what is there:
-//! whatever else was known is gone. Nothing here keeps an object.
+//! A list is applied object by object, and ends with one [`Event::Listed`] that names what is
+//! there: whatever else was known is gone. Nothing here keeps an object.
 
 mod kind;
 mod lines;
@@ -39,9 +39,9 @@ use crate::limit::Limiter;
 use crate::metrics::Metrics;
 use crate::outage::Repeats;
 
-pub(crate) use kind::Kind;
+pub(crate) use kind::Watched;
 use lines::{Line, Lines};
-pub(crate) use optional::{OptionalApi, OptionalKind, OptionalWatches, Served};
+pub(crate) use optional::{OptionalApi, OptionalWatches, Served};
 #[cfg(test)]
 pub(crate) use pod_groups::GROUP_APIS;
 pub(crate) use pod_groups::GroupApi;
@@ -59,7 +59,7 @@ const BACKOFF_MAX: Duration = Duration::from_secs(5);
 
 /// Watches one kind until the engine is gone.
 pub(crate) struct Watcher {
-    kind: Kind,
+    watched: Watched,
     client: kube::Client,
     feed: Feed,
     metrics: Arc<Metrics>,
@@ -110,7 +110,7 @@ impl From<NoAnswer> for Broken {
 
 impl Watcher {
     pub(crate) fn new(
-        kind: Kind,
+        watched: Watched,
         client: kube::Client,
         feed: Feed,
         metrics: Arc<Metrics>,
@@ -122,7 +122,7 @@ impl Watcher {
         let unlimited = Arc::new(Limiter::new(-1, 1));
         let rejections = Rejections::new(client.clone(), metrics.clone(), unlimited);
         Self {
-            kind,
+            watched,
             client,
             feed,
             metrics,
@@ -152,13 +152,13 @@ impl Watcher {
         loop {
             let began = Instant::now();
             let is_listing = self.version.is_none() && !self.is_streaming;
-            let (progress, has_progress) = (self.progress.clone(), self.kind == Kind::Pods);
+            let (progress, has_progress) = (self.progress.clone(), self.watched == Watched::Pods);
             let result = tokio::select! {
                 biased;
                 result = self.follow_on() => result,
                 () = progress.asked_for_list(), if has_progress => Err(Broken::Behind),
             };
-            let kind = self.kind.word();
+            let kind = self.watched.word();
             let cause = match result {
                 Ok(()) if is_listing => continue,
                 Ok(()) => "ended",
@@ -219,8 +219,8 @@ impl Watcher {
     async fn stream_list(&mut self) -> Result<(), Broken> {
         let query = "&sendInitialEvents=true&resourceVersionMatch=NotOlderThan";
         let lines = self.open(query).await?;
-        self.metrics.relisted(self.kind.word());
-        self.follow(lines, Some(self.kind.nobody())).await
+        self.metrics.relisted(self.watched.word());
+        self.follow(lines, Some(self.watched.nobody())).await
     }
 
     async fn watch(&mut self) -> Result<(), Broken> {
@@ -231,7 +231,7 @@ impl Watcher {
 
     /// Opens a watch.
     async fn open(&self, query: &str) -> Result<Lines, Broken> {
-        let (path, seconds) = (self.kind.path(), WATCH_MAX.as_secs());
+        let (path, seconds) = (self.watched.path(), WATCH_MAX.as_secs());
         let path =
             format!("{path}&watch=true&allowWatchBookmarks=true&timeoutSeconds={seconds}{query}");
         // Compression of a watch would hold events back.
@@ -302,7 +302,7 @@ impl Watcher {
                 self.reached(version);
             }
         }
-        debug!(kind = self.kind.word(), "the watch ended");
+        debug!(kind = self.watched.word(), "the watch ended");
         match listing {
             Some(_) => Err(Broken::Failed("the list was cut off".into())),
             None => Ok(()),
@@ -311,11 +311,11 @@ impl Watcher {
 
     /// Lists by pages; the watch follows from the list's version.
     async fn page_list(&mut self) -> Result<(), Broken> {
-        let mut present = self.kind.nobody();
+        let mut present = self.watched.nobody();
         let mut next = String::new();
-        self.metrics.relisted(self.kind.word());
+        self.metrics.relisted(self.watched.word());
         loop {
-            let path = format!("{}&limit={}{next}", self.kind.path(), page::SIZE);
+            let path = format!("{}&limit={}{next}", self.watched.path(), page::SIZE);
             let request = Request::get(path)
                 .header(header::ACCEPT, "application/json")
                 .body(Body::empty())
@@ -350,7 +350,7 @@ impl Watcher {
 
     fn reached(&mut self, version: String) {
         self.repeats.end();
-        if self.kind == Kind::Pods {
+        if self.watched == Watched::Pods {
             self.progress.reached(&version);
         }
         self.version = Some(version);
@@ -358,7 +358,9 @@ impl Watcher {
 
     async fn listed(&mut self, present: Present) -> Result<(), Broken> {
         self.backoff = BACKOFF_MIN;
-        self.feed.send(Input::Seen(Seen::plain(Event::Reset(present)))).await?;
+        self.feed
+            .send(Input::Seen(Seen::plain(Event::Listed(self.watched.kind(), present))))
+            .await?;
         Ok(())
     }
 }

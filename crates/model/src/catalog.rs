@@ -10,6 +10,8 @@ mod crowds;
 mod domains;
 mod gangs;
 mod groupings;
+mod known;
+
 mod membership;
 mod nodes;
 mod pods;

@@ -1,118 +1,85 @@
 //! What comes in: facts from the API and outcomes of our own decisions.
 
-use std::collections::{BTreeMap, BTreeSet};
+mod written;
+
+use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
 use crate::amounts::Amounts;
 use crate::decision::Attempt;
-use crate::gang::{GangClaim, PodGroupFacts, PodGroupKey, PodGroupKind, SucceededFacts};
-use crate::grouping::{GroupingFacts, GroupingKey, GroupingKind, Owner};
+use crate::gang::GangClaim;
+use crate::grouping::Owner;
+use crate::kinds::{Fact, Key, Kind};
 use crate::need::Features;
 use crate::spec::{LabelSelector, Labels, PodSpec};
 use crate::taint::Taint;
+use written::Written;
 
-/// Something that happened outside.
+/// Something that happened outside. Whoever does not care about a kind does not name it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(from = "Written")]
 pub enum Event {
-    /// A node is there, or is different now.
-    NodeApplied(Box<NodeFacts>),
-    /// A node is gone; by name.
-    NodeDeleted(String),
-    /// A pod is there, or is different now.
-    PodApplied(Box<PodFacts>),
-    /// A pod is gone; by uid.
-    PodDeleted(String),
-    /// A namespace is there, or has other labels now.
-    NamespaceApplied(Box<NamespaceFacts>),
-    /// A namespace is gone; by name.
-    NamespaceDeleted(String),
-    /// A disruption budget is there, or is different now.
-    BudgetApplied(Box<BudgetFacts>),
-    /// A disruption budget is gone; by [`BudgetFacts::key`].
-    BudgetDeleted(String),
-    /// A service or a controller is there, or groups other pods now.
-    GroupingApplied(Box<GroupingFacts>),
-    /// A service or a controller is gone.
-    GroupingDeleted(GroupingKey),
-    /// An object about a gang is there, or is different now.
-    PodGroupApplied(Box<PodGroupFacts>),
-    /// An object about a gang is gone.
-    PodGroupDeleted(PodGroupKey),
-    /// A pod of a gang ran to a good end. Only told if a pod waits for a gang to end.
-    SucceededApplied(Box<SucceededFacts>),
-    /// Such a pod is gone; by uid.
-    SucceededDeleted(String),
-    /// A LocalQueue of Kueue is there, or leads elsewhere now.
-    LocalQueueApplied(Box<LocalQueueFacts>),
-    /// A LocalQueue is gone; by [`LocalQueueFacts::key`].
-    LocalQueueDeleted(String),
-    /// All there is of a kind was listed, and applied just before unless it is part of this: what
-    /// is not among it is gone.
-    Reset(Present),
-    /// The API server refused a binding: the pod is not on that node.
-    BindRefused {
-        /// The pod's uid.
-        uid: String,
-        /// Which of our attempts this answers; answers to older attempts are ignored.
-        attempt: Attempt,
-    },
-    /// A pod that was to be evicted for another one was not; by uid.
-    EvictionFailed(String),
+    /// An object is there, or is different now.
+    Seen(Fact),
+    /// An object is gone.
+    Gone(Key),
+    /// All there is of a kind was listed: what is not among it is gone.
+    Listed(Kind, Present),
+    /// What became of a decision.
+    Outcome(Outcome),
 }
 
 impl Event {
-    /// What an object that is there is listed by in a [`Present`].
+    /// That an object is there, or is different now.
     #[must_use]
-    pub fn listed_by(&self) -> Option<Box<str>> {
-        match self {
-            Self::NodeApplied(facts) => Some(facts.name.as_str().into()),
-            Self::PodApplied(facts) => Some(facts.key.uid.clone()),
-            Self::NamespaceApplied(facts) => Some(facts.name.clone()),
-            Self::BudgetApplied(facts) => Some(facts.key()),
-            Self::GroupingApplied(facts) => Some(facts.key.listed_by()),
-            Self::PodGroupApplied(facts) => Some(facts.key.listed_by()),
-            Self::SucceededApplied(facts) => Some(facts.uid.clone()),
-            Self::LocalQueueApplied(facts) => Some(facts.key()),
-            Self::NodeDeleted(_)
-            | Self::PodDeleted(_)
-            | Self::NamespaceDeleted(_)
-            | Self::BudgetDeleted(_)
-            | Self::GroupingDeleted(_)
-            | Self::PodGroupDeleted(_)
-            | Self::SucceededDeleted(_)
-            | Self::LocalQueueDeleted(_)
-            | Self::Reset(_)
-            | Self::BindRefused { .. }
-            | Self::EvictionFailed(_) => None,
-        }
+    pub fn seen(facts: impl Into<Fact>) -> Self {
+        Self::Seen(facts.into())
+    }
+
+    /// That an object is gone.
+    #[must_use]
+    pub fn gone(kind: Kind, name: impl Into<Box<str>>) -> Self {
+        Self::Gone(Key::new(kind, name))
     }
 }
 
 /// Everything of a kind that the API has.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Present {
-    /// Nodes, by name.
-    Nodes(BTreeSet<Box<str>>),
-    /// Pods, by uid.
-    Pods(BTreeSet<Box<str>>),
-    /// Namespaces, by name.
-    Namespaces(BTreeSet<Box<str>>),
-    /// Disruption budgets, by [`BudgetFacts::key`].
-    Budgets(BTreeSet<Box<str>>),
-    /// Services or controllers of one kind, by namespace and name with a slash between them.
-    Groupings(GroupingKind, BTreeSet<Box<str>>),
-    /// Objects of one kind about gangs, by namespace and name with a slash between them. Objects of
-    /// a kind that was never listed are not asked for where pods name them for another scheduler.
-    PodGroups(PodGroupKind, BTreeSet<Box<str>>),
-    /// Pods of gangs that ran to a good end, by uid.
-    Succeeded(BTreeSet<Box<str>>),
-    /// LocalQueues of Kueue, by [`LocalQueueFacts::key`], each with the ClusterQueue it leads to.
-    /// They are not applied before: some of the queues of a namespace could give it a tenant that
-    /// all of them do not.
-    LocalQueues(BTreeMap<Box<str>, Box<str>>),
+    /// Objects that were seen just before, by the names of their keys.
+    Names(BTreeSet<Box<str>>),
+    /// Objects that were not seen before, because they only mean something together: some of the
+    /// queues of a namespace could give it a tenant that all of them do not.
+    Facts(Vec<Fact>),
+}
+
+impl Present {
+    /// The names of what is there.
+    #[must_use]
+    pub fn names(&self) -> Cow<'_, BTreeSet<Box<str>>> {
+        match self {
+            Self::Names(names) => Cow::Borrowed(names),
+            Self::Facts(facts) => Cow::Owned(facts.iter().map(|fact| fact.key().name).collect()),
+        }
+    }
+}
+
+/// What became of a decision.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub enum Outcome {
+    /// The API server refused a binding: the pod is not on that node.
+    BindRefused {
+        /// The pod's uid.
+        uid: Box<str>,
+        /// Which of our attempts this answers; answers to older attempts are ignored.
+        attempt: Attempt,
+    },
+    /// A pod that was to be evicted for another one was not; by uid.
+    EvictionFailed(Box<str>),
 }
 
 /// A disruption budget as the API has it.

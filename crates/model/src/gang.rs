@@ -64,6 +64,13 @@ pub struct PodGroupKey {
 }
 
 impl PodGroupKey {
+    /// The one that is listed by this among its kind.
+    #[must_use]
+    pub fn of(kind: PodGroupKind, listed_by: &str) -> Self {
+        let (namespace, name) = listed_by.split_once('/').unwrap_or((listed_by, ""));
+        Self { kind, namespace: namespace.into(), name: name.into() }
+    }
+
     /// What it is listed by among its kind.
     #[must_use]
     pub fn listed_by(&self) -> Box<str> {

@@ -15,6 +15,7 @@ mod event;
 mod gang;
 mod grouping;
 mod ids;
+mod kinds;
 mod looks;
 mod map;
 mod names;
@@ -43,7 +44,7 @@ pub use decision::{
 };
 pub use event::{
     BudgetFacts, Change, Eligible, Event, LocalQueueFacts, NamespaceFacts, NodeAspects, NodeFacts,
-    PodFacts, PodKey, Present,
+    Outcome, PodFacts, PodKey, Present,
 };
 pub use gang::{
     GANG_AFTER_MAX, GANG_CHAIN_MAX, GANG_CLAIMS_MAX, GANG_LEVELS_MAX, GANG_MAX, GangClaim,
@@ -53,6 +54,7 @@ pub use grouping::{GroupingFacts, GroupingKey, GroupingKind, Owner};
 pub use ids::{
     ClassId, CrowdId, DomainId, GangId, KeyId, NodeId, PodId, ResourceId, TagsId, UnitId,
 };
+pub use kinds::{Fact, Key, Kind};
 pub use map::{Map, Table, hash_of};
 pub use names::{is_label_value, is_qualified_name, is_subdomain};
 pub use need::{Features, Need};

@@ -22,7 +22,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use k8s::config::Settings;
-use model::{Attempt, Decision, Event, Millis, NodeId, PodGroupKind, PodId, Time, Waiting};
+use model::{Attempt, Decision, Event, Kind, Millis, NodeId, PodGroupKind, PodId, Time, Waiting};
 
 use crate::checkers::{self, Inspector, Violation};
 use crate::dice::{Dice, Stream};
@@ -31,7 +31,9 @@ use crate::history::Recorder;
 use crate::map::{self, ClusterMap};
 use crate::plan::{Faults, Plan, PodGroupPlan};
 use crate::report::{self, Report};
-use crate::world::{Agenda, Answer, ByKind, Change, Kind, NodeAt, PodAt, Whereabouts, World};
+use crate::world::{
+    Agenda, Answer, ByKind, Change, NodeAt, PodAt, WATCHED, Whereabouts, World, watched,
+};
 use evict::{Eviction, Said};
 use lease::Lead;
 pub(crate) use replica::Replica;
@@ -146,7 +148,7 @@ impl Run {
         let objects = (plan.pod_groups, plan.namespaces);
         let recorder = Recorder::new(&jobs, span);
         let groupings = plan.groupings.into_iter();
-        let groupings = groupings.map(|facts| Arc::new(Event::GroupingApplied(Box::new(facts))));
+        let groupings = groupings.map(|facts| Arc::new(Event::seen(facts)));
         let mut run = Self {
             seed,
             recorder,
@@ -158,8 +160,8 @@ impl Run {
             faults,
             dice: Dice::new(seed, Stream::Network),
             agenda: Agenda::default(),
-            versions: Kind::ALL.map(|_| 0),
-            kinds: Kind::watched(has_composites),
+            versions: WATCHED.map(|_| 0),
+            kinds: watched(has_composites),
             replicas: Vec::new(),
             replicas_made: 0,
             lead: Lead::Vacant,

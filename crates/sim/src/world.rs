@@ -19,7 +19,9 @@ mod second_scheduler;
 
 use std::sync::Arc;
 
-use model::{Diagnosis, Event, GangClaim, Map, Millis, PodKey, Time};
+use model::{
+    Diagnosis, Event, Fact, GangClaim, Key, Kind, Map, Millis, PodGroupKind, PodKey, Time,
+};
 
 use crate::dice::{Dice, Stream};
 use crate::happened::Happened;
@@ -37,42 +39,29 @@ pub(crate) use records::{JobAt, NodeAt, NodeRecord, Phase, PodAt, PodRecord};
 /// Names of scheduling gates.
 type GateNames = Box<[Box<str>]>;
 
-/// What a watch is about.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Kind {
-    Nodes,
-    Pods,
-    Budgets,
-    /// Objects about gangs that belong to Kubernetes.
-    NativeGroups,
-    /// Objects about gangs of scheduler-plugins.
-    PluginGroups,
-    /// Pods of gangs that ran to a good end.
-    Succeeded,
-    Namespaces,
-    /// Objects about gangs of gangs. It is the last, because most worlds have none.
-    Composites,
-}
+/// What is watched. Gangs of gangs are the last, because most worlds have none.
+pub(crate) const WATCHED: ByKind<Kind> = [
+    Kind::Node,
+    Kind::Pod,
+    Kind::Budget,
+    Kind::PodGroup(PodGroupKind::Native),
+    Kind::PodGroup(PodGroupKind::Coscheduling),
+    Kind::Succeeded,
+    Kind::Namespace,
+    Kind::PodGroup(PodGroupKind::Composite),
+];
 
-/// Something for each kind.
+/// Something for each kind that is watched.
 pub(crate) type ByKind<T> = [T; 8];
 
-impl Kind {
-    pub(crate) const ALL: ByKind<Self> = [
-        Self::Nodes,
-        Self::Pods,
-        Self::Budgets,
-        Self::NativeGroups,
-        Self::PluginGroups,
-        Self::Succeeded,
-        Self::Namespaces,
-        Self::Composites,
-    ];
+/// Those that are watched, with composites or without.
+pub(crate) fn watched(has_composites: bool) -> &'static [Kind] {
+    if has_composites { &WATCHED } else { &WATCHED[..WATCHED.len() - 1] }
+}
 
-    /// Those that are watched, with composites or without.
-    pub(crate) fn watched(has_composites: bool) -> &'static [Self] {
-        if has_composites { &Self::ALL } else { &Self::ALL[..Self::Composites as usize] }
-    }
+/// The place of a kind among those that are watched.
+pub(crate) fn place_of(kind: Kind) -> usize {
+    WATCHED.iter().position(|each| *each == kind).expect("worlds have no other objects")
 }
 
 /// Something that changed, as watches show it.
@@ -209,8 +198,15 @@ impl World {
         into.append(&mut self.changes);
     }
 
-    fn publish(&mut self, kind: Kind, event: Event) {
-        self.changes.push(Change { kind, event: Arc::new(event) });
+    fn publish(&mut self, fact: impl Into<Fact>) {
+        let fact = fact.into();
+        let (kind, event) = (fact.kind(), Arc::new(Event::Seen(fact)));
+        self.changes.push(Change { kind, event });
+    }
+
+    fn publish_gone(&mut self, key: Key) {
+        let (kind, event) = (key.kind, Arc::new(Event::Gone(key)));
+        self.changes.push(Change { kind, event });
     }
 
     /// Looks at the room of a node whenever a pod comes to it, where nobody but our scheduler could

@@ -36,9 +36,9 @@ use engine::{Checkpoint, NodeJudgement, Options, ResumeError, Scheduler};
 use framework::ProfileSettings;
 use k8s::render::{code_word, message, reason_text};
 use model::{
-    Attempt, Catalog, Code, Decision, Diagnosis, Disband, Event, GangReport, GangState,
-    LocalQueueFacts, Millis, PodFacts, PodId, PodState, Preemption, Present, Reason, Rescue,
-    SucceededFacts, Time, Waiting,
+    Attempt, Catalog, Code, Decision, Diagnosis, Disband, Event, GangReport, GangState, Kind,
+    LocalQueueFacts, Millis, Outcome, PodFacts, PodId, PodState, Preemption, Present, Reason,
+    Rescue, SucceededFacts, Time, Waiting,
 };
 
 use crate::facts::{grouping_key, grouping_kind};
@@ -132,49 +132,49 @@ impl Script {
         let words: Vec<_> = line.split_whitespace().collect();
         let rest = line.split_once(' ').map_or("", |(_, rest)| rest);
         match words[..] {
-            ["node", ..] => self.apply(&Event::NodeApplied(Box::new(node(rest)))),
+            ["node", ..] => self.apply(&Event::seen(node(rest))),
             ["pod", ..] => {
                 let facts = pod(rest);
                 self.pods.insert(facts.key.uid.to_string(), facts.clone());
-                self.apply(&Event::PodApplied(Box::new(facts)));
+                self.apply(&Event::seen(facts));
             }
-            ["gone", "node", name] => self.apply(&Event::NodeDeleted(name.into())),
+            ["gone", "node", name] => self.apply(&Event::gone(Kind::Node, name)),
             ["gone", "pod", uid] => {
                 self.pods.remove(uid);
-                self.apply(&Event::PodDeleted(uid.into()));
+                self.apply(&Event::gone(Kind::Pod, uid));
             }
-            ["gone", "budget", key] => self.apply(&Event::BudgetDeleted(key.into())),
-            ["budget", ..] => self.apply(&Event::BudgetApplied(Box::new(budget(rest)))),
-            ["keep", uid] => self.apply(&Event::EvictionFailed(uid.into())),
+            ["gone", "budget", key] => self.apply(&Event::gone(Kind::Budget, key)),
+            ["budget", ..] => self.apply(&Event::seen(budget(rest))),
+            ["keep", uid] => self.apply(&Event::Outcome(Outcome::EvictionFailed(uid.into()))),
             ["relist", "nodes", ref names @ ..] => {
                 let names = names.iter().map(|name| (*name).into()).collect();
-                self.apply(&Event::Reset(Present::Nodes(names)));
+                self.apply(&Event::Listed(Kind::Node, Present::Names(names)));
             }
             ["relist", "pods", ref uids @ ..] => {
                 self.pods.retain(|uid, _| uids.contains(&uid.as_str()));
                 let uids = uids.iter().map(|uid| (*uid).into()).collect();
-                self.apply(&Event::Reset(Present::Pods(uids)));
+                self.apply(&Event::Listed(Kind::Pod, Present::Names(uids)));
             }
-            ["grouping", ..] => self.apply(&Event::GroupingApplied(Box::new(grouping(rest)))),
+            ["grouping", ..] => self.apply(&Event::seen(grouping(rest))),
             ["namespace" | "podgroup", ..]
             | ["localqueue", _, _]
             | ["gone", "namespace" | "podgroup" | "localqueue", _]
             | ["succeeded", ..] => self.apply(&around(&words, rest)),
-            ["gone", "grouping", key] => self.apply(&Event::GroupingDeleted(grouping_key(key))),
+            ["gone", "grouping", key] => self.apply(&Event::Gone(grouping_key(key).into())),
             ["relist", kind, ref names @ ..] => {
                 let names = names.iter().map(|name| (*name).into()).collect();
                 let kind = grouping_kind(kind);
-                self.apply(&Event::Reset(Present::Groupings(kind, names)));
+                self.apply(&Event::Listed(Kind::Grouping(kind), Present::Names(names)));
             }
             ["confirm", uid] => self.confirm(uid, None),
             ["confirm", uid, node] => self.confirm(uid, Some(node)),
             ["refuse", uid] => {
                 let attempt = self.assumed(uid).expect("a pod that is refused was sent").1;
-                self.apply(&Event::BindRefused { uid: uid.into(), attempt });
+                self.apply(&Event::Outcome(Outcome::BindRefused { uid: uid.into(), attempt }));
             }
             ["refuse", uid, attempt] => {
                 let attempt = Attempt(attempt.parse().expect("an attempt is a number"));
-                self.apply(&Event::BindRefused { uid: uid.into(), attempt });
+                self.apply(&Event::Outcome(Outcome::BindRefused { uid: uid.into(), attempt }));
             }
             ["after", span] => self.now = self.now + millis(span),
             ["step"] => return self.step(usize::MAX, text),
@@ -212,7 +212,7 @@ impl Script {
         let assumed = self.assumed(uid).map(|(node, _)| node);
         let facts = self.pods.get_mut(uid).expect("a pod that is confirmed was given");
         facts.node = node.map(Into::into).or(assumed);
-        let event = Event::PodApplied(Box::new(facts.clone()));
+        let event = Event::seen(facts.clone());
         self.apply(&event);
     }
 
@@ -302,23 +302,23 @@ impl Script {
 /// What happened to a namespace, its queues or a gang.
 fn around(words: &[&str], rest: &str) -> Event {
     match *words {
-        ["namespace", ..] => Event::NamespaceApplied(Box::new(namespace(rest))),
-        ["gone", "namespace", name] => Event::NamespaceDeleted(name.into()),
+        ["namespace", ..] => Event::seen(namespace(rest)),
+        ["gone", "namespace", name] => Event::gone(Kind::Namespace, name),
         ["localqueue", key, cluster_queue] => {
             let (namespace, name) = key.split_once('/').expect("namespace/name");
             let (namespace, name) = (namespace.into(), name.into());
             let facts = LocalQueueFacts { namespace, name, cluster_queue: cluster_queue.into() };
-            Event::LocalQueueApplied(Box::new(facts))
+            Event::seen(facts)
         }
-        ["gone", "localqueue", key] => Event::LocalQueueDeleted(key.into()),
-        ["podgroup", ..] => Event::PodGroupApplied(Box::new(pod_group(rest))),
-        ["gone", "podgroup", key] => Event::PodGroupDeleted(group_key(key)),
+        ["gone", "localqueue", key] => Event::gone(Kind::LocalQueue, key),
+        ["podgroup", ..] => Event::seen(pod_group(rest)),
+        ["gone", "podgroup", key] => Event::Gone(group_key(key).into()),
         ["succeeded", uid, gang, ref more @ ..] => {
             let (uid, gang) = (uid.into(), gang.into());
             let namespace = "default".into();
             let mut facts = SucceededFacts { uid, namespace, gang, ..SucceededFacts::default() };
             more.iter().for_each(|word| crate::gangs::set_ended(&mut facts, word));
-            Event::SucceededApplied(Box::new(facts))
+            Event::seen(facts)
         }
         _ => panic!("nothing happened by {words:?}"),
     }

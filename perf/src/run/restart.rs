@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use anyhow::{Result, ensure};
 use k8s::ingest::{self, IngestError};
-use model::{Decision, Event, Present};
+use model::{Decision, Event, Kind, Present};
 use serde::de::IgnoredAny;
 use serde_json::Value;
 
@@ -27,7 +27,7 @@ impl Run<'_> {
             let objects = page.iter().map(|at| cluster::node(*at)).collect();
             self.tell(&mut sample, objects, &mut names, |text| Ok(ingest::read_node(text)?.event))?;
         }
-        sample.taken += self.end_of_list(Present::Nodes(names));
+        sample.taken += self.end_of_list(Kind::Node, names);
         sample.resident_with_nodes = resident()?;
         let pods = self.world.pods_created();
         let mut uids = BTreeSet::new();
@@ -37,7 +37,7 @@ impl Run<'_> {
             let objects = objects.collect();
             self.tell(&mut sample, objects, &mut uids, |text| Ok(ingest::read_pod(text)?.event))?;
         }
-        sample.taken += self.end_of_list(Present::Pods(uids));
+        sample.taken += self.end_of_list(Kind::Pod, uids);
         let mut first = cluster::pod(0, &Template::default());
         cluster::name(&mut first, pods, None);
         sample.taken += self.decide([ingest::pod(&first)?].iter())?;
@@ -66,16 +66,18 @@ impl Run<'_> {
         let stopwatch = Stopwatch::start();
         for text in &texts {
             let event = read(text)?;
-            listed.extend(event.listed_by());
+            if let Event::Seen(fact) = &event {
+                listed.insert(fact.key().name);
+            }
             self.scheduler.apply(&event, self.now);
         }
         sample.taken += stopwatch.taken();
         Ok(())
     }
 
-    fn end_of_list(&mut self, present: Present) -> Taken {
+    fn end_of_list(&mut self, kind: Kind, names: BTreeSet<Box<str>>) -> Taken {
         let stopwatch = Stopwatch::start();
-        self.scheduler.apply(&Event::Reset(present), self.now);
+        self.scheduler.apply(&Event::Listed(kind, Present::Names(names)), self.now);
         stopwatch.taken()
     }
 }

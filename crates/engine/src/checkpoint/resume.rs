@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use framework::Profile;
 use model::{
-    Attempt, Catalog, ClassId, Diagnosis, GangId, GroupingFacts, Hold, Kept, NamespaceFacts,
-    Occupant, PodFacts, PodId, PodSpec, PodState, ResourceId, Stage, Time, Txn,
+    Attempt, Catalog, ClassId, Diagnosis, GangId, Hold, Kept, Occupant, PodFacts, PodId, PodSpec,
+    PodState, ResourceId, Stage, Time, Txn,
 };
 
 use super::{Checkpoint, GangEntry, GangName, NodePlace, PodEntry, UnitEntry, UnitPlace};
@@ -44,13 +44,8 @@ impl Scheduler {
             arrivals,
             clock,
             resources,
-            namespaces,
-            budgets,
-            groupings,
+            facts,
             pod_group_kinds,
-            pod_groups,
-            succeeded,
-            local_queues,
             nodes,
             specs,
             pods,
@@ -64,22 +59,13 @@ impl Scheduler {
         // Held until pods and nodes name them.
         let resources: Vec<_> =
             resources.iter().map(|name| scheduler.catalog.resource(name)).collect();
-        for NamespaceFacts { name, labels } in &namespaces {
-            scheduler.catalog.set_namespace(name, Some(labels));
-        }
-        budgets.iter().for_each(|budget| scheduler.catalog.set_budget(budget));
-        for GroupingFacts { key, selector } in &groupings {
-            scheduler.catalog.set_grouping(key, Some(selector));
-        }
         for kind in pod_group_kinds {
             scheduler.catalog.set_pod_groups_served(kind);
         }
-        for facts in &pod_groups {
-            scheduler.catalog.set_pod_group(facts);
-        }
-        succeeded.iter().for_each(|facts| scheduler.catalog.set_succeeded(facts));
-        for facts in &local_queues {
-            scheduler.catalog.set_local_queue(facts);
+        for fact in &facts {
+            if !scheduler.catalog.restore(fact) {
+                return fault(format!("{:?} is not listed where it belongs", fact.key()));
+            }
         }
         scheduler.resume_nodes(nodes)?;
         // Held until all pods are there.

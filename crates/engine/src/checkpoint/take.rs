@@ -22,13 +22,8 @@ impl Scheduler {
             attempt: self.attempt,
             arrivals: self.queue.arrivals(),
             clock: self.queue.clock.0,
-            namespaces: catalog.namespace_facts().collect(),
-            budgets: catalog.budgets().cloned().collect(),
-            groupings: catalog.grouping_facts().collect(),
+            facts: catalog.facts().collect(),
             pod_group_kinds: catalog.pod_groups_served().collect(),
-            pod_groups: catalog.pod_groups().cloned().collect(),
-            succeeded: catalog.succeeded().collect(),
-            local_queues: catalog.local_queues().collect(),
             ..Checkpoint::default()
         };
         for place in (0..catalog.node_places()).map(NodeId::at) {

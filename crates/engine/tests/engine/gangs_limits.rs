@@ -1,7 +1,7 @@
 //! What users may write about gangs, and what becomes of ids of gangs that are gone.
 
 use kubenexus_engine::Options;
-use model::{Event, PodId, Present};
+use model::{Event, Kind, PodId, Present};
 use testkit::{Script, check, default_profile};
 
 fn script() -> Script {
@@ -291,7 +291,7 @@ fn a_kind_that_is_served_late_may_end_a_composite() {
     }
     let kind = model::PodGroupKind::Volcano;
     let names = [Box::from("default/g")].into();
-    run.scheduler.apply(&Event::Reset(Present::PodGroups(kind, names)), run.now);
+    run.scheduler.apply(&Event::Listed(Kind::PodGroup(kind), Present::Names(names)), run.now);
     run.command("after 1s");
     assert_eq!(run.command("step"), ["g1 -> a", "g2 -> a"]);
 }

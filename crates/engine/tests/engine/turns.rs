@@ -5,7 +5,7 @@ use framework::{
     Args, ClassifierArgs, CoschedulingArgs, NamespaceOffset, Namespaces, ProfileSettings, Tenant,
 };
 use kubenexus_engine::{Checkpoint, Options};
-use model::{Event, Moment, Present, Tier, Time};
+use model::{Event, Kind, LocalQueueFacts, Moment, Present, Tier, Time};
 use testkit::{Script, check_with, default_profile, own_profile, with_args};
 
 fn check(script: &str) {
@@ -356,8 +356,8 @@ fn pods_that_wait_stand_elsewhere_once_the_queues_of_their_namespace_change() {
     let mut other = resumed.expect("a checkpoint that makes sense");
     assert_eq!(other.command("profile b2"), gold, "a checkpoint has the queues");
     let listed = |queues: &[(&str, &str)]| {
-        let queues = queues.iter().map(|(key, queue)| ((*key).into(), (*queue).into()));
-        Event::Reset(Present::LocalQueues(queues.collect()))
+        let queues = queues.iter().map(|(key, queue)| LocalQueueFacts::of(key, queue).into());
+        Event::Listed(Kind::LocalQueue, Present::Facts(queues.collect()))
     };
     run.apply(&listed(&[("a/main", "gpu"), ("b/main", "gpu"), ("b/more", "cpu")]));
     assert_eq!(run.command("profile b2"), bronze);
@@ -437,7 +437,7 @@ fn order_after(led: u64, lines: &[&str]) -> Vec<String> {
     for line in lines {
         let facts = testkit::pod(line);
         let moment = Moment { at: run.now, wall_ms: 1_000_000 };
-        run.scheduler.apply(&Event::PodApplied(Box::new(facts)), moment);
+        run.scheduler.apply(&Event::seen(facts), moment);
     }
     order(&mut run, "step")
 }
@@ -479,7 +479,7 @@ fn a_pod_that_was_made_before_begins_to_starve_in_time() {
     let mut run = Script::new(&[own_profile()], Options::default());
     let apply = |run: &mut Script, line: &str| {
         let moment = Moment { at: run.now, wall_ms: 1_000_000 + run.now.0 };
-        run.scheduler.apply(&Event::PodApplied(Box::new(testkit::pod(line))), moment);
+        run.scheduler.apply(&Event::seen(testkit::pod(line)), moment);
     };
     run.command("node n cpu=64");
     apply(&mut run, "taken cpu=8 namespace=a on=n");

@@ -100,7 +100,7 @@ fn lines_that_make_no_sense_are_named() {
         let error = outcome(&bytes).unwrap_err();
         assert!(error.contains(expected) && error.contains("segment: line "), "{line}: {error}");
     }
-    let first = r#"{"header":{"format":2,"version":"9.0.0","colour":"red"}}"#;
+    let first = r#"{"header":{"format":3,"version":"9.0.0","colour":"red"}}"#;
     let error = outcome(&pack(format!("{first}\n").as_bytes())).unwrap_err();
-    assert!(error.contains("format 2, written by version 9.0.0; this version reads"), "{error}");
+    assert!(error.contains("format 3, written by version 9.0.0; this version reads"), "{error}");
 }

@@ -61,7 +61,7 @@ fn rotate(journal: &mut Journal, segments: usize) {
     for number in 0..u64::MAX {
         // Names that do not compress.
         let name = format!("{:x}", number.wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(17));
-        journal.applied(Time(number), Event::NodeDeleted(name));
+        journal.applied(Time(number), Event::gone(Kind::Node, name));
         if journal.wants_checkpoint() {
             begun += 1;
             if begun > segments {
@@ -106,25 +106,25 @@ fn what_the_writer_cannot_keep_up_with_is_a_gap() {
     let folder = Folder::new("gap");
     let (mut journal, closer) = folder.open();
     journal.begin(Time(0), Checkpoint::default());
-    let present = Present::Nodes((0..100).map(|at| format!("node-{at}").into()).collect());
+    let present = Present::Names((0..100).map(|at| format!("node-{at}").into()).collect());
     let mut sent = 0;
     while journal.totals().gaps == 0 {
-        journal.applied(Time(sent), Event::Reset(present.clone()));
+        journal.applied(Time(sent), Event::Listed(Kind::Node, present.clone()));
         sent += 1;
     }
-    journal.applied(Time(sent), Event::NodeDeleted("lost".into()));
+    journal.applied(Time(sent), Event::gone(Kind::Node, "lost"));
     while !journal.wants_checkpoint() {
         std::thread::sleep(Duration::from_millis(5));
     }
     journal.begin(Time(sent), Checkpoint::default());
-    journal.applied(Time(sent), Event::NodeDeleted("kept".into()));
+    journal.applied(Time(sent), Event::gone(Kind::Node, "kept"));
     close(closer);
     let files = list(&folder.0).unwrap();
     assert_eq!(files.len(), 2);
     let (records, tail) = read(&files[0].path);
     assert_eq!((records.len() as u64, tail), (sent - 1, Some(Tail::Ended(End::Gap))));
     assert_eq!(Segment::open(&files[1].path).unwrap().unwrap().header.cause, Cause::Gap);
-    let kept = What::Applied(Event::NodeDeleted("kept".into()));
+    let kept = What::Applied(Event::gone(Kind::Node, "kept"));
     assert_eq!(
         read(&files[1].path).0,
         [Record { number: 1, at: Time(sent), wall_ms: sent, what: kept }]

@@ -288,7 +288,7 @@ impl Open {
 
 #[cfg(test)]
 mod tests {
-    use model::Event;
+    use model::{Event, Kind};
 
     use super::*;
     use crate::{Segment, Tail, list};
@@ -309,7 +309,7 @@ mod tests {
         let shared = Arc::new(Shared::default());
         let mut disk = Disk::new(options, shared.clone()).unwrap();
         let begin = |cause| Entry::Begin(Time(1), cause, Box::default());
-        let gone = |name: &str| Entry::Applied(Time(2).into(), Event::NodeDeleted(name.into()));
+        let gone = |name: &str| Entry::Applied(Time(2).into(), Event::gone(Kind::Node, name));
         let wants = || shared.wants_checkpoint.swap(false, Ordering::Relaxed);
         fs::remove_dir(&folder).unwrap();
         disk.take(begin(Cause::Start));

@@ -1,6 +1,8 @@
 //! What was said before in a segment, so that it need not be said again.
 
-use model::{Event, Map, PodSpec, Present, Time, hash_of};
+use std::collections::BTreeSet;
+
+use model::{Event, Fact, Key, Kind, Map, PodSpec, Time, hash_of};
 
 use crate::line::{Again, Line};
 
@@ -28,14 +30,14 @@ impl Said {
         let mut spec = None;
         let mut event = event;
         match &mut event {
-            Event::NodeApplied(facts) => {
+            Event::Seen(Fact::Node(facts)) => {
                 let (name, hash) = (hash_of(&facts.name), hash_of(facts));
                 if self.nodes.insert(name, hash) == Some(hash) {
                     let of = Again::Node(std::mem::take(&mut facts.name).into());
                     return Line::Again { at, wall, of }.write(block);
                 }
             }
-            Event::PodApplied(facts) => {
+            Event::Seen(Fact::Pod(facts)) => {
                 let (uid, hash) = (hash_of(&facts.key.uid), hash_of(facts));
                 if self.pods.insert(uid, hash) == Some(hash) {
                     let of = Again::Pod(std::mem::take(&mut facts.key.uid));
@@ -43,35 +45,13 @@ impl Said {
                 }
                 spec = Some(self.number(std::mem::take(&mut facts.spec), block));
             }
-            Event::NodeDeleted(name) => _ = self.nodes.remove(&hash_of(name)),
-            Event::PodDeleted(uid) => _ = self.pods.remove(&hash_of(uid)),
-            Event::Reset(Present::Pods(uids)) => {
-                let there: std::collections::BTreeSet<_> = uids.iter().map(hash_of).collect();
+            Event::Gone(Key { kind: Kind::Node, name }) => _ = self.nodes.remove(&hash_of(name)),
+            Event::Gone(Key { kind: Kind::Pod, name: uid }) => _ = self.pods.remove(&hash_of(uid)),
+            Event::Listed(Kind::Pod, present) => {
+                let there: BTreeSet<_> = present.names().iter().map(hash_of).collect();
                 self.pods.retain(|uid, _| there.contains(uid));
             }
-            Event::NamespaceApplied(_)
-            | Event::NamespaceDeleted(_)
-            | Event::BudgetApplied(_)
-            | Event::BudgetDeleted(_)
-            | Event::GroupingApplied(_)
-            | Event::GroupingDeleted(_)
-            | Event::PodGroupApplied(_)
-            | Event::PodGroupDeleted(_)
-            | Event::SucceededApplied(_)
-            | Event::SucceededDeleted(_)
-            | Event::LocalQueueApplied(_)
-            | Event::LocalQueueDeleted(_)
-            | Event::Reset(
-                Present::Nodes(_)
-                | Present::Namespaces(_)
-                | Present::Budgets(_)
-                | Present::Groupings(..)
-                | Present::PodGroups(..)
-                | Present::Succeeded(_)
-                | Present::LocalQueues(_),
-            )
-            | Event::BindRefused { .. }
-            | Event::EvictionFailed(_) => {}
+            Event::Seen(_) | Event::Gone(_) | Event::Listed(..) | Event::Outcome(_) => {}
         }
         Line::Applied { at, wall, spec, event }.write(block);
     }

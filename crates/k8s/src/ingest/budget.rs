@@ -12,7 +12,7 @@ use super::{IngestError, read};
 /// # Errors
 /// When the object does not have the shape of a PodDisruptionBudget.
 pub fn budget(object: &serde_json::Value) -> Result<Event, IngestError> {
-    Ok(Event::BudgetApplied(Box::new(facts(read("PodDisruptionBudget", object)?))))
+    Ok(Event::seen(facts(read("PodDisruptionBudget", object)?)))
 }
 
 /// Reads the text of a disruption budget: its `resourceVersion`, and that it is there.
@@ -22,7 +22,7 @@ pub fn budget(object: &serde_json::Value) -> Result<Event, IngestError> {
 pub fn read_budget(text: &[u8]) -> Result<(String, Event), IngestError> {
     let mut view: BudgetView = read_text("PodDisruptionBudget", text)?;
     let version = std::mem::take(&mut view.metadata.resource_version);
-    Ok((version, Event::BudgetApplied(Box::new(facts(view)))))
+    Ok((version, Event::seen(facts(view))))
 }
 
 fn facts(view: BudgetView) -> BudgetFacts {

@@ -21,7 +21,7 @@ use super::{IngestError, read};
 /// When the object does not have the shape of a Namespace.
 pub fn namespace(object: &serde_json::Value) -> Result<Event, IngestError> {
     let view: NamespaceView = read("Namespace", object)?;
-    Ok(Event::NamespaceApplied(Box::new(namespace_facts(view))))
+    Ok(Event::seen(namespace_facts(view)))
 }
 
 /// A namespace's facts.

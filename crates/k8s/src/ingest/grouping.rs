@@ -56,7 +56,7 @@ fn facts(kind: GroupingKind, source: Source<'_>) -> Result<(String, Event), Inge
     };
     let (namespace, name) = (metadata.namespace.into(), metadata.name.into());
     let facts = GroupingFacts { key: GroupingKey { kind, namespace, name }, selector };
-    Ok((metadata.resource_version, Event::GroupingApplied(Box::new(facts))))
+    Ok((metadata.resource_version, Event::seen(facts)))
 }
 
 fn word(kind: GroupingKind) -> &'static str {

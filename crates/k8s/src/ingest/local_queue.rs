@@ -27,9 +27,9 @@ pub fn read_local_queue(text: &[u8]) -> Result<(String, Event), IngestError> {
 }
 
 fn event(view: LocalQueueView) -> Event {
-    Event::LocalQueueApplied(Box::new(LocalQueueFacts {
+    Event::seen(LocalQueueFacts {
         namespace: view.metadata.namespace.into(),
         name: view.metadata.name.into(),
         cluster_queue: view.spec.cluster_queue.into(),
-    }))
+    })
 }

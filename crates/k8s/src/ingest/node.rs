@@ -11,7 +11,7 @@ use super::{IngestError, read};
 /// # Errors
 /// When the object does not have the shape of a Node.
 pub fn node(object: &serde_json::Value) -> Result<Event, IngestError> {
-    Ok(Event::NodeApplied(Box::new(facts(read("Node", object)?))))
+    Ok(Event::seen(facts(read("Node", object)?)))
 }
 
 /// A node's facts.

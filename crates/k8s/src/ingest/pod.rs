@@ -20,7 +20,7 @@ use crate::render::HELD;
 /// # Errors
 /// When the object does not have the shape of a Pod.
 pub fn pod(object: &serde_json::Value) -> Result<Event, IngestError> {
-    Ok(Event::PodApplied(Box::new(facts(read("Pod", object)?))))
+    Ok(Event::seen(facts(read("Pod", object)?)))
 }
 
 /// A pod's facts.

@@ -17,7 +17,7 @@ const TIMEOUT_MAX: u32 = 3600;
 /// # Errors
 /// When the object does not have the shape of its kind.
 pub fn pod_group(kind: PodGroupKind, object: &Value) -> Result<Event, IngestError> {
-    Ok(Event::PodGroupApplied(Box::new(facts(kind, read(word(kind), object)?))))
+    Ok(Event::seen(facts(kind, read(word(kind), object)?)))
 }
 
 /// An object about a gang as it was seen.
@@ -58,7 +58,7 @@ pub fn read_pod_group(kind: PodGroupKind, text: &[u8]) -> Result<SeenPodGroup, I
         generation: view.metadata.generation,
         condition: condition.map(|it| (it.status.clone(), it.reason.clone(), it.message.clone())),
     };
-    let event = Event::PodGroupApplied(Box::new(facts(kind, view)));
+    let event = Event::seen(facts(kind, view));
     Ok(SeenPodGroup { version, event, standing })
 }
 

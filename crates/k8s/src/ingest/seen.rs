@@ -46,7 +46,7 @@ pub fn read_pod(text: &[u8]) -> Result<SeenPod, IngestError> {
     let version = std::mem::take(&mut view.metadata.resource_version);
     let facts = pod::facts(view);
     let standing = standing.filter(|_| !facts.is_finished);
-    Ok(SeenPod { version, event: Event::PodApplied(Box::new(facts)), standing })
+    Ok(SeenPod { version, event: Event::seen(facts), standing })
 }
 
 /// Reads the text of a pod that ran to its end: its `resourceVersion`, and that it is there if
@@ -64,7 +64,7 @@ pub fn read_succeeded(text: &[u8]) -> Result<(String, Option<Event>), IngestErro
     let facts = pod::facts(view);
     let claim = facts.gang.filter(|claim| !claim.name.is_empty());
     let event = claim.map(|claim| {
-        Event::SucceededApplied(Box::new(SucceededFacts {
+        Event::seen(SucceededFacts {
             uid: facts.key.uid,
             namespace: facts.key.namespace,
             gang: claim.name.clone(),
@@ -74,7 +74,7 @@ pub fn read_succeeded(text: &[u8]) -> Result<(String, Option<Event>), IngestErro
             is_of_job,
             min: claim.min,
             objects: claim.objects.clone(),
-        }))
+        })
     });
     Ok((version, event))
 }
@@ -86,7 +86,7 @@ pub fn read_succeeded(text: &[u8]) -> Result<(String, Option<Event>), IngestErro
 pub fn read_node(text: &[u8]) -> Result<SeenNode, IngestError> {
     let mut view: NodeView = read_text("Node", text)?;
     let version = std::mem::take(&mut view.metadata.resource_version);
-    Ok(SeenNode { version, event: Event::NodeApplied(Box::new(node::facts(view))) })
+    Ok(SeenNode { version, event: Event::seen(node::facts(view)) })
 }
 
 /// Reads the text of a namespace: its `resourceVersion`, and that it is there.
@@ -96,7 +96,7 @@ pub fn read_node(text: &[u8]) -> Result<SeenNode, IngestError> {
 pub fn read_namespace(text: &[u8]) -> Result<(String, Event), IngestError> {
     let mut view: NamespaceView = read_text("Namespace", text)?;
     let version = std::mem::take(&mut view.metadata.resource_version);
-    Ok((version, Event::NamespaceApplied(Box::new(company::namespace_facts(view)))))
+    Ok((version, Event::seen(company::namespace_facts(view))))
 }
 
 /// Reads text without anything in between. Only a fault makes it worth the while to go through the

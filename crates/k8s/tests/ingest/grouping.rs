@@ -1,7 +1,7 @@
 //! Services and controllers, and the owner of a pod.
 
 use kubenexus_k8s::ingest;
-use model::{Event, GroupingFacts, GroupingKind, LabelOperator, Owner};
+use model::{Event, Fact, GroupingFacts, GroupingKind, LabelOperator, Owner};
 use serde_json::{Value, json};
 
 use crate::pod_facts;
@@ -12,11 +12,11 @@ fn facts(kind: GroupingKind, selector: Value) -> GroupingFacts {
         "metadata": {"name": "web", "namespace": "shop", "resourceVersion": "7"},
         "spec": {"selector": selector},
     });
-    let Ok(Event::GroupingApplied(facts)) = ingest::grouping(kind, &object) else {
+    let Ok(Event::Seen(Fact::Grouping(facts))) = ingest::grouping(kind, &object) else {
         panic!("not read: {object}");
     };
     let read = ingest::read_grouping(kind, object.to_string().as_bytes()).expect("text");
-    assert_eq!(read, ("7".into(), Event::GroupingApplied(facts.clone())));
+    assert_eq!(read, ("7".into(), Event::Seen(Fact::Grouping(facts.clone()))));
     *facts
 }
 

@@ -1,7 +1,7 @@
 //! LocalQueues of Kueue.
 
 use kubenexus_k8s::ingest::{local_queue, read_local_queue};
-use model::{Event, LocalQueueFacts};
+use model::{Event, Fact, LocalQueueFacts};
 use serde_json::{Value, json};
 
 /// The ClusterQueue that a LocalQueue with this spec leads to, or what is wrong with it; the same
@@ -17,7 +17,7 @@ fn leads_to(spec: Value) -> Result<String, String> {
     let read = read_local_queue(object.to_string().as_bytes()).map_err(|error| error.to_string());
     let event = local_queue(&object).map_err(|error| error.to_string());
     assert_eq!(read, event.clone().map(|event| ("7".into(), event)));
-    let Event::LocalQueueApplied(facts) = event? else { panic!("not a queue: {object}") };
+    let Event::Seen(Fact::LocalQueue(facts)) = event? else { panic!("not a queue: {object}") };
     let LocalQueueFacts { namespace, name, cluster_queue } = *facts;
     assert_eq!((&*namespace, &*name), ("team", "main"));
     Ok(cluster_queue.into())

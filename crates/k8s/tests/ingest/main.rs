@@ -13,27 +13,27 @@ mod seen;
 mod slim;
 
 use kubenexus_k8s::ingest;
-use model::{Event, NodeFacts, PodFacts};
+use model::{Event, Fact, NodeFacts, PodFacts};
 use serde_json::Value;
 
 /// The facts of a pod, which are the same whether it is read as a value or as text.
 fn pod_facts(object: &Value) -> PodFacts {
-    let Ok(Event::PodApplied(facts)) = ingest::pod(object) else {
+    let Ok(Event::Seen(Fact::Pod(facts))) = ingest::pod(object) else {
         panic!("not a pod: {object}");
     };
     let seen = ingest::read_pod(object.to_string().as_bytes()).expect("a pod as text");
-    let Event::PodApplied(read) = seen.event else { panic!("not a pod: {object}") };
+    let Event::Seen(Fact::Pod(read)) = seen.event else { panic!("not a pod: {object}") };
     assert_eq!(read, facts);
     *facts
 }
 
 /// The same for a node.
 fn node_facts(object: &Value) -> NodeFacts {
-    let Ok(Event::NodeApplied(facts)) = ingest::node(object) else {
+    let Ok(Event::Seen(Fact::Node(facts))) = ingest::node(object) else {
         panic!("not a node: {object}");
     };
     let seen = ingest::read_node(object.to_string().as_bytes()).expect("a node as text");
-    let Event::NodeApplied(read) = seen.event else { panic!("not a node: {object}") };
+    let Event::Seen(Fact::Node(read)) = seen.event else { panic!("not a node: {object}") };
     assert_eq!(read, facts);
     *facts
 }

@@ -1,7 +1,7 @@
 //! Objects about gangs, as the projects that have them write them.
 
 use kubenexus_k8s::ingest::{pod_group, pod_group_kind, read_pod_group, read_succeeded};
-use model::{Amounts, Event, PodGroupFacts, PodGroupKind, SucceededFacts};
+use model::{Amounts, Event, Fact, PodGroupFacts, PodGroupKind, SucceededFacts};
 use serde_json::{Value, json};
 
 /// The facts of an object, which are the same whether it is read as a value or as text.
@@ -9,11 +9,11 @@ fn facts(object: &Value) -> PodGroupFacts {
     let word = |key: &str| object[key].as_str().expect("a word");
     let (group, _) = word("apiVersion").split_once('/').expect("a group and a version");
     let kind = pod_group_kind(group, word("kind")).expect("a kind we know");
-    let Ok(Event::PodGroupApplied(facts)) = pod_group(kind, object) else {
+    let Ok(Event::Seen(Fact::PodGroup(facts))) = pod_group(kind, object) else {
         panic!("not read: {object}");
     };
     let seen = read_pod_group(kind, object.to_string().as_bytes()).expect("the same as text");
-    assert_eq!((&*seen.version, seen.event), ("7", Event::PodGroupApplied(facts.clone())));
+    assert_eq!((&*seen.version, seen.event), ("7", Event::Seen(Fact::PodGroup(facts.clone()))));
     assert_eq!((&*seen.standing.uid, seen.standing.generation), ("u", 2));
     let has_condition = object["status"]["conditions"][0]["reason"] == "Scheduled";
     let condition = seen.standing.condition.map(|(_, reason, _)| reason);
@@ -173,9 +173,9 @@ fn of_pods_that_ran_to_their_end_only_those_of_gangs_are_told() {
     let sized = json!({"pod-group.scheduling.kubenexus.io/name": "prepare",
         "pod-group.scheduling.kubenexus.io/min-available": "3"});
     let failed = SucceededFacts { is_failed: true, min: Some(3), ..facts.clone() };
-    let failed = Some(Event::SucceededApplied(Box::new(failed)));
+    let failed = Some(Event::seen(failed));
     assert_eq!(ended(sized, "Failed"), ("9".into(), failed));
-    let expected = Some(Event::SucceededApplied(Box::new(facts)));
+    let expected = Some(Event::seen(facts));
     let gang = json!({"scheduling.kubenexus.io/gang-group": "prepare"});
     assert_eq!(pod(gang), ("9".into(), expected));
     assert_eq!(pod(json!({})), ("9".into(), None));

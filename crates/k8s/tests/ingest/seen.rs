@@ -1,7 +1,7 @@
 //! What is read beside the facts, to write back to the object.
 
 use kubenexus_k8s::ingest::{self, SeenPod, Standing};
-use model::Event;
+use model::{Event, Fact};
 use serde_json::{Value, json};
 
 fn seen(object: &Value) -> SeenPod {
@@ -45,7 +45,7 @@ fn the_version_of_a_node_is_read() {
 fn a_field_that_stands_twice_counts_as_it_stands_last() {
     let text = br#"{"metadata": {"uid": "1"}, "metadata": {"uid": "2"},
         "spec": {"overhead": {"cpu": "1", "cpu": "2"}}}"#;
-    let Event::PodApplied(facts) = ingest::read_pod(text).expect("a pod").event else {
+    let Event::Seen(Fact::Pod(facts)) = ingest::read_pod(text).expect("a pod").event else {
         panic!("not a pod");
     };
     assert_eq!(&*facts.key.uid, "2");

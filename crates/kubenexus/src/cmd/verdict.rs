@@ -14,7 +14,7 @@ use framework::ProfileSettings;
 use k8s::config::{self, Settings};
 use k8s::ingest;
 use k8s::render::{code_word, reason_text};
-use model::{Catalog, Code, GroupingKind, Reason, Time};
+use model::{Catalog, Code, Fact, GroupingKind, Reason, Time};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -278,7 +278,7 @@ fn take_in(scheduler: &mut Scheduler, profile: &str, object: &Value) -> Result<(
         event.into_iter().for_each(|event| scheduler.apply(&event, Time::default()));
         return Ok(());
     }
-    if let model::Event::PodApplied(facts) = &mut event
+    if let model::Event::Seen(Fact::Pod(facts)) = &mut event
         && facts.node.is_none()
     {
         // Of pods that wait only those matter for which a node is proposed.

@@ -1,6 +1,6 @@
 //! What metrics tell of the engine's thread.
 
-use model::Event;
+use model::{Event, Fact, Key, Kind};
 
 use super::Core;
 use crate::metrics::{Cached, Handled, Queue};
@@ -12,36 +12,22 @@ impl Core {
         let is_placed =
             |uid: &str| catalog.find_pod(uid).map(|pod| catalog.pod(pod).state.node().is_some());
         Some(match event {
-            Event::NodeApplied(facts) => match catalog.find_node(&facts.name) {
+            Event::Seen(Fact::Node(facts)) => match catalog.find_node(&facts.name) {
                 Some(_) => Handled::NodeUpdate,
                 None => Handled::NodeAdd,
             },
-            Event::NodeDeleted(_) => Handled::NodeDelete,
-            Event::PodApplied(facts) => match (is_placed(&facts.key.uid), &facts.node) {
+            Event::Gone(Key { kind: Kind::Node, .. }) => Handled::NodeDelete,
+            Event::Seen(Fact::Pod(facts)) => match (is_placed(&facts.key.uid), &facts.node) {
                 (None | Some(false), Some(_)) => Handled::AssignedPodAdd,
                 (Some(true), _) => Handled::AssignedPodUpdate,
                 (None, None) => Handled::UnscheduledPodAdd,
                 (Some(false), None) => Handled::UnscheduledPodUpdate,
             },
-            Event::PodDeleted(uid) => match is_placed(uid) {
+            Event::Gone(Key { kind: Kind::Pod, name: uid }) => match is_placed(uid) {
                 Some(true) => Handled::AssignedPodDelete,
                 Some(false) | None => Handled::UnscheduledPodDelete,
             },
-            Event::NamespaceApplied(_)
-            | Event::NamespaceDeleted(_)
-            | Event::BudgetApplied(_)
-            | Event::BudgetDeleted(_)
-            | Event::GroupingApplied(_)
-            | Event::GroupingDeleted(_)
-            | Event::PodGroupApplied(_)
-            | Event::PodGroupDeleted(_)
-            | Event::SucceededApplied(_)
-            | Event::SucceededDeleted(_)
-            | Event::LocalQueueApplied(_)
-            | Event::LocalQueueDeleted(_)
-            | Event::Reset(_)
-            | Event::BindRefused { .. }
-            | Event::EvictionFailed(_) => return None,
+            Event::Seen(_) | Event::Gone(_) | Event::Listed(..) | Event::Outcome(_) => return None,
         })
     }
 

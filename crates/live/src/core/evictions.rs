@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use model::{Disband, Event, PodId, Preemption};
+use model::{Disband, Event, Outcome, PodId, Preemption};
 
 use super::gangs::note;
 use super::{Core, State};
@@ -24,7 +24,7 @@ impl Core {
     pub(super) fn evicted(&mut self, uid: &str, is_done: bool) {
         self.state.evicting.remove(uid);
         if !is_done {
-            let (now, event) = (self.moment(), Event::EvictionFailed(uid.into()));
+            let (now, event) = (self.moment(), Event::Outcome(Outcome::EvictionFailed(uid.into())));
             self.scheduler.apply(&event, now);
             self.record_applied(now, event);
         }

@@ -221,7 +221,7 @@ mod tests {
             is_remade: false,
             gang: None,
         };
-        let event = Event::PodApplied(Box::new(facts.clone()));
+        let event = Event::seen(facts.clone());
         (facts, Seen { standing: Some(standing), ..Seen::plain(event) })
     }
 

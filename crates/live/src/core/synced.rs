@@ -1,13 +1,13 @@
 //! What has to be listed before anything is decided.
 
+use model::Kind;
 use tracing::warn;
 
 use super::{Core, State};
-use crate::watch::OptionalKind;
 
 impl State {
     /// A kind that not every cluster has was listed.
-    pub(super) fn listed(&mut self, kind: OptionalKind) {
+    pub(super) fn listed(&mut self, kind: Kind) {
         if let Some(awaited) = &mut self.awaited_kinds {
             awaited.retain(|awaited| *awaited != kind);
         }
@@ -51,7 +51,7 @@ impl Core {
     }
 
     /// Takes in which kinds there are to be listed that not every cluster has.
-    pub(super) fn wait_for(&mut self, kinds: Vec<OptionalKind>) {
+    pub(super) fn wait_for(&mut self, kinds: Vec<Kind>) {
         let was_synced = self.state.is_synced();
         if self.state.awaited_kinds.as_ref().is_some_and(|awaited| !awaited.is_empty()) {
             warn!(missing = ?self.state.awaited_kinds, "kinds that are served cannot be listed");

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use k8s::config::Settings;
 use k8s::ingest::{self, GroupStanding};
-use model::{Disband, PodGroupKind, Reason};
+use model::{Disband, Event, Kind, PodGroupKind, Present, Reason};
 use serde_json::{Value, json};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
@@ -104,13 +104,13 @@ impl Bench {
     fn listed(&mut self) {
         let catalog = self.core.scheduler.catalog();
         let uids = catalog.pods().map(|pod| catalog.pod(pod).key.uid.clone()).collect();
-        for present in [
-            Present::Namespaces(BTreeSet::new()),
-            Present::Budgets(BTreeSet::new()),
-            Present::Nodes(BTreeSet::from(["n".into()])),
-            Present::Pods(uids),
+        for (kind, names) in [
+            (Kind::Namespace, BTreeSet::new()),
+            (Kind::Budget, BTreeSet::new()),
+            (Kind::Node, BTreeSet::from(["n".into()])),
+            (Kind::Pod, uids),
         ] {
-            self.see(Event::Reset(present));
+            self.see(Event::Listed(kind, Present::Names(names)));
         }
     }
 
@@ -178,13 +178,13 @@ fn nothing_is_decided_before_it_is_known_which_groups_there_are_and_all_are_list
     bench.see(pod("alone", json!({}), json!({}), ""));
     bench.listed();
     assert_eq!(bench.decided(), Vec::<String>::new(), "nobody said which groups there are");
-    let groups = [PodGroupKind::Native, PodGroupKind::Kai].map(OptionalKind::PodGroups);
-    bench.core.take(Input::Await([&groups[..], &[OptionalKind::LocalQueues]].concat()));
-    bench.see(Event::Reset(Present::PodGroups(PodGroupKind::Native, BTreeSet::new())));
+    let groups = [PodGroupKind::Native, PodGroupKind::Kai].map(Kind::PodGroup);
+    bench.core.take(Input::Await([&groups[..], &[Kind::LocalQueue]].concat()));
+    bench.see(Event::Listed(Kind::PodGroup(PodGroupKind::Native), Present::Names(BTreeSet::new())));
     assert_eq!(bench.decided(), Vec::<String>::new(), "one kind is not listed");
-    bench.see(Event::Reset(Present::PodGroups(PodGroupKind::Kai, BTreeSet::new())));
+    bench.see(Event::Listed(Kind::PodGroup(PodGroupKind::Kai), Present::Names(BTreeSet::new())));
     assert_eq!(bench.decided(), Vec::<String>::new(), "queues are not listed");
-    bench.see(Event::Reset(Present::LocalQueues(Default::default())));
+    bench.see(Event::Listed(Kind::LocalQueue, Present::Facts(Vec::new())));
     assert_eq!(bench.decided(), ["bind alone"]);
 }
 
@@ -192,12 +192,12 @@ fn nothing_is_decided_before_it_is_known_which_groups_there_are_and_all_are_list
 fn a_gang_is_sent_whole_however_large_it_is_and_its_object_is_told_once_it_runs() {
     let mut bench = bench();
     let size = u32::try_from(BINDS_MAX).unwrap() + 6;
-    bench.core.take(Input::Await(vec![OptionalKind::PodGroups(PodGroupKind::Native)]));
+    bench.core.take(Input::Await(vec![Kind::PodGroup(PodGroupKind::Native)]));
     bench.see(node(size));
     bench.see_group(group(size, json!({})));
     (0..size).for_each(|at| bench.see(grouped(&format!("p{at}"), "")));
     let names = BTreeSet::from(["team/train".into()]);
-    bench.see(Event::Reset(Present::PodGroups(PodGroupKind::Native, names)));
+    bench.see(Event::Listed(Kind::PodGroup(PodGroupKind::Native), Present::Names(names)));
     bench.listed();
     let decided = bench.decided();
     assert_eq!(decided.len(), BINDS_MAX + 6);
@@ -220,7 +220,7 @@ fn a_gang_is_sent_whole_however_large_it_is_and_its_object_is_told_once_it_runs(
     let status = json!({"conditions": [{"type": "PodGroupInitiallyScheduled", "status": "True",
         "reason": "Scheduled", "message": "x"}]});
     bench.see_group(group(size, status));
-    bench.see(Event::PodDeleted("u-p0".into()));
+    bench.see(Event::gone(Kind::Pod, "u-p0"));
     bench.see(grouped("again", ""));
     let expected =
         "report group train u-train degraded: gang train: 69 of at least 70 are on nodes";
@@ -375,7 +375,7 @@ fn the_newest_version_of_a_pod_is_known_wherever_it_is() {
     let Ok(Order::Disband(order)) = bench.orders.try_recv() else { panic!("it is taken back") };
     assert_eq!((&*order.evicted[0].0.version, &*order.bare[0].version), ("21", "22"));
     // A row that another pod has by now says nothing of it.
-    bench.see(Event::PodDeleted("u-a".into()));
+    bench.see(Event::gone(Kind::Pod, "u-a"));
     bench.see(labelled("c", 2, "n"));
     let pod = bench.core.scheduler.catalog().find_pod("u-c").expect("the pod is there");
     assert_eq!(&*bench.core.reference(pod).version, "");
@@ -393,7 +393,7 @@ fn gangs_that_never_started_are_forgotten_when_they_are_gone() {
         let Core { scheduler, state, .. } = &mut bench.core;
         let id = scheduler.catalog().find_pod("u-a").expect("the pod is there");
         state.arrived(scheduler.catalog(), id, Instant::now());
-        bench.see(Event::PodDeleted("u-a".into()));
+        bench.see(Event::gone(Kind::Pod, "u-a"));
     }
     let noted = bench.core.state.arrivals.len();
     assert!(noted <= 65, "{noted} gangs are noted, none is there");
@@ -421,7 +421,7 @@ fn pods_of_a_gang_that_cannot_be_completed_are_taken_back() {
     assert!(text.contains(line), "{text}");
     bench.core.take(Input::Eviction { uid: "u-a".into(), is_done: true });
     assert!(bench.core.state.evicting.is_empty());
-    bench.see(Event::NamespaceDeleted("team".into()));
+    bench.see(Event::gone(Kind::Namespace, "team"));
     assert!(!bench.core.metrics.text().contains(line), "the namespace is gone");
 }
 

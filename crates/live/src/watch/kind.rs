@@ -1,12 +1,11 @@
 //! The kinds that are watched, and how their objects are read.
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::time::Instant;
 
 use k8s::ingest::{self, GroupStanding, IngestError, Standing};
-use model::{
-    Event, GroupingKey, GroupingKind, LocalQueueFacts, PodGroupKey, PodGroupKind, PodKey, Present,
-};
+use model::{Event, Fact, GroupingKind, Key, Kind, LocalQueueFacts, PodKey, Present};
 use serde::Deserialize;
 use tracing::error;
 
@@ -15,9 +14,9 @@ use super::pod_groups::GroupApi;
 use super::{Broken, Watcher};
 use crate::feed::Seen;
 
-/// A kind of object.
+/// What is watched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum Watched {
     Nodes,
     Pods,
     Namespaces,
@@ -54,7 +53,7 @@ impl Read {
     }
 }
 
-impl Kind {
+impl Watched {
     /// In metrics and logs.
     pub(crate) fn word(self) -> &'static str {
         match self {
@@ -100,17 +99,31 @@ impl Kind {
         path.into()
     }
 
-    /// A list with nothing in it.
+    /// What its objects are.
+    pub(crate) fn kind(self) -> Kind {
+        match self {
+            Self::Nodes => Kind::Node,
+            Self::Pods => Kind::Pod,
+            Self::Namespaces => Kind::Namespace,
+            Self::Budgets => Kind::Budget,
+            Self::Groupings(sort) => Kind::Grouping(sort),
+            Self::PodGroups(api) => Kind::PodGroup(api.kind),
+            Self::Succeeded => Kind::Succeeded,
+            Self::LocalQueues(_) => Kind::LocalQueue,
+        }
+    }
+
+    /// A list with nothing in it. Queues only mean something together.
     pub(super) fn nobody(self) -> Present {
         match self {
-            Self::Nodes => Present::Nodes(Default::default()),
-            Self::Pods => Present::Pods(Default::default()),
-            Self::Namespaces => Present::Namespaces(Default::default()),
-            Self::Budgets => Present::Budgets(Default::default()),
-            Self::Groupings(kind) => Present::Groupings(kind, Default::default()),
-            Self::PodGroups(api) => Present::PodGroups(api.kind, Default::default()),
-            Self::Succeeded => Present::Succeeded(Default::default()),
-            Self::LocalQueues(_) => Present::LocalQueues(Default::default()),
+            Self::LocalQueues(_) => Present::Facts(Vec::new()),
+            Self::Nodes
+            | Self::Pods
+            | Self::Namespaces
+            | Self::Budgets
+            | Self::Groupings(_)
+            | Self::PodGroups(_)
+            | Self::Succeeded => Present::Names(BTreeSet::new()),
         }
     }
 }
@@ -141,17 +154,16 @@ struct Meta {
 }
 
 impl Meta {
-    /// Namespace and name.
-    fn key(&self) -> String {
-        format!("{}/{}", self.namespace, self.name)
-    }
-
-    fn grouping(self, kind: GroupingKind) -> GroupingKey {
-        GroupingKey { kind, namespace: self.namespace.into(), name: self.name.into() }
-    }
-
-    fn group(self, kind: PodGroupKind) -> PodGroupKey {
-        PodGroupKey { kind, namespace: self.namespace.into(), name: self.name.into() }
+    /// Which object it is.
+    fn key(self, kind: Kind) -> Key {
+        let name = match kind {
+            Kind::Node | Kind::Namespace => self.name,
+            Kind::Pod | Kind::Succeeded => self.uid,
+            Kind::Budget | Kind::Grouping(_) | Kind::PodGroup(_) | Kind::LocalQueue => {
+                format!("{}/{}", self.namespace, self.name)
+            }
+        };
+        Key::new(kind, name)
     }
 }
 
@@ -181,64 +193,52 @@ impl Watcher {
     /// Reads an object, and adds it to the list that is being made. One that cannot be read is
     /// reported, and what was known of it stays; a LocalQueue that cannot be read leads nowhere.
     pub(super) fn read(&self, object: &[u8], listing: Option<&mut Present>) -> Option<Read> {
-        let (read, name) = match self.read_well(object) {
+        let (read, key) = match self.read_well(object) {
             Ok(None) => return None,
             Ok(Some(read)) => {
-                let name = read.event.listed_by();
-                (Some(read), name)
+                let key = match &read.event {
+                    Event::Seen(fact) => Some(fact.key()),
+                    Event::Gone(_) | Event::Listed(..) | Event::Outcome(_) => None,
+                };
+                (Some(read), key)
             }
             Err(fault) => {
                 let meta = serde_json::from_slice::<View>(object).ok()?.metadata;
                 error!(name = meta.name, %fault, "an object that cannot be read");
-                self.metrics.not_read(self.kind.word());
-                let mut read = None;
-                let name = match self.kind {
-                    Kind::Nodes | Kind::Namespaces => meta.name.into(),
-                    Kind::Pods | Kind::Succeeded => meta.uid.into(),
-                    Kind::Budgets => meta.key().into(),
-                    Kind::LocalQueues(_) => {
-                        let facts = LocalQueueFacts::of(&meta.key(), "");
-                        let key = facts.key();
-                        let event = Event::LocalQueueApplied(Box::new(facts));
-                        read = Some(Read::plain((meta.resource_version, event)));
-                        key
-                    }
-                    Kind::Groupings(kind) => meta.grouping(kind).listed_by(),
-                    Kind::PodGroups(api) => meta.group(api.kind).listed_by(),
-                };
-                (read, Some(name))
+                self.metrics.not_read(self.watched.word());
+                let version = meta.resource_version.clone();
+                let key = meta.key(self.watched.kind());
+                let is_queue = key.kind == Kind::LocalQueue;
+                let nowhere = || Event::seen(LocalQueueFacts::of(&key.name, ""));
+                let read = is_queue.then(|| Read::plain((version, nowhere())));
+                (read, Some(key))
             }
         };
-        let (Some(listing), Some(name)) = (listing, name) else { return read };
-        let names = match listing {
-            Present::Nodes(names)
-            | Present::Namespaces(names)
-            | Present::Pods(names)
-            | Present::Budgets(names)
-            | Present::Groupings(_, names)
-            | Present::PodGroups(_, names)
-            | Present::Succeeded(names) => names,
-            Present::LocalQueues(queues) => {
-                if let Some(Read { event: Event::LocalQueueApplied(facts), .. }) = read {
-                    queues.insert(name, facts.cluster_queue);
+        let (Some(listing), Some(key)) = (listing, key) else { return read };
+        match listing {
+            Present::Names(names) => {
+                names.insert(key.name);
+                read
+            }
+            Present::Facts(facts) => {
+                if let Some(Read { event: Event::Seen(fact), .. }) = read {
+                    facts.push(fact);
                 }
-                return None;
+                None
             }
-        };
-        names.insert(name);
-        read
+        }
     }
 
     /// Reads an object; nothing of one that does not matter.
     fn read_well(&self, object: &[u8]) -> Result<Option<Read>, IngestError> {
         let plain = |read: Result<(String, Event), IngestError>| read.map(Read::plain);
-        let read = match self.kind {
-            Kind::Nodes => {
+        let read = match self.watched {
+            Watched::Nodes => {
                 ingest::read_node(object).map(|node| Read::plain((node.version, node.event)))
             }
-            Kind::Pods => {
+            Watched::Pods => {
                 let pod = ingest::read_pod(object)?;
-                if let Event::PodApplied(facts) = &pod.event
+                if let Event::Seen(Fact::Pod(facts)) = &pod.event
                     && facts.gang.as_ref().is_some_and(|claim| !claim.after.is_empty())
                     && let Some(ends) = &self.ends
                 {
@@ -247,15 +247,15 @@ impl Watcher {
                 let standing = pod.standing;
                 Ok(Read { standing, ..Read::plain((pod.version, pod.event)) })
             }
-            Kind::Namespaces => plain(ingest::read_namespace(object)),
-            Kind::Budgets => plain(ingest::read_budget(object)),
-            Kind::LocalQueues(_) => plain(ingest::read_local_queue(object)),
-            Kind::Groupings(kind) => plain(ingest::read_grouping(kind, object)),
-            Kind::PodGroups(api) => ingest::read_pod_group(api.kind, object).map(|seen| {
+            Watched::Namespaces => plain(ingest::read_namespace(object)),
+            Watched::Budgets => plain(ingest::read_budget(object)),
+            Watched::LocalQueues(_) => plain(ingest::read_local_queue(object)),
+            Watched::Groupings(kind) => plain(ingest::read_grouping(kind, object)),
+            Watched::PodGroups(api) => ingest::read_pod_group(api.kind, object).map(|seen| {
                 let group = Some(Box::new((api, seen.standing)));
                 Read { group, ..Read::plain((seen.version, seen.event)) }
             }),
-            Kind::Succeeded => {
+            Watched::Succeeded => {
                 let (version, event) = ingest::read_succeeded(object)?;
                 return Ok(event.map(|event| Read::plain((version, event))));
             }
@@ -267,20 +267,11 @@ impl Watcher {
     pub(super) fn read_gone(&self, object: &[u8]) -> Result<Read, Broken> {
         let view: View = serde_json::from_slice(object)
             .map_err(|error| Broken::Refused(format!("an object that is gone: {error}")))?;
-        if self.kind == Kind::Pods && view.may_be_rejected() {
+        if self.watched == Watched::Pods && view.may_be_rejected() {
             self.rejections.look_at(view.pod());
         }
         let version = view.metadata.resource_version.clone();
-        let event = match self.kind {
-            Kind::Nodes => Event::NodeDeleted(view.metadata.name),
-            Kind::Pods => Event::PodDeleted(view.metadata.uid),
-            Kind::Namespaces => Event::NamespaceDeleted(view.metadata.name),
-            Kind::Budgets => Event::BudgetDeleted(view.metadata.key()),
-            Kind::LocalQueues(_) => Event::LocalQueueDeleted(view.metadata.key()),
-            Kind::Groupings(kind) => Event::GroupingDeleted(view.metadata.grouping(kind)),
-            Kind::PodGroups(api) => Event::PodGroupDeleted(view.metadata.group(api.kind)),
-            Kind::Succeeded => Event::SucceededDeleted(view.metadata.uid),
-        };
+        let event = Event::Gone(view.metadata.key(self.watched.kind()));
         Ok(Read::plain((version, event)))
     }
 }

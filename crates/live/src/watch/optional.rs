@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use model::{Event, PodGroupKind};
+use model::{Event, Kind};
 use tokio::task::AbortHandle;
 use tracing::info;
 
 use super::pod_groups::{GROUP_APIS, GroupApi};
-use super::{Kind, Progress, Watcher};
+use super::{Progress, Watched, Watcher};
 use crate::feed::{Closed, Feed, Input, Seen};
 use crate::metrics::Metrics;
 
@@ -19,16 +19,7 @@ use crate::metrics::Metrics;
 /// want of queues.
 const AWAITED_MAX: Duration = Duration::from_secs(60);
 
-/// A kind that not every cluster has.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum OptionalKind {
-    /// Objects about gangs.
-    PodGroups(PodGroupKind),
-    /// LocalQueues of Kueue.
-    LocalQueues,
-}
-
-/// Where such a kind is served.
+/// Where a kind is served that not every cluster has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum OptionalApi {
     PodGroups(GroupApi),
@@ -47,10 +38,10 @@ impl OptionalApi {
         GROUP_APIS.into_iter().map(Self::PodGroups).chain(queues.map(Self::LocalQueues))
     }
 
-    pub(crate) fn kind(self) -> OptionalKind {
+    pub(crate) fn kind(self) -> Kind {
         match self {
-            Self::PodGroups(api) => OptionalKind::PodGroups(api.kind),
-            Self::LocalQueues(_) => OptionalKind::LocalQueues,
+            Self::PodGroups(api) => Kind::PodGroup(api.kind),
+            Self::LocalQueues(_) => Kind::LocalQueue,
         }
     }
 
@@ -69,23 +60,23 @@ impl OptionalApi {
         }
     }
 
-    pub(crate) fn watched(self) -> Kind {
+    pub(crate) fn watched(self) -> Watched {
         match self {
-            Self::PodGroups(api) => Kind::PodGroups(api),
-            Self::LocalQueues(version) => Kind::LocalQueues(version),
+            Self::PodGroups(api) => Watched::PodGroups(api),
+            Self::LocalQueues(version) => Watched::LocalQueues(version),
         }
     }
 }
 
 /// Which of the kinds are served, and where.
-pub(crate) type Served = BTreeMap<OptionalKind, OptionalApi>;
+pub(crate) type Served = BTreeMap<Kind, OptionalApi>;
 
 /// What is watched of them.
 pub(crate) struct OptionalWatches {
     client: kube::Client,
     feed: Feed,
     metrics: Arc<Metrics>,
-    running: BTreeMap<OptionalKind, (OptionalApi, AbortHandle)>,
+    running: BTreeMap<Kind, (OptionalApi, AbortHandle)>,
     is_first: bool,
 }
 
@@ -105,14 +96,14 @@ impl OptionalWatches {
                 let _ = feed.send(Input::Await(Vec::new())).await;
             });
         }
-        let is_stale = |kind: &OptionalKind, api: &OptionalApi| served.get(kind) != Some(api);
+        let is_stale = |kind: &Kind, api: &OptionalApi| served.get(kind) != Some(api);
         let stale: Vec<_> =
             self.running.extract_if(.., |kind, (api, _)| is_stale(kind, api)).collect();
         for (kind, (api, task)) in stale {
             task.abort();
             if !served.contains_key(&kind) {
                 info!(kind = api.watched().word(), "a kind is not served any more");
-                let seen = Seen::plain(Event::Reset(api.watched().nobody()));
+                let seen = Seen::plain(Event::Listed(api.watched().kind(), api.watched().nobody()));
                 self.feed.send(Input::Seen(seen)).await?;
             }
         }
@@ -146,10 +137,16 @@ mod tests {
     fn told(inbox: &std::sync::mpsc::Receiver<Input>) -> Vec<String> {
         let word = |input| match input {
             Input::Await(kinds) => format!("await {kinds:?}"),
-            Input::Seen(Seen { event: Event::Reset(Present::PodGroups(kind, names)), .. }) => {
+            Input::Seen(Seen {
+                event: Event::Listed(Kind::PodGroup(kind), Present::Names(names)),
+                ..
+            }) => {
                 format!("{kind:?}={}", names.len())
             }
-            Input::Seen(Seen { event: Event::Reset(Present::LocalQueues(names)), .. }) => {
+            Input::Seen(Seen {
+                event: Event::Listed(Kind::LocalQueue, Present::Facts(names)),
+                ..
+            }) => {
                 format!("queues={}", names.len())
             }
             Input::Seen(_)

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::mpsc::Receiver;
 use std::sync::{Arc, Mutex};
 
-use model::{Event, Present};
+use model::{Event, Fact, Key, Kind, Present};
 use serde_json::{Value, json};
 
 use super::*;
@@ -30,10 +30,10 @@ fn bookmark(version: u64, is_end: bool) -> String {
 /// Gives the replies one after the other, then silence; returns what the engine was fed and the
 /// targets that were asked.
 async fn check(replies: Vec<Reply>) -> (Vec<String>, Vec<String>) {
-    check_kind(Kind::Nodes, replies).await
+    check_watched(Watched::Nodes, replies).await
 }
 
-async fn check_kind(kind: Kind, replies: Vec<Reply>) -> (Vec<String>, Vec<String>) {
+async fn check_watched(watched: Watched, replies: Vec<Reply>) -> (Vec<String>, Vec<String>) {
     let count = replies.len();
     let replies = Arc::new(Mutex::new(VecDeque::from(replies)));
     let (client, log) = server(move |_| {
@@ -42,7 +42,7 @@ async fn check_kind(kind: Kind, replies: Vec<Reply>) -> (Vec<String>, Vec<String
     });
     let (feed, inbox) = feed();
     let metrics = Arc::new(Metrics::new(["a"], "host", "lease"));
-    let watcher = Watcher::new(kind, client, feed, metrics, Progress::default());
+    let watcher = Watcher::new(watched, client, feed, metrics, Progress::default());
     let task = tokio::spawn(watcher.run());
     while log.lock().unwrap().len() <= count {
         tokio::time::sleep(Duration::from_millis(10)).await;
@@ -54,19 +54,23 @@ async fn check_kind(kind: Kind, replies: Vec<Reply>) -> (Vec<String>, Vec<String
 
 fn fed(inbox: &Receiver<Input>) -> Vec<String> {
     let word = |input: Input| match input {
-        Input::Seen(Seen { event: Event::NodeApplied(facts), .. }) => facts.name,
-        Input::Seen(Seen { event: Event::LocalQueueApplied(facts), .. }) => {
+        Input::Seen(Seen { event: Event::Seen(Fact::Node(facts)), .. }) => facts.name,
+        Input::Seen(Seen { event: Event::Seen(Fact::LocalQueue(facts)), .. }) => {
             format!("{}>{}", facts.key(), facts.cluster_queue)
         }
         Input::Seen(Seen {
-            event: Event::NodeDeleted(name) | Event::LocalQueueDeleted(name),
+            event: Event::Gone(Key { kind: Kind::Node | Kind::LocalQueue, name }),
             ..
         }) => format!("-{name}"),
-        Input::Seen(Seen { event: Event::Reset(Present::Nodes(names)), .. }) => {
+        Input::Seen(Seen { event: Event::Listed(Kind::Node, Present::Names(names)), .. }) => {
             format!("={}", names.into_iter().collect::<Vec<_>>().join(","))
         }
-        Input::Seen(Seen { event: Event::Reset(Present::LocalQueues(queues)), .. }) => {
-            let queues = queues.into_iter().map(|(key, queue)| format!("{key}>{queue}"));
+        Input::Seen(Seen { event: Event::Listed(_, Present::Facts(facts)), .. }) => {
+            let queue = |fact: &Fact| {
+                let Fact::LocalQueue(facts) = fact else { panic!("{fact:?} is no queue") };
+                format!("{}>{}", facts.key(), facts.cluster_queue)
+            };
+            let queues = facts.iter().map(queue);
             format!("={}", queues.collect::<Vec<_>>().join(","))
         }
         Input::Seen(_)
@@ -95,7 +99,7 @@ async fn queues_are_listed_at_once_and_one_that_cannot_be_read_leads_nowhere() {
         line("DELETED", &queue("b", json!(7), 10)),
     ];
     let (fed, targets) =
-        check_kind(Kind::LocalQueues("v1beta2"), vec![Some((200, body.concat()))]).await;
+        check_watched(Watched::LocalQueues("v1beta2"), vec![Some((200, body.concat()))]).await;
     assert_eq!(fed, ["=team/a>gpu,team/b>", "team/a>web", "team/a>", "-team/b"]);
     let path = "/apis/kueue.x-k8s.io/v1beta2/localqueues?";
     assert!(targets.iter().all(|target| target.starts_with(path)), "{targets:?}");
@@ -209,28 +213,29 @@ async fn pods_that_ended_well_are_told_of_gangs_only_and_who_waits_for_them_is_n
     });
     let (feed, inbox) = feed();
     let metrics = Arc::new(Metrics::new(["a"], "host", "lease"));
-    let watcher = |kind| {
+    let watcher = |watched| {
         let (client, feed, metrics) = (client.clone(), feed.clone(), metrics.clone());
-        Watcher::new(kind, client, feed, metrics, Progress::default())
+        Watcher::new(watched, client, feed, metrics, Progress::default())
     };
-    let task = tokio::spawn(watcher(Kind::Succeeded).run());
+    let task = tokio::spawn(watcher(Watched::Succeeded).run());
     tokio::time::sleep(Duration::from_millis(50)).await;
     task.abort();
     let word = |input: Input| {
         let Input::Seen(Seen { event, .. }) = input else { return "?".into() };
-        if let Event::SucceededApplied(facts) = event {
+        if let Event::Seen(Fact::Succeeded(facts)) = event {
             return format!("{} {}", facts.uid, facts.gang);
         }
         format!("{event:?}")
     };
     let fed: Vec<String> = inbox.try_iter().take(3).map(word).collect();
-    assert_eq!(fed, ["u-a g", "Reset(Succeeded({\"u-a\"}))", "SucceededDeleted(\"u-a\")"]);
+    let gone = r#"Gone(Key { kind: Succeeded, name: "u-a" })"#;
+    assert_eq!(fed, ["u-a g", r#"Listed(Succeeded, Names({"u-a"}))"#, gone]);
     let target = log.lock().unwrap()[0].target.clone();
     let ended = "/api/v1/pods?fieldSelector=status.phase%21%3DPending%2Cstatus.phase%21%3DRunning\
                  %2Cstatus.phase%21%3DUnknown&";
     assert!(target.starts_with(ended), "{target}");
     let ends = Arc::new(Notify::new());
-    let pods = watcher(Kind::Pods).telling(ends.clone());
+    let pods = watcher(Watched::Pods).telling(ends.clone());
     let is_told =
         async || tokio::time::timeout(Duration::from_millis(1), ends.notified()).await.is_ok();
     pods.read(pod("a", json!({})).to_string().as_bytes(), None);
@@ -272,7 +277,7 @@ async fn a_new_leader_knows_all_that_was_there_when_it_took_over() {
     let (client, asked) = quiet(now.clone());
     let (feed, _inbox) = feed();
     let (metrics, progress) = (Arc::new(Metrics::new(["a"], "host", "lease")), Progress::default());
-    let watcher = Watcher::new(Kind::Pods, client.clone(), feed, metrics, progress.clone());
+    let watcher = Watcher::new(Watched::Pods, client.clone(), feed, metrics, progress.clone());
     tokio::spawn(watcher.run());
     tokio::time::sleep(Duration::from_secs(1)).await;
     progress.catch_up(&client).await;
@@ -338,7 +343,7 @@ async fn pods_that_a_kubelet_turned_away_are_counted() {
     });
     let (feed, _inbox) = feed();
     let metrics = Arc::new(Metrics::new(["a"], "host", "lease"));
-    let watcher = Watcher::new(Kind::Pods, client, feed, metrics.clone(), Progress::default());
+    let watcher = Watcher::new(Watched::Pods, client, feed, metrics.clone(), Progress::default());
     let task = tokio::spawn(watcher.run());
     tokio::time::sleep(Duration::from_secs(1)).await;
     task.abort();
@@ -369,7 +374,7 @@ async fn pods_at_their_end_are_read_one_by_one_within_the_rate() {
     });
     let (feed, _inbox) = feed();
     let metrics = Arc::new(Metrics::new(["a"], "host", "lease"));
-    let watcher = Watcher::new(Kind::Pods, client, feed, metrics, Progress::default());
+    let watcher = Watcher::new(Watched::Pods, client, feed, metrics, Progress::default());
     let limiter = Arc::new(Limiter::new(10_000, 10));
     let task = tokio::spawn(watcher.limited(limiter.clone()).run());
     let read = || log.lock().unwrap().iter().filter(|it| it.target.contains("/pods/p")).count();

@@ -5,8 +5,8 @@ use super::Catalog;
 use super::classes::{Company, Spread};
 use super::crowds::{Crowd, Held, Rule, Shifted, Tags, Wish};
 use super::pods::Occupant;
-use crate::event::{NamespaceFacts, PodFacts};
-use crate::grouping::{GroupingFacts, GroupingKey};
+use crate::event::PodFacts;
+use crate::grouping::GroupingKey;
 use crate::ids::{ClassId, CrowdId, DomainId, KeyId, NodeId, TagsId};
 use crate::spec::{LabelSelector, Labels, PodSpec, PodTerm, SpreadSpec, Target};
 use crate::symbol::Symbol;
@@ -96,11 +96,6 @@ impl Catalog {
         self.crowds.set_namespace(name, labels)
     }
 
-    /// Namespaces with their labels.
-    pub fn namespace_facts(&self) -> impl Iterator<Item = NamespaceFacts> {
-        self.crowds.namespace_facts()
-    }
-
     /// The labels of a namespace, if it is known.
     #[must_use]
     pub fn namespace_labels(&self, name: &str) -> Option<&Labels> {
@@ -116,17 +111,6 @@ impl Catalog {
     /// pods are alike then.
     pub fn set_grouping(&mut self, key: &GroupingKey, selector: Option<&LabelSelector>) -> bool {
         self.crowds.set_grouping(key, selector)
-    }
-
-    /// Whether a service or a controller is known to be just so.
-    #[must_use]
-    pub fn has_grouping(&self, facts: &GroupingFacts) -> bool {
-        self.crowds.groupings.has(facts)
-    }
-
-    /// Services and controllers with their selectors.
-    pub fn grouping_facts(&self) -> impl Iterator<Item = GroupingFacts> {
-        self.crowds.groupings.facts()
     }
 
     /// Services and controllers that are there.

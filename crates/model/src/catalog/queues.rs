@@ -9,6 +9,14 @@ use crate::event::LocalQueueFacts;
 #[derive(Default)]
 pub(super) struct LocalQueues(BTreeMap<Box<str>, BTreeMap<Box<str>, Box<str>>>);
 
+impl LocalQueues {
+    /// Whether a LocalQueue is known to be just so.
+    pub(super) fn has(&self, facts: &LocalQueueFacts) -> bool {
+        let queues = self.0.get(&facts.namespace);
+        queues.and_then(|queues| queues.get(&facts.name)) == Some(&facts.cluster_queue)
+    }
+}
+
 impl Catalog {
     /// Takes in a LocalQueue; tells whether anything is different now.
     pub fn set_local_queue(&mut self, facts: &LocalQueueFacts) -> bool {
@@ -38,13 +46,6 @@ impl Catalog {
                 cluster_queue: cluster_queue.clone(),
             })
         })
-    }
-
-    /// Whether a LocalQueue is known to be just so.
-    #[must_use]
-    pub fn has_local_queue(&self, facts: &LocalQueueFacts) -> bool {
-        let queues = self.local_queues.0.get(&facts.namespace);
-        queues.and_then(|queues| queues.get(&facts.name)) == Some(&facts.cluster_queue)
     }
 
     /// The ClusterQueues that the LocalQueues of a namespace lead to, by the names of the latter.

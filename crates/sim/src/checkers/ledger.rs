@@ -11,7 +11,10 @@ mod proposals;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use model::{Attempt, BudgetFacts, Event, Labels, Map, NodeFacts, PodFacts, Present};
+use model::{
+    Attempt, BudgetFacts, Event, Fact, Key, Kind, Labels, Map, NodeFacts, Outcome, PodFacts,
+    Present,
+};
 
 use super::Violation;
 use super::evictions::Eviction;
@@ -70,25 +73,10 @@ type Objects = BTreeMap<u64, Arc<Event>>;
 
 fn facts_of(object: &Event) -> &PodFacts {
     match object {
-        Event::PodApplied(facts) => facts,
-        Event::NodeApplied(_)
-        | Event::NodeDeleted(_)
-        | Event::PodDeleted(_)
-        | Event::NamespaceApplied(_)
-        | Event::NamespaceDeleted(_)
-        | Event::BudgetApplied(_)
-        | Event::BudgetDeleted(_)
-        | Event::GroupingApplied(_)
-        | Event::GroupingDeleted(_)
-        | Event::PodGroupApplied(_)
-        | Event::PodGroupDeleted(_)
-        | Event::SucceededApplied(_)
-        | Event::SucceededDeleted(_)
-        | Event::LocalQueueApplied(_)
-        | Event::LocalQueueDeleted(_)
-        | Event::Reset(_)
-        | Event::BindRefused { .. }
-        | Event::EvictionFailed(_) => unreachable!("only pods are kept as pods"),
+        Event::Seen(Fact::Pod(facts)) => facts,
+        Event::Seen(_) | Event::Gone(_) | Event::Listed(..) | Event::Outcome(_) => {
+            unreachable!("only pods are kept as pods")
+        }
     }
 }
 
@@ -130,55 +118,48 @@ impl Ledger {
     pub(crate) fn apply(&mut self, event: &Arc<Event>) {
         self.plans.clear();
         match &**event {
-            Event::NodeApplied(facts) => {
+            Event::Seen(Fact::Node(facts)) => {
                 self.open(&facts.name).object = Some(event.clone());
             }
-            Event::NodeDeleted(name) => self.delete_node(name),
-            Event::PodApplied(facts) => self.apply_pod(facts, event),
-            Event::PodDeleted(uid) => self.forget(uid),
-            Event::Reset(Present::Nodes(names)) => {
+            Event::Gone(Key { kind: Kind::Node, name }) => self.delete_node(name),
+            Event::Seen(Fact::Pod(facts)) => self.apply_pod(facts, event),
+            Event::Gone(Key { kind: Kind::Pod, name: uid }) => self.forget(uid),
+            Event::Listed(Kind::Node, Present::Names(names)) => {
                 let there = self.nodes.iter().filter(|(_, place)| place.object.is_some());
                 let gone = there.map(|(name, _)| name).filter(|name| !names.contains(*name));
                 let mut gone: Vec<Box<str>> = gone.cloned().collect();
                 gone.sort_unstable();
                 gone.iter().for_each(|name| self.delete_node(name));
             }
-            Event::Reset(Present::Pods(uids)) => {
+            Event::Listed(Kind::Pod, Present::Names(uids)) => {
                 let mut gone: Vec<Box<str>> =
                     self.pods.keys().filter(|uid| !uids.contains(*uid)).cloned().collect();
                 gone.sort_unstable();
                 gone.iter().for_each(|uid| self.forget(uid));
             }
-            Event::BindRefused { uid, attempt } => self.refused(uid, *attempt),
-            Event::BudgetApplied(facts) => _ = self.budgets.insert(facts.key(), event.clone()),
-            Event::BudgetDeleted(key) => _ = self.budgets.remove(key.as_str()),
-            Event::Reset(Present::Budgets(keys)) => {
-                self.budgets.retain(|key, _| keys.contains(key))
+            Event::Outcome(Outcome::BindRefused { uid, attempt }) => self.refused(uid, *attempt),
+            Event::Seen(Fact::Budget(facts)) => _ = self.budgets.insert(facts.key(), event.clone()),
+            Event::Gone(Key { kind: Kind::Budget, name: key }) => _ = self.budgets.remove(key),
+            Event::Listed(Kind::Budget, Present::Names(keys)) => {
+                self.budgets.retain(|key, _| keys.contains(key));
             }
-            Event::EvictionFailed(uid) => {
-                self.pods.get_mut(uid.as_str()).into_iter().for_each(|pod| pod.is_asked = false);
+            Event::Outcome(Outcome::EvictionFailed(uid)) => {
+                self.pods.get_mut(uid).into_iter().for_each(|pod| pod.is_asked = false);
             }
-            Event::PodGroupApplied(_)
-            | Event::PodGroupDeleted(_)
-            | Event::SucceededApplied(_)
-            | Event::SucceededDeleted(_)
-            | Event::Reset(Present::PodGroups(..) | Present::Succeeded(_)) => {
+            Event::Seen(Fact::PodGroup(_) | Fact::Succeeded(_))
+            | Event::Gone(Key { kind: Kind::PodGroup(_) | Kind::Succeeded, .. })
+            | Event::Listed(Kind::PodGroup(_) | Kind::Succeeded, _) => {
                 self.apply_group(event);
             }
-            Event::NamespaceApplied(facts) => {
+            Event::Seen(Fact::Namespace(facts)) => {
                 self.namespaces.insert(facts.name.clone(), facts.labels.clone());
             }
-            Event::NamespaceDeleted(name) => _ = self.namespaces.remove(name.as_str()),
-            Event::Reset(Present::Namespaces(names)) => {
+            Event::Gone(Key { kind: Kind::Namespace, name }) => _ = self.namespaces.remove(name),
+            Event::Listed(Kind::Namespace, Present::Names(names)) => {
                 self.namespaces.retain(|name, _| names.contains(name));
             }
             // The world has no services, controllers or queues.
-            Event::LocalQueueApplied(_)
-            | Event::LocalQueueDeleted(_)
-            | Event::Reset(Present::LocalQueues(_))
-            | Event::GroupingApplied(_)
-            | Event::GroupingDeleted(_)
-            | Event::Reset(Present::Groupings(..)) => {}
+            Event::Seen(_) | Event::Gone(_) | Event::Listed(..) => {}
         }
     }
 
@@ -408,25 +389,8 @@ impl Ledger {
     /// The budgets that a pod counts against.
     pub(crate) fn budgets_of(&self, pod: &PodFacts) -> impl Iterator<Item = &BudgetFacts> {
         let budgets = self.budgets.values().filter_map(|object| match &**object {
-            Event::BudgetApplied(facts) => Some(&**facts),
-            Event::NodeApplied(_)
-            | Event::NodeDeleted(_)
-            | Event::PodApplied(_)
-            | Event::PodDeleted(_)
-            | Event::NamespaceApplied(_)
-            | Event::NamespaceDeleted(_)
-            | Event::BudgetDeleted(_)
-            | Event::Reset(_)
-            | Event::BindRefused { .. }
-            | Event::GroupingApplied(_)
-            | Event::GroupingDeleted(_)
-            | Event::PodGroupApplied(_)
-            | Event::PodGroupDeleted(_)
-            | Event::SucceededApplied(_)
-            | Event::SucceededDeleted(_)
-            | Event::LocalQueueApplied(_)
-            | Event::LocalQueueDeleted(_)
-            | Event::EvictionFailed(_) => None,
+            Event::Seen(Fact::Budget(facts)) => Some(&**facts),
+            Event::Seen(_) | Event::Gone(_) | Event::Listed(..) | Event::Outcome(_) => None,
         });
         budgets.filter(|budget| {
             let selector = budget.selector.as_ref().filter(|one| !one.requirements.is_empty());

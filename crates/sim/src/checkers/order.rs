@@ -20,7 +20,7 @@ use std::collections::BTreeSet;
 
 use engine::{Place, Scheduler};
 use k8s::config::Settings;
-use model::{Event, Map, PodFacts, PodId, Present, Time};
+use model::{Event, Fact, Key, Kind, Map, PodFacts, PodId, Present, Time};
 
 use self::shares::Shares;
 use self::standing::Rules;
@@ -64,34 +64,18 @@ impl Order {
     /// Takes in that an event is delivered.
     pub(crate) fn note(&mut self, event: &Event, now: Time) {
         match event {
-            Event::PodApplied(facts) if facts.is_finished => _ = self.pods.remove(&facts.key.uid),
-            Event::PodApplied(facts) => self.heard(facts, now),
-            Event::PodDeleted(uid) => _ = self.pods.remove(uid.as_str()),
-            Event::Reset(Present::Pods(uids)) => self.pods.retain(|uid, _| uids.contains(uid)),
-            Event::PodGroupApplied(_)
-            | Event::PodGroupDeleted(_)
-            | Event::SucceededApplied(_)
-            | Event::SucceededDeleted(_)
-            | Event::Reset(Present::PodGroups(..) | Present::Succeeded(_)) => self.objects = now,
-            Event::NodeApplied(_)
-            | Event::NodeDeleted(_)
-            | Event::NamespaceApplied(_)
-            | Event::NamespaceDeleted(_)
-            | Event::BudgetApplied(_)
-            | Event::BudgetDeleted(_)
-            | Event::GroupingApplied(_)
-            | Event::GroupingDeleted(_)
-            | Event::LocalQueueApplied(_)
-            | Event::LocalQueueDeleted(_)
-            | Event::Reset(
-                Present::Nodes(_)
-                | Present::Namespaces(_)
-                | Present::Budgets(_)
-                | Present::Groupings(..)
-                | Present::LocalQueues(_),
-            )
-            | Event::BindRefused { .. }
-            | Event::EvictionFailed(_) => {}
+            Event::Seen(Fact::Pod(facts)) if facts.is_finished => {
+                _ = self.pods.remove(&facts.key.uid)
+            }
+            Event::Seen(Fact::Pod(facts)) => self.heard(facts, now),
+            Event::Gone(Key { kind: Kind::Pod, name: uid }) => _ = self.pods.remove(uid),
+            Event::Listed(Kind::Pod, Present::Names(uids)) => {
+                self.pods.retain(|uid, _| uids.contains(uid));
+            }
+            Event::Seen(Fact::PodGroup(_) | Fact::Succeeded(_))
+            | Event::Gone(Key { kind: Kind::PodGroup(_) | Kind::Succeeded, .. })
+            | Event::Listed(Kind::PodGroup(_) | Kind::Succeeded, _) => self.objects = now,
+            Event::Seen(_) | Event::Gone(_) | Event::Listed(..) | Event::Outcome(_) => {}
         }
     }
 

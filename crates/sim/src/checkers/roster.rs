@@ -2,7 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use model::{Amounts, Event, PodFacts, PodGroupFacts, PodGroupKey, PodGroupKind, PodSpec, Present};
+use model::{
+    Amounts, Event, Fact, Key, Kind, PodFacts, PodGroupFacts, PodGroupKey, PodGroupKind, PodSpec,
+    Present,
+};
 
 use super::ledger::{Known, Ledger, Spot};
 use super::members::Members;
@@ -110,48 +113,29 @@ impl Roster {
     /// Takes in what is said of gangs by others than pods.
     pub(super) fn apply(&mut self, event: &Event) {
         match event {
-            Event::PodGroupApplied(facts) => {
+            Event::Seen(Fact::PodGroup(facts)) => {
                 self.groups.insert(facts.key.clone(), (**facts).clone());
             }
-            Event::PodGroupDeleted(key) => _ = self.groups.remove(key),
-            Event::Reset(Present::PodGroups(kind, names)) => {
+            Event::Gone(Key { kind: Kind::PodGroup(sort), name }) => {
+                self.groups.remove(&PodGroupKey::of(*sort, name));
+            }
+            Event::Listed(Kind::PodGroup(kind), Present::Names(names)) => {
                 self.groups.retain(|key, _| key.kind != *kind || names.contains(&key.listed_by()));
             }
-            Event::SucceededApplied(facts) => {
+            Event::Seen(Fact::Succeeded(facts)) => {
                 let key = (facts.namespace.clone(), facts.gang.clone());
                 self.unsucceed(&facts.uid);
                 self.succeeded.insert(facts.uid.clone(), key.clone());
                 let own = self.succeeded_of.entry(key).or_default();
                 own.insert(facts.uid.clone(), facts.min.unwrap_or(1));
             }
-            Event::SucceededDeleted(uid) => self.unsucceed(uid),
-            Event::Reset(Present::Succeeded(uids)) => {
+            Event::Gone(Key { kind: Kind::Succeeded, name: uid }) => self.unsucceed(uid),
+            Event::Listed(Kind::Succeeded, Present::Names(uids)) => {
                 let gone = self.succeeded.keys().filter(|uid| !uids.contains(*uid));
                 let gone: Vec<Box<str>> = gone.cloned().collect();
                 gone.iter().for_each(|uid| self.unsucceed(uid));
             }
-            Event::NodeApplied(_)
-            | Event::NodeDeleted(_)
-            | Event::PodApplied(_)
-            | Event::PodDeleted(_)
-            | Event::NamespaceApplied(_)
-            | Event::NamespaceDeleted(_)
-            | Event::BudgetApplied(_)
-            | Event::BudgetDeleted(_)
-            | Event::GroupingApplied(_)
-            | Event::GroupingDeleted(_)
-            | Event::LocalQueueApplied(_)
-            | Event::LocalQueueDeleted(_)
-            | Event::Reset(
-                Present::Nodes(_)
-                | Present::Pods(_)
-                | Present::Namespaces(_)
-                | Present::Budgets(_)
-                | Present::Groupings(..)
-                | Present::LocalQueues(_),
-            )
-            | Event::BindRefused { .. }
-            | Event::EvictionFailed(_) => {}
+            Event::Seen(_) | Event::Gone(_) | Event::Listed(..) | Event::Outcome(_) => {}
         }
     }
 

@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use engine::Scheduler;
 use framework::{Args, ClassifierArgs, Point, ProfileSettings};
 use k8s::config::Settings;
-use model::{Event, Labels, PodFacts, Present, Said, Tier};
+use model::{Event, Fact, Key, Kind, Labels, PodFacts, Said, Tier};
 
 use super::Violation;
 use super::ledger::Ledger;
@@ -46,35 +46,13 @@ impl Tiers {
     /// Takes in that an event is delivered.
     pub(crate) fn note(&mut self, event: &Event) {
         match event {
-            Event::PodApplied(facts) => _ = self.pods.insert(facts.key.uid.clone()),
-            Event::NamespaceApplied(facts) => _ = self.namespaces.insert(facts.name.clone()),
-            Event::NamespaceDeleted(name) => _ = self.namespaces.insert(name.as_str().into()),
-            Event::Reset(Present::Namespaces(_)) => self.is_everybody = true,
-            Event::NodeApplied(_)
-            | Event::NodeDeleted(_)
-            | Event::PodDeleted(_)
-            | Event::BudgetApplied(_)
-            | Event::BudgetDeleted(_)
-            | Event::GroupingApplied(_)
-            | Event::GroupingDeleted(_)
-            | Event::PodGroupApplied(_)
-            | Event::PodGroupDeleted(_)
-            | Event::SucceededApplied(_)
-            | Event::SucceededDeleted(_)
-            // The world has no queues.
-            | Event::LocalQueueApplied(_)
-            | Event::LocalQueueDeleted(_)
-            | Event::Reset(
-                Present::Nodes(_)
-                | Present::Pods(_)
-                | Present::Budgets(_)
-                | Present::Groupings(..)
-                | Present::PodGroups(..)
-                | Present::Succeeded(_)
-                | Present::LocalQueues(_),
-            )
-            | Event::BindRefused { .. }
-            | Event::EvictionFailed(_) => {}
+            Event::Seen(Fact::Pod(facts)) => _ = self.pods.insert(facts.key.uid.clone()),
+            Event::Seen(Fact::Namespace(facts)) => _ = self.namespaces.insert(facts.name.clone()),
+            Event::Gone(Key { kind: Kind::Namespace, name }) => {
+                self.namespaces.insert(name.clone());
+            }
+            Event::Listed(Kind::Namespace, _) => self.is_everybody = true,
+            Event::Seen(_) | Event::Gone(_) | Event::Listed(..) | Event::Outcome(_) => {}
         }
     }
 

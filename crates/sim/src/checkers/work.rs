@@ -25,7 +25,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use engine::{Place, QueueCounts, Scheduler};
-use model::{Event, PodFacts, PodGroupKey, PodSpec};
+use model::{Event, Fact, GroupingKey, Key, Kind, Outcome, PodFacts, PodGroupKey, PodSpec};
 
 use super::Violation;
 use super::ledger::Ledger;
@@ -113,7 +113,8 @@ impl Before {
 
     fn most(&self, ledger: &Ledger, scheduler: &Scheduler, event: &Event) -> u64 {
         // What changes about a node itself can end any reason.
-        let is_node = matches!(event, Event::NodeApplied(_) | Event::NodeDeleted(_));
+        let is_node =
+            matches!(event, Event::Seen(Fact::Node(_)) | Event::Gone(Key { kind: Kind::Node, .. }));
         let helped = self.helped(ledger, scheduler, is_node) + self.changing(ledger, scheduler);
         let pods = |is_meant: &dyn Fn(&PodFacts) -> bool| {
             let pods = ledger.pods().filter(|facts| is_meant(facts)).count();
@@ -125,27 +126,27 @@ impl Before {
                 + LEVELS * ledger.roster().groups_in_trees(&key.namespace)
         };
         let meant = match event {
-            Event::PodApplied(_) | Event::PodDeleted(_) => {
+            Event::Seen(Fact::Pod(_)) | Event::Gone(Key { kind: Kind::Pod, .. }) => {
                 let known = ledger.pod_count() + ledger.nodes().count();
                 self.news(ledger, event) * known + self.groups(ledger)
             }
-            Event::NamespaceApplied(facts) => pods(&|pod| pod.key.namespace == facts.name),
-            Event::NamespaceDeleted(name) => pods(&|pod| *pod.key.namespace == **name),
-            Event::GroupingApplied(facts) => pods(&|pod| pod.key.namespace == facts.key.namespace),
-            Event::GroupingDeleted(key) => pods(&|pod| pod.key.namespace == key.namespace),
-            Event::PodGroupApplied(facts) => in_gangs(&facts.key),
-            Event::PodGroupDeleted(key) => in_gangs(key),
-            Event::NodeApplied(_)
-            | Event::NodeDeleted(_)
-            | Event::BudgetApplied(_)
-            | Event::BudgetDeleted(_)
-            | Event::SucceededApplied(_)
-            | Event::SucceededDeleted(_)
-            | Event::LocalQueueApplied(_)
-            | Event::LocalQueueDeleted(_)
-            | Event::EvictionFailed(_) => 0,
-            Event::BindRefused { .. } => self.groups(ledger),
-            Event::Reset(_) => {
+            Event::Seen(Fact::Namespace(facts)) => pods(&|pod| pod.key.namespace == facts.name),
+            Event::Gone(Key { kind: Kind::Namespace, name }) => {
+                pods(&|pod| *pod.key.namespace == **name)
+            }
+            Event::Seen(Fact::Grouping(facts)) => {
+                pods(&|pod| pod.key.namespace == facts.key.namespace)
+            }
+            Event::Gone(Key { kind: Kind::Grouping(sort), name }) => {
+                pods(&|pod| pod.key.namespace == GroupingKey::of(*sort, name).namespace)
+            }
+            Event::Seen(Fact::PodGroup(facts)) => in_gangs(&facts.key),
+            Event::Gone(Key { kind: Kind::PodGroup(sort), name }) => {
+                in_gangs(&PodGroupKey::of(*sort, name))
+            }
+            Event::Seen(_) | Event::Gone(_) | Event::Outcome(Outcome::EvictionFailed(_)) => 0,
+            Event::Outcome(Outcome::BindRefused { .. }) => self.groups(ledger),
+            Event::Listed(..) => {
                 let each = BASE + EACH * (helped + 1) as u64;
                 return each * (1 + self.known + ledger.pod_count()) as u64;
             }
@@ -258,13 +259,14 @@ fn rules_of(ledger: &Ledger) -> usize {
 }
 
 fn pod_of(event: &Event) -> Option<&PodFacts> {
-    if let Event::PodApplied(facts) = event { Some(facts) } else { None }
+    if let Event::Seen(Fact::Pod(facts)) = event { Some(facts) } else { None }
 }
 
 /// The pod that an event is about.
 fn uid_of(event: &Event) -> Option<&str> {
-    if let Event::PodDeleted(uid) | Event::EvictionFailed(uid) | Event::BindRefused { uid, .. } =
-        event
+    if let Event::Gone(Key { kind: Kind::Pod, name: uid })
+    | Event::Outcome(Outcome::EvictionFailed(uid))
+    | Event::Outcome(Outcome::BindRefused { uid, .. }) = event
     {
         return Some(uid);
     }

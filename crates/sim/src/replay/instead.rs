@@ -11,7 +11,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use engine::{Backoff, Checkpoint, Options, Scheduler};
 use journal::{Decided, Header};
 use k8s::config::Settings;
-use model::{Attempt, Catalog, Event, Moment, PodFacts, PodState, Present, Time};
+use model::{
+    Attempt, Catalog, Event, Fact, Key, Kind, Moment, Outcome, PodFacts, PodState, Present, Time,
+};
 
 use super::{ReplayError, parts, step};
 
@@ -130,8 +132,8 @@ impl<'a> Other<'a> {
         let Some(scheduler) = &mut self.scheduler else { return };
         let catalog = scheduler.catalog();
         match &mut event {
-            Event::PodApplied(facts) if self.evicted.contains(&facts.key.uid) => return,
-            Event::PodApplied(facts) => {
+            Event::Seen(Fact::Pod(facts)) if self.evicted.contains(&facts.key.uid) => return,
+            Event::Seen(Fact::Pod(facts)) => {
                 let sent = self.sent.get(&facts.key.uid).map(|(node, _)| &**node);
                 let is_ours = facts.node.is_none() || facts.node.as_deref() == sent;
                 if facts.is_finished || !is_ours {
@@ -141,13 +143,13 @@ impl<'a> Other<'a> {
                     redirect(facts, catalog);
                 }
             }
-            Event::BindRefused { uid, attempt } => {
+            Event::Outcome(Outcome::BindRefused { uid, attempt }) => {
                 // An answer to an older attempt was ignored.
-                if self.sent.get(uid.as_str()).is_none_or(|(_, last)| last != attempt) {
+                if self.sent.get(uid).is_none_or(|(_, last)| last != attempt) {
                     return;
                 }
-                self.sent.remove(uid.as_str());
-                let pod = self.pods.get_mut(uid.as_str());
+                self.sent.remove(uid);
+                let pod = self.pods.get_mut(uid);
                 let own = match state(catalog, uid) {
                     Some(PodState::Assumed(_, own)) => Some(own),
                     Some(PodState::Waiting | PodState::Bound(_)) | None => None,
@@ -159,32 +161,11 @@ impl<'a> Other<'a> {
                 let Some(own) = own else { return };
                 *attempt = own;
             }
-            Event::PodDeleted(uid) => _ = self.sent.remove(uid.as_str()),
-            Event::Reset(Present::Pods(uids)) => self.sent.retain(|uid, _| uids.contains(uid)),
-            Event::Reset(
-                Present::Nodes(_)
-                | Present::Namespaces(_)
-                | Present::Budgets(_)
-                | Present::Groupings(..)
-                | Present::PodGroups(..)
-                | Present::Succeeded(_)
-                | Present::LocalQueues(_),
-            )
-            | Event::BudgetApplied(_)
-            | Event::BudgetDeleted(_)
-            | Event::EvictionFailed(_)
-            | Event::NodeApplied(_)
-            | Event::NodeDeleted(_)
-            | Event::NamespaceApplied(_)
-            | Event::NamespaceDeleted(_)
-            | Event::GroupingApplied(_)
-            | Event::GroupingDeleted(_)
-            | Event::PodGroupApplied(_)
-            | Event::PodGroupDeleted(_)
-            | Event::SucceededApplied(_)
-            | Event::SucceededDeleted(_)
-            | Event::LocalQueueApplied(_)
-            | Event::LocalQueueDeleted(_) => {}
+            Event::Gone(Key { kind: Kind::Pod, name: uid }) => _ = self.sent.remove(uid),
+            Event::Listed(Kind::Pod, Present::Names(uids)) => {
+                self.sent.retain(|uid, _| uids.contains(uid));
+            }
+            Event::Seen(_) | Event::Gone(_) | Event::Listed(..) | Event::Outcome(_) => {}
         }
         scheduler.apply(&event, moment);
     }
@@ -227,7 +208,7 @@ impl<'a> Other<'a> {
                     for victim in victims.iter().filter(|one| !self.evicted_then.contains(*one)) {
                         let wall_ms = self.started.saturating_add(at.0);
                         let moment = Moment { at, wall_ms };
-                        scheduler.apply(&Event::PodDeleted(victim.to_string()), moment);
+                        scheduler.apply(&Event::gone(Kind::Pod, victim.to_string()), moment);
                         self.evicted.insert(victim.clone());
                     }
                 }

@@ -13,7 +13,7 @@
 
 use std::sync::Arc;
 
-use model::{Event, Millis, Preemption};
+use model::{Event, Millis, Outcome, Preemption};
 
 use super::replica::ReplicaId;
 use super::shell::{BACKOFF_MAX, BACKOFF_MIN, LATE_MAX, PATIENCE, RequestId};
@@ -202,8 +202,8 @@ impl Run {
     fn stays(&mut self, id: RequestId) {
         let eviction = self.evictions.remove(&id).expect("an eviction that is out is listed");
         let at = self.replicas.iter().position(|one| one.id == eviction.replica);
-        let uid = self.world.pod(eviction.victim).key.uid.to_string();
-        let event = Arc::new(Event::EvictionFailed(uid));
+        let uid = self.world.pod(eviction.victim).key.uid.clone();
+        let event = Arc::new(Event::Outcome(Outcome::EvictionFailed(uid)));
         self.deliver(at.expect("a replica that sends lives"), &event);
     }
 }

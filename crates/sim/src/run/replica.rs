@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use engine::{Backoff, Scheduler, Shown};
 use k8s::config::Settings;
-use model::{Catalog, Decision, Event, Time};
+use model::{Catalog, Decision, Event, Kind, Time};
 
 use super::watch::Watch;
 use crate::checkers::{
     Before, Ledger, Order, Patience, SeatFacts, Tiers, Violation, is_partial, is_partial_tree,
 };
-use crate::world::{ByKind, Kind};
+use crate::world::{ByKind, WATCHED, place_of};
 
 /// Tells replicas apart, dead ones included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -42,7 +42,7 @@ impl Replica {
             patience: Patience::default(),
             tiers: Tiers::new(settings),
             order: Order::new(settings),
-            watches: Kind::ALL.map(watch),
+            watches: WATCHED.map(watch),
             in_flight: 0,
         }
     }
@@ -111,7 +111,7 @@ impl Replica {
     }
 
     pub(super) fn watch(&mut self, kind: Kind) -> &mut Watch {
-        &mut self.watches[kind as usize]
+        &mut self.watches[place_of(kind)]
     }
 
     /// Whether no gang has a time that ends: it is complete, or nobody expects it to be.

@@ -13,7 +13,7 @@
 
 use std::sync::Arc;
 
-use model::{Attempt, Event, Millis};
+use model::{Attempt, Event, Millis, Outcome};
 
 use super::replica::ReplicaId;
 use super::{Doing, Run};
@@ -204,8 +204,8 @@ impl Run {
             return;
         }
         self.world.refuse(pod);
-        let uid = self.world.pod(pod).key.uid.to_string();
-        let event = Arc::new(Event::BindRefused { uid, attempt });
+        let uid = self.world.pod(pod).key.uid.clone();
+        let event = Arc::new(Event::Outcome(Outcome::BindRefused { uid, attempt }));
         self.deliver(at, &event);
     }
 

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use model::{Event, Millis, PodFacts};
+use model::{Event, Fact, Kind, Millis, PodFacts};
 
 use super::replica::ReplicaId;
 use super::{Doing, Run};
-use crate::world::{Change, Kind};
+use crate::world::{Change, place_of};
 
 /// How long after a cut everything is listed, at least and at most.
 const RELISTS: (u64, u64) = (100, 5_000);
@@ -30,7 +30,7 @@ impl Run {
         // What changed before is in the list.
         self.spread();
         let at = self.world.now() + self.shown_after();
-        let version = self.versions[kind as usize];
+        let version = self.versions[place_of(kind)];
         let mut events = self.world.list(kind);
         let is_broken = self.chance(self.faults.broken_list_percent);
         if is_broken {
@@ -57,10 +57,10 @@ impl Run {
         self.world.take_changes(&mut changes);
         let now = self.world.now();
         for Change { kind, event } in changes.drain(..) {
-            self.versions[kind as usize] += 1;
+            self.versions[place_of(kind)] += 1;
             for at in 0..self.replicas.len() {
                 let shown = now + self.shown_after();
-                let version = self.versions[kind as usize];
+                let version = self.versions[place_of(kind)];
                 self.replicas[at].watch(kind).send(event.clone(), version, shown);
             }
         }
@@ -85,14 +85,14 @@ impl Run {
 
     /// What rules are held against: labels make no gang where the profile does not read them.
     fn counted(&self, event: &Arc<Event>) -> Arc<Event> {
-        let Event::PodApplied(facts) = &**event else { return event.clone() };
+        let Event::Seen(Fact::Pod(facts)) = &**event else { return event.clone() };
         let mut profiles = self.settings.profiles.iter();
         let profile = profiles.find(|profile| profile.scheduler == facts.spec.scheduler);
         match &facts.gang {
             Some(claim) if profile.is_some_and(|one| !plugins::reads_gang_keys(one)) => {
                 let gang = claim.native().map(Arc::new);
                 let facts = PodFacts { gang, ..(**facts).clone() };
-                Arc::new(Event::PodApplied(Box::new(facts)))
+                Arc::new(Event::seen(facts))
             }
             Some(_) | None => event.clone(),
         }

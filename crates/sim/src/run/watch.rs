@@ -1,7 +1,7 @@
 //! A watch of one kind: shows every change after a while, and never one before an earlier one.
 //!
 //! When it is cut, what was on its way is lost. Some time later everything is listed, which ends
-//! with a reset, and changes are shown from there on.
+//! with that it was everything, and changes are shown from there on.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -75,7 +75,7 @@ impl Watch {
         self.coming.front().filter(|(at, ..)| *at <= to)?;
         let (_, version, event) = self.coming.pop_front()?;
         self.seen = self.seen.max(version);
-        self.has_listed |= matches!(*event, Event::Reset(_));
+        self.has_listed |= matches!(*event, Event::Listed(..));
         Some(event)
     }
 
@@ -92,18 +92,21 @@ impl Watch {
 
 #[cfg(test)]
 mod tests {
-    use model::Present;
+    use model::{Kind, Present};
 
     use super::*;
 
     fn gone(name: &str) -> Arc<Event> {
-        Arc::new(Event::NodeDeleted(name.to_owned()))
+        Arc::new(Event::gone(Kind::Node, name))
     }
 
     fn shown(watch: &mut Watch, to: u64) -> Vec<String> {
         let mut names = Vec::new();
         while let Some(event) = watch.take_until(Time(to)) {
-            names.push(format!("{event:?}").replace("NodeDeleted", ""));
+            match &*event {
+                Event::Gone(key) => names.push(key.name.to_string()),
+                Event::Seen(_) | Event::Listed(..) | Event::Outcome(_) => names.push("?".into()),
+            }
         }
         names
     }
@@ -114,7 +117,7 @@ mod tests {
         watch.send(gone("slow"), 1, Time(50));
         watch.send(gone("fast"), 2, Time(10));
         assert_eq!((watch.next_at(), shown(&mut watch, 49).len()), (Some(Time(50)), 0));
-        assert_eq!(shown(&mut watch, 50), ["(\"slow\")", "(\"fast\")"]);
+        assert_eq!(shown(&mut watch, 50), ["slow", "fast"]);
         assert_eq!(watch.seen(), 2);
     }
 
@@ -126,8 +129,8 @@ mod tests {
         watch.send(gone("missed"), 2, Time(6));
         assert_eq!(shown(&mut watch, 100).len(), 0);
         assert!(!watch.has_listed());
-        let reset = Arc::new(Event::Reset(Present::Nodes(Default::default())));
-        watch.list(vec![gone("listed"), reset], 3, Time(110));
+        let all = Arc::new(Event::Listed(Kind::Node, Present::Names(Default::default())));
+        watch.list(vec![gone("listed"), all], 3, Time(110));
         watch.send(gone("after"), 4, Time(105));
         watch.take_until(Time(110));
         assert_eq!(watch.seen(), 0, "a list counts when it is complete");
@@ -140,7 +143,7 @@ mod tests {
         let mut watch = Watch::unlisted();
         watch.list_part(vec![gone("part")], Time(10));
         watch.send(gone("missed"), 1, Time(11));
-        assert_eq!(shown(&mut watch, 100), ["(\"part\")"]);
+        assert_eq!(shown(&mut watch, 100), ["part"]);
         assert_eq!((watch.seen(), watch.has_listed()), (0, false));
     }
 }

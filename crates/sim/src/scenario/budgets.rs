@@ -2,7 +2,7 @@
 
 use k8s::ingest;
 use k8s::manifest::Manifest;
-use model::Event;
+use model::{Event, Fact};
 use serde_json::Value as Json;
 
 use super::Origin;
@@ -28,7 +28,9 @@ pub(super) fn read(manifests: &[(&str, Manifest)], mistakes: &mut Mistakes) -> V
 fn budget(object: &Json) -> Result<Option<Budget>, (String, String)> {
     let event = ingest::budget(object);
     let event = event.map_err(|error| (error.path().to_owned(), error.message().to_owned()))?;
-    let Event::BudgetApplied(facts) = event else { unreachable!("a budget is read as a budget") };
+    let Event::Seen(Fact::Budget(facts)) = event else {
+        unreachable!("a budget is read as a budget")
+    };
     if facts.name.is_empty() {
         return Err(("metadata.name".to_owned(), "required, but missing".to_owned()));
     }

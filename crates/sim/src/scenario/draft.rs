@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use k8s::document::quoted;
 use k8s::ingest;
 use k8s::manifest::Manifest;
-use model::{Event, GroupingFacts, Owner, PodFacts};
+use model::{Event, Fact, GroupingFacts, Owner, PodFacts};
 use serde_json::{Value as Json, json};
 
 use super::arrivals::PODS_MAX;
@@ -94,7 +94,7 @@ fn draft<'a>(
     let length = length(&pod).map_err(|(path, message)| (within(&path), message))?;
     let event = ingest::pod(&pod);
     let event = event.map_err(|error| (within(error.path()), error.message().to_owned()))?;
-    let Event::PodApplied(facts) = event else { unreachable!("a pod is read as a pod") };
+    let Event::Seen(Fact::Pod(facts)) = event else { unreachable!("a pod is read as a pod") };
     if !pools::is_bounded(&facts.spec.requests.charge.amounts) {
         return Err((within("spec.containers"), pools::TOO_MUCH.to_owned()));
     }

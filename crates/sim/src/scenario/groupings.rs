@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use k8s::ingest;
 use k8s::manifest::Manifest;
 use model::{
-    Event, GroupingFacts, GroupingKey, GroupingKind, LabelOperator, LabelSelector, Labels, Owner,
-    RequirementSpec,
+    Event, Fact, GroupingFacts, GroupingKey, GroupingKind, LabelOperator, LabelSelector, Labels,
+    Owner, RequirementSpec,
 };
 use serde_json::Value as Json;
 
@@ -37,7 +37,9 @@ pub(super) fn all(
 fn read(kind: GroupingKind, object: &Json) -> Result<GroupingFacts, (String, String)> {
     let event = ingest::grouping(kind, object);
     let event = event.map_err(|error| (error.path().to_owned(), error.message().to_owned()))?;
-    let Event::GroupingApplied(mut facts) = event else { unreachable!("it is read as what it is") };
+    let Event::Seen(Fact::Grouping(mut facts)) = event else {
+        unreachable!("it is read as what it is")
+    };
     if facts.key.name.is_empty() {
         return Err(("metadata.name".to_owned(), "required, but missing".to_owned()));
     }

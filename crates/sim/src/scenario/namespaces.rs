@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use k8s::document::quoted;
 use k8s::ingest;
 use k8s::manifest::Manifest;
-use model::{Event, Labels, Time};
+use model::{Event, Fact, Labels, Time};
 
 use super::Origin;
 use super::mistakes::Mistakes;
@@ -26,10 +26,10 @@ pub(super) fn read(
             mistakes.add(Origin { file, line: manifest.line_at(path) }, path, message);
         };
         match ingest::namespace(&manifest.json()) {
-            Ok(Event::NamespaceApplied(facts)) if facts.name.is_empty() => {
+            Ok(Event::Seen(Fact::Namespace(facts))) if facts.name.is_empty() => {
                 wrong("metadata.name", "required, but missing".to_owned());
             }
-            Ok(Event::NamespaceApplied(facts)) => {
+            Ok(Event::Seen(Fact::Namespace(facts))) => {
                 let name = quoted(&facts.name);
                 if all.insert(facts.name, facts.labels).is_some() {
                     wrong("metadata.name", format!("namespace {name} is there twice"));

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use k8s::document::{Place, Problems, Spot, quoted, suggestion};
 use k8s::ingest;
 use k8s::manifest::Manifest;
-use model::{Amounts, Event, Millis, NodeFacts, Time};
+use model::{Amounts, Event, Fact, Millis, NodeFacts, Time};
 
 use super::Origin;
 use super::complete;
@@ -171,7 +171,7 @@ fn facts(manifest: &Manifest, name: Option<&str>) -> Result<NodeFacts, (String, 
     complete::node(&mut object, name);
     let event = ingest::node(&object);
     let event = event.map_err(|error| (error.path().to_owned(), error.message().to_owned()))?;
-    let Event::NodeApplied(facts) = event else { unreachable!("a node is read as a node") };
+    let Event::Seen(Fact::Node(facts)) = event else { unreachable!("a node is read as a node") };
     if facts.name.is_empty() {
         return Err(("metadata.name".to_owned(), "required, but missing".to_owned()));
     }

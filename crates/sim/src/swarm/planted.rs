@@ -8,7 +8,7 @@ mod work;
 
 use framework::Point;
 use model::{
-    Effect, Event, LabelOperator, LabelSelector, Millis, NodeFacts, PodSpec, RequirementSpec,
+    Effect, Event, Fact, LabelOperator, LabelSelector, Millis, NodeFacts, PodSpec, RequirementSpec,
     Taint, Time,
 };
 
@@ -100,7 +100,7 @@ fn an_over_commitment_is_caught() {
     let mut plan = plan();
     plan.jobs[0].pods = 5;
     let bug = Alters(|event: &mut Event| {
-        if let Event::NodeApplied(facts) = event {
+        if let Event::Seen(Fact::Node(facts)) = event {
             facts.allocatable.cpu *= 4;
         }
         true
@@ -125,8 +125,9 @@ fn a_lost_wake_up_is_caught() {
     plan.nodes.truncate(1);
     plan.nodes[0].facts.is_closed = true;
     plan.nodes[0].fates = vec![(Time(5_000), Fate::Opens)];
-    let bug =
-        Alters(|event: &mut Event| !matches!(event, Event::NodeApplied(facts) if !facts.is_closed));
+    let bug = Alters(
+        |event: &mut Event| !matches!(event, Event::Seen(Fact::Node(facts)) if !facts.is_closed),
+    );
     check(&caught(plan, bug), FailureKind::Wrong, "is parked, but node a takes it");
 }
 
@@ -138,7 +139,7 @@ fn a_wrong_node_is_caught() {
         node.facts.taints = vec![Taint { key, value, effect: Effect::NoSchedule }];
     }
     let bug = Alters(|event: &mut Event| {
-        if let Event::NodeApplied(facts) = event {
+        if let Event::Seen(Fact::Node(facts)) = event {
             facts.taints.clear();
         }
         true
@@ -159,7 +160,7 @@ fn a_stuck_unit_is_caught() {
 
 #[test]
 fn a_pod_that_is_not_told_of_is_caught() {
-    let bug = Alters(|event: &mut Event| !matches!(event, Event::PodApplied(_)));
+    let bug = Alters(|event: &mut Event| !matches!(event, Event::Seen(Fact::Pod(_))));
     check(&caught(plan(), bug), FailureKind::Wrong, "pods is lost");
 }
 
@@ -168,9 +169,8 @@ fn a_gate_that_is_never_seen_to_be_lifted_is_caught() {
     let mut plan = plan();
     let lifted_after = Some(Millis(500));
     plan.jobs[0].gates = Some(Gates { names: ["quota".into()].into(), lifted_after });
-    let bug = Alters(
-        |event: &mut Event| !matches!(event, Event::PodApplied(facts) if facts.gates.is_empty()),
-    );
+    let is_lifted = |fact: &Fact| matches!(fact, Fact::Pod(facts) if facts.gates.is_empty());
+    let bug = Alters(move |event: &mut Event| !matches!(event, Event::Seen(it) if is_lifted(it)));
     check(&caught(plan, bug), FailureKind::Wrong, "its gates are lifted, and it is kept back");
 }
 
@@ -180,7 +180,7 @@ fn usage_that_is_not_given_back_is_caught() {
     plan.jobs[0].life.resized = Some((Millis(2_000), 50));
     let mut seen = 0;
     let bug = Alters(move |event: &mut Event| {
-        let is_bound = matches!(event, Event::PodApplied(facts) if facts.node.is_some());
+        let is_bound = matches!(event, Event::Seen(Fact::Pod(facts)) if facts.node.is_some());
         seen += u32::from(is_bound);
         // The confirmations of three pods, and nothing of what becomes of them.
         !is_bound || seen <= 3
@@ -194,7 +194,7 @@ fn an_untrue_reason_is_caught() {
     plan.jobs[0].spec.requests = requests(64_000, 64, 0);
     plan.nodes[0].facts.is_closed = true;
     let bug = Alters(|event: &mut Event| {
-        if let Event::NodeApplied(facts) = event {
+        if let Event::Seen(Fact::Node(facts)) = event {
             facts.is_closed = false;
         }
         true
@@ -255,7 +255,7 @@ fn a_victim_that_is_as_important_is_caught() {
     let mut plan = full();
     plan.jobs[0].priority = 10;
     let bug = Alters(|event: &mut Event| {
-        if let Event::PodApplied(facts) = event
+        if let Event::Seen(Fact::Pod(facts)) = event
             && facts.node.is_some()
         {
             facts.priority = 0;
@@ -270,7 +270,7 @@ fn evictions_that_do_not_help_are_caught() {
     let mut plan = full();
     plan.jobs[1].spec.requests = requests(3_000, 64, 0);
     let bug = Alters(|event: &mut Event| {
-        if let Event::NodeApplied(facts) = event {
+        if let Event::Seen(Fact::Node(facts)) = event {
             facts.allocatable.cpu = 3_000;
         }
         true
@@ -302,7 +302,7 @@ fn a_proposed_node_that_a_lesser_pod_takes_is_caught() {
     plan.jobs[1].life.nominated = Some("a".to_owned());
     assert_eq!(run(plan.clone(), Alters(|_: &mut Event| true)), Ok(()));
     let bug = Alters(|event: &mut Event| {
-        if let Event::PodApplied(facts) = event {
+        if let Event::Seen(Fact::Pod(facts)) = event {
             facts.nominated = None;
         }
         true
@@ -333,14 +333,14 @@ fn a_budget_that_is_broken_without_need_is_caught() {
         stay: Stay::AtLeast(1),
     }];
     assert_eq!(run(plan.clone(), Alters(|_: &mut Event| true)), Ok(()));
-    let bug = Alters(|event: &mut Event| !matches!(event, Event::BudgetApplied(_)));
+    let bug = Alters(|event: &mut Event| !matches!(event, Event::Seen(Fact::Budget(_))));
     check(&caught(plan, bug), FailureKind::Wrong, "the budget of job.0 would be kept");
 }
 
 #[test]
 fn whoever_could_be_evicted_for_is_not_left_waiting() {
     let bug = Alters(|event: &mut Event| {
-        if let Event::PodApplied(facts) = event {
+        if let Event::Seen(Fact::Pod(facts)) = event {
             facts.is_preempting = false;
         }
         true

@@ -1,12 +1,11 @@
 //! What the API server says to a binding, to a read and to a list.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use model::{BudgetFacts, Event, PodGroupKind, Present};
+use model::{Event, Fact, Kind, Present};
 
+use super::World;
 use super::records::{NodeAt, Phase, PodAt};
-use super::{Kind, World};
 
 /// What the API server answers to a binding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,38 +71,27 @@ impl World {
 
     /// Everything of a kind, and that this is everything.
     pub(crate) fn list(&self, kind: Kind) -> Vec<Arc<Event>> {
-        let (mut events, present) = match kind {
-            Kind::Nodes => self.list_nodes(),
-            Kind::Pods => self.list_pods(),
-            Kind::Budgets => self.list_budgets(),
-            Kind::NativeGroups => self.list_groups(PodGroupKind::Native),
-            Kind::Composites => self.list_groups(PodGroupKind::Composite),
-            Kind::PluginGroups => self.list_groups(PodGroupKind::Coscheduling),
+        let facts = match kind {
+            Kind::Node => self.list_nodes(),
+            Kind::Pod => self.list_pods(),
+            Kind::Budget => self.budgets().cloned().map(Fact::from).collect(),
+            Kind::PodGroup(sort) => self.list_groups(sort),
             Kind::Succeeded => self.list_succeeded(),
-            Kind::Namespaces => self.list_namespaces(),
+            Kind::Namespace => self.list_namespaces(),
+            Kind::Grouping(_) | Kind::LocalQueue => Vec::new(),
         };
-        events.push(Arc::new(Event::Reset(present)));
-        events
+        let names = facts.iter().map(|fact| fact.key().name).collect();
+        let seen = facts.into_iter().map(Event::Seen);
+        seen.chain([Event::Listed(kind, Present::Names(names))]).map(Arc::new).collect()
     }
 
-    fn list_nodes(&self) -> (Vec<Arc<Event>>, Present) {
-        let there = || self.nodes.iter().filter(|node| node.is_there).map(|node| &node.facts);
-        let events = there().map(|facts| Arc::new(Event::NodeApplied(Box::new(facts.clone()))));
-        let names: BTreeSet<Box<str>> = there().map(|facts| facts.name.as_str().into()).collect();
-        (events.collect(), Present::Nodes(names))
+    fn list_nodes(&self) -> Vec<Fact> {
+        let there = self.nodes.iter().filter(|node| node.is_there);
+        there.map(|node| node.facts.clone().into()).collect()
     }
 
-    fn list_budgets(&self) -> (Vec<Arc<Event>>, Present) {
-        let object = |facts: &BudgetFacts| Event::BudgetApplied(Box::new(facts.clone()));
-        let events = self.budgets().map(|facts| Arc::new(object(facts))).collect();
-        (events, Present::Budgets(self.budgets().map(BudgetFacts::key).collect()))
-    }
-
-    fn list_pods(&self) -> (Vec<Arc<Event>>, Present) {
-        let there = || self.pods().filter(|(_, pod)| !pod.is_gone);
-        let object = |at| Arc::new(Event::PodApplied(Box::new(self.facts(at))));
-        let events = there().map(|(at, _)| object(at)).collect();
-        let uids: BTreeSet<Box<str>> = there().map(|(_, pod)| pod.key.uid.clone()).collect();
-        (events, Present::Pods(uids))
+    fn list_pods(&self) -> Vec<Fact> {
+        let there = self.pods().filter(|(_, pod)| !pod.is_gone);
+        there.map(|(at, _)| self.facts(at).into()).collect()
     }
 }

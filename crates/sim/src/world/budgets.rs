@@ -2,10 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use model::{BudgetFacts, Event};
+use model::BudgetFacts;
 
+use super::World;
 use super::records::{JobAt, Phase, PodAt};
-use super::{Kind, World};
 use crate::plan::{Budget, Job, Stay};
 
 /// All budgets, and which of them a job's pods are in.
@@ -78,8 +78,8 @@ impl World {
             let allowed = healthy.saturating_sub(stay.of(*expected)).max(0);
             if allowed != facts.allowed {
                 facts.allowed = allowed;
-                let event = Event::BudgetApplied(Box::new(facts.clone()));
-                self.publish(Kind::Budgets, event);
+                let facts = facts.clone();
+                self.publish(facts);
             }
         }
     }

@@ -1,15 +1,12 @@
 //! Gangs: objects that say how many start together, pods that make others, pods that succeeded.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use model::{
-    Event, GangClaim, PodGroupFacts, PodGroupKey, PodGroupKind, Present, SucceededFacts, Workers,
-};
+use model::{Fact, GangClaim, PodGroupFacts, PodGroupKey, PodGroupKind, SucceededFacts, Workers};
 
+use super::World;
 use super::happenings::Happening;
 use super::records::{JobAt, Phase, PodAt};
-use super::{Kind, World};
 use crate::plan::{Job, Keeper, PodGroupPlan};
 
 /// An object about a gang.
@@ -55,18 +52,6 @@ fn is_maker_of(job: &Job, other: &Job) -> bool {
     made_by.is_some_and(|(maker, _)| *maker == job.name)
 }
 
-/// What watches call objects of a kind.
-fn kind_of(key: &PodGroupKey) -> Kind {
-    match key.kind {
-        PodGroupKind::Native => Kind::NativeGroups,
-        PodGroupKind::Coscheduling => Kind::PluginGroups,
-        PodGroupKind::Composite => Kind::Composites,
-        PodGroupKind::Workload | PodGroupKind::Volcano | PodGroupKind::Kai => {
-            unreachable!("plans have no such objects")
-        }
-    }
-}
-
 // === Objects ===
 
 impl World {
@@ -92,7 +77,7 @@ impl World {
         let group = &mut self.groups[at];
         if std::mem::take(&mut group.is_there) {
             let key = group.facts.key.clone();
-            self.publish(kind_of(&key), Event::PodGroupDeleted(key));
+            self.publish_gone(key.into());
         }
     }
 
@@ -109,7 +94,7 @@ impl World {
 
     fn publish_group(&mut self, at: usize) {
         let facts = self.groups[at].facts.clone();
-        self.publish(kind_of(&facts.key), Event::PodGroupApplied(Box::new(facts)));
+        self.publish(facts);
     }
 
     /// Writes down that enough pods of a gang are on nodes.
@@ -121,13 +106,9 @@ impl World {
         }
     }
 
-    pub(super) fn list_groups(&self, kind: PodGroupKind) -> (Vec<Arc<Event>>, Present) {
+    pub(super) fn list_groups(&self, kind: PodGroupKind) -> Vec<Fact> {
         let is_meant = |group: &&GroupRecord| group.is_there && group.facts.key.kind == kind;
-        let there = || self.groups.iter().filter(is_meant).map(|group| &group.facts);
-        let event = |facts: &PodGroupFacts| Event::PodGroupApplied(Box::new(facts.clone()));
-        let events = there().map(|facts| Arc::new(event(facts))).collect();
-        let names: BTreeSet<Box<str>> = there().map(|facts| facts.key.listed_by()).collect();
-        (events, Present::PodGroups(kind, names))
+        self.groups.iter().filter(is_meant).map(|group| group.facts.clone().into()).collect()
     }
 }
 
@@ -149,16 +130,13 @@ impl World {
 
     pub(super) fn publish_success(&mut self, pod: PodAt) {
         if let Some(facts) = self.success(pod) {
-            self.publish(Kind::Succeeded, Event::SucceededApplied(Box::new(facts)));
+            self.publish(facts);
         }
     }
 
-    pub(super) fn list_succeeded(&self) -> (Vec<Arc<Event>>, Present) {
-        let all: Vec<SucceededFacts> =
-            (0..self.pods.len()).filter_map(|at| self.success(PodAt(at))).collect();
-        let uids = all.iter().map(|facts| facts.uid.clone()).collect();
-        let event = |facts| Arc::new(Event::SucceededApplied(Box::new(facts)));
-        (all.into_iter().map(event).collect(), Present::Succeeded(uids))
+    pub(super) fn list_succeeded(&self) -> Vec<Fact> {
+        let all = (0..self.pods.len()).filter_map(|at| self.success(PodAt(at)));
+        all.map(Fact::from).collect()
     }
 }
 

@@ -1,12 +1,9 @@
 //! Namespaces: what an administrator says of them, which changes now and then.
 
-use std::collections::BTreeSet;
-use std::sync::Arc;
+use model::{Fact, Key, Kind, Labels, NamespaceFacts};
 
-use model::{Event, Labels, NamespaceFacts, Present};
-
+use super::World;
 use super::happenings::Happening;
-use super::{Kind, World};
 use crate::plan::NamespacePlan;
 
 /// A namespace that is, was or will be there.
@@ -42,19 +39,17 @@ impl World {
             return;
         }
         record.labels = labels;
-        let event = match record.facts() {
-            Some(facts) => Event::NamespaceApplied(Box::new(facts)),
-            None => Event::NamespaceDeleted(record.name.to_string()),
-        };
         self.happened.namespaces_changed += 1;
-        self.publish(Kind::Namespaces, event);
+        match record.facts() {
+            Some(facts) => self.publish(facts),
+            None => {
+                let key = Key::new(Kind::Namespace, record.name.clone());
+                self.publish_gone(key);
+            }
+        }
     }
 
-    pub(super) fn list_namespaces(&self) -> (Vec<Arc<Event>>, Present) {
-        let there: Vec<NamespaceFacts> =
-            self.namespaces.iter().filter_map(NamespaceRecord::facts).collect();
-        let names: BTreeSet<Box<str>> = there.iter().map(|facts| facts.name.clone()).collect();
-        let event = |facts| Arc::new(Event::NamespaceApplied(Box::new(facts)));
-        (there.into_iter().map(event).collect(), Present::Namespaces(names))
+    pub(super) fn list_namespaces(&self) -> Vec<Fact> {
+        self.namespaces.iter().filter_map(NamespaceRecord::facts).map(Fact::from).collect()
     }
 }

@@ -1,10 +1,10 @@
 //! Nodes that come, change, drain, leave and die.
 
-use model::{Event, Millis, NodeFacts};
+use model::{Key, Kind, Millis, NodeFacts};
 
+use super::World;
 use super::happenings::Happening;
 use super::records::{NodeAt, Phase, PodAt};
-use super::{Kind, World};
 use crate::quantities::columns;
 
 /// How long after a node is gone the pods that name it are removed, at least and at most.
@@ -21,7 +21,7 @@ impl World {
 
     fn publish_node(&mut self, node: NodeAt) {
         let facts = self.nodes[node.0].facts.clone();
-        self.publish(Kind::Nodes, Event::NodeApplied(Box::new(facts)));
+        self.publish(facts);
     }
 
     /// What it offers counts while it is there, and what is requested of it too.
@@ -96,7 +96,7 @@ impl World {
         self.set_there(node, false);
         self.happened.nodes_lost += 1;
         let name = self.nodes[node.0].facts.name.clone();
-        self.publish(Kind::Nodes, Event::NodeDeleted(name));
+        self.publish_gone(Key::new(Kind::Node, name));
     }
 
     pub(super) fn collect_later(&mut self, pod: PodAt) {

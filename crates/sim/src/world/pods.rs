@@ -1,12 +1,12 @@
 //! The life of a pod: it starts, may change its size, ends, or is sent away.
 
 use model::{
-    Amounts, Eligible, Event, Millis, Operator, PodFacts, PodSpec, Requests, Time, Toleration,
+    Amounts, Eligible, Key, Kind, Millis, Operator, PodFacts, PodSpec, Requests, Time, Toleration,
 };
 
+use super::World;
 use super::happenings::Happening;
 use super::records::{NodeAt, Phase, PodAt, PodRecord};
-use super::{Kind, World};
 use crate::checkers::rules::{self, Taken};
 use crate::plan::{Job, Keeper};
 use crate::quantities::{add, columns};
@@ -78,7 +78,7 @@ impl World {
 
     pub(super) fn publish_pod(&mut self, pod: PodAt) {
         let facts = self.facts(pod);
-        self.publish(Kind::Pods, Event::PodApplied(Box::new(facts)));
+        self.publish(facts);
     }
 
     /// Moves a pod to its next phase, and everything that counts pods with it.
@@ -257,9 +257,9 @@ impl World {
         self.set_phase(pod, phase);
         self.pods[pod.0].is_gone = true;
         let uid = self.pods[pod.0].key.uid.to_string();
-        self.publish(Kind::Pods, Event::PodDeleted(uid.clone()));
+        self.publish_gone(Key::new(Kind::Pod, uid.clone()));
         if phase == Phase::Finished && self.claims[self.pods[pod.0].job.0].is_some() {
-            self.publish(Kind::Succeeded, Event::SucceededDeleted(uid));
+            self.publish_gone(Key::new(Kind::Succeeded, uid));
         }
     }
 

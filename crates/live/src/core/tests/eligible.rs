@@ -83,7 +83,7 @@ fn the_first_try_that_fails_says_since_when_the_pod_could_be_placed() {
     bench.core.take(gated("a", json!([])));
     let became = unix_ms();
     bench.core.start -= Duration::from_secs(20);
-    let event = Event::NodeDeleted("n".into());
+    let event = Event::gone(Kind::Node, "n");
     bench.see(event);
     bench.core.state.in_flight = 0;
     bench.core.decide(&mut Vec::new());
@@ -99,7 +99,7 @@ fn the_first_try_that_fails_says_since_when_the_pod_could_be_placed() {
 fn a_pod_of_a_gang_that_is_not_complete_is_not_told_that_it_waits_for_its_turn() {
     let mut bench = busy();
     let Input::Seen(mut seen) = gated("a", json!([])) else { panic!("a pod") };
-    let Event::PodApplied(facts) = &mut seen.event else { panic!("a pod") };
+    let Event::Seen(Fact::Pod(facts)) = &mut seen.event else { panic!("a pod") };
     let claim = model::GangClaim { name: "g".into(), min: Some(2), ..Default::default() };
     facts.gang = Some(Arc::new(claim));
     bench.core.take(Input::Seen(seen));

@@ -29,11 +29,13 @@ fn tier(word: &str) -> Value {
 /// A pod of ours, which asks for a tier if there is a word.
 fn asking(name: &str, namespace: &str, word: Option<&str>) -> Event {
     let labels = word.map_or(json!({}), tier);
-    let Event::PodApplied(mut facts) = pod(name, json!({}), labels, "") else { panic!("a pod") };
+    let Event::Seen(Fact::Pod(mut facts)) = pod(name, json!({}), labels, "") else {
+        panic!("a pod")
+    };
     facts.spec.scheduler = OURS.into();
     facts.spec.namespace = namespace.into();
     facts.key.namespace = namespace.into();
-    Event::PodApplied(facts)
+    Event::Seen(Fact::Pod(facts))
 }
 
 impl Bench {
@@ -99,16 +101,16 @@ fn a_namespace_that_is_not_known_is_told_when_its_pod_is_decided_on() {
     assert_eq!(bench.warnings("b", "nowhere", None), [""; 0]);
     bench.see(namespace("nowhere", json!({})));
     assert_eq!(bench.warnings("c", "nowhere", None), [""; 0]);
-    bench.see(Event::NamespaceDeleted("nowhere".into()));
+    bench.see(Event::gone(Kind::Namespace, "nowhere"));
     assert_eq!(bench.warnings("d", "nowhere", None), warning("d", UNKNOWN));
-    bench.see(Event::Reset(Present::Namespaces(BTreeSet::new())));
+    bench.see(Event::Listed(Kind::Namespace, Present::Names(BTreeSet::new())));
     assert!(bench.core.state.tiers.0.is_empty(), "nothing is kept of what is not there");
 }
 
 #[test]
 fn pods_that_wait_are_told_like_those_that_are_placed() {
     let mut bench = ours();
-    bench.see(Event::NodeDeleted("n".into()));
+    bench.see(Event::gone(Kind::Node, "n"));
     assert_eq!(bench.warnings("a", "nowhere", None), warning("a", UNKNOWN));
 }
 
@@ -129,9 +131,9 @@ fn a_word_of_a_pod_that_means_nothing_is_told_once() {
     bench.see(namespace("team", tier("gold")));
     let said = |name: &str, key: &str, value: &str| {
         let event = pod(name, json!({}), json!({ key: value }), "");
-        let Event::PodApplied(mut facts) = event else { panic!("a pod") };
+        let Event::Seen(Fact::Pod(mut facts)) = event else { panic!("a pod") };
         facts.spec.scheduler = OURS.into();
-        Event::PodApplied(facts)
+        Event::Seen(Fact::Pod(facts))
     };
     let mut told = |name: &str, key: &str, value: &str| {
         bench.see(said(name, key, value));

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use model::{Event, GangClaim, PodFacts, PodKey};
+use model::{Event, Fact, GangClaim, PodFacts, PodKey};
 
 use super::super::members::makes_others;
 use super::super::roster::{Gang, GangKey, Roster, SeatFacts};
@@ -102,7 +102,7 @@ impl Ledger {
 
     /// Takes in what an object says of gangs.
     pub(super) fn apply_group(&mut self, event: &Event) {
-        let is_same = matches!(event, Event::PodGroupApplied(facts)
+        let is_same = matches!(event, Event::Seen(Fact::PodGroup(facts))
             if self.roster.says_nothing_new(facts));
         if !is_same {
             self.blur();

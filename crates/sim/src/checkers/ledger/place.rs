@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use model::{Event, NodeFacts, PodFacts};
+use model::{Event, Fact, NodeFacts, PodFacts};
 
 use super::super::rules::Taken;
 use super::{Objects, facts_of};
@@ -24,25 +24,8 @@ impl Place {
     /// The node's facts, if it is there.
     pub(crate) fn facts(&self) -> Option<&NodeFacts> {
         match &**self.object.as_ref()? {
-            Event::NodeApplied(facts) => Some(facts),
-            Event::NodeDeleted(_)
-            | Event::PodApplied(_)
-            | Event::PodDeleted(_)
-            | Event::NamespaceApplied(_)
-            | Event::NamespaceDeleted(_)
-            | Event::BudgetApplied(_)
-            | Event::BudgetDeleted(_)
-            | Event::GroupingApplied(_)
-            | Event::GroupingDeleted(_)
-            | Event::PodGroupApplied(_)
-            | Event::PodGroupDeleted(_)
-            | Event::SucceededApplied(_)
-            | Event::SucceededDeleted(_)
-            | Event::LocalQueueApplied(_)
-            | Event::LocalQueueDeleted(_)
-            | Event::Reset(_)
-            | Event::BindRefused { .. }
-            | Event::EvictionFailed(_) => None,
+            Event::Seen(Fact::Node(facts)) => Some(facts),
+            Event::Seen(_) | Event::Gone(_) | Event::Listed(..) | Event::Outcome(_) => None,
         }
     }
 

@@ -1,14 +1,13 @@
 //! How pods are served while namespaces change and the API server fails: never better than an
 //! administrator's object grants that came through, and as it says once it has.
 
-use model::{Hints, Labels, Millis, Said, Tier, Time};
+use model::{Hints, Kind, Labels, Millis, Said, Tier, Time};
 
 use super::super::{Doing, Run};
 use super::gangs::{job, node, plan};
 use crate::checkers::TIER;
 use crate::plan::{Faults, Job, Life, NamespacePlan, Plan};
 use crate::swarm::finish;
-use crate::world::Kind;
 
 fn tier_label(tier: &str) -> Option<Labels> {
     Some([(TIER.into(), tier.into())].into())
@@ -67,13 +66,13 @@ fn until(run: &mut Run, seconds: u64) {
 
 /// Nothing is shown of namespaces from now on.
 fn break_watch(run: &mut Run) {
-    run.replicas[0].watch(Kind::Namespaces).cut();
+    run.replicas[0].watch(Kind::Namespace).cut();
 }
 
 /// Everything is listed.
 fn heal(run: &mut Run) {
     let id = run.replicas[0].id;
-    run.list(id, Kind::Namespaces);
+    run.list(id, Kind::Namespace);
 }
 
 #[test]
@@ -135,7 +134,7 @@ fn a_list_that_breaks_off_takes_nothing_away_and_gives_nothing() {
         until(&mut run, 9);
         run.faults.broken_list_percent = 100;
         let id = run.replicas[0].id;
-        run.cut(id, Kind::Namespaces);
+        run.cut(id, Kind::Namespace);
         until(&mut run, 30);
         assert!(run.world.happened().lists_broken > 2);
         let broken = tier(&run, 0, "late");
@@ -157,7 +156,7 @@ fn a_replica_that_has_not_heard_of_a_namespace_serves_it_as_anybody_and_does_not
     until(&mut run, 5);
     run.leader_lost();
     // The replica that starts in its place gets no answer when it lists namespaces.
-    run.agenda.retain(|doing| !matches!(doing, Doing::Lists(_, Kind::Namespaces)));
+    run.agenda.retain(|doing| !matches!(doing, Doing::Lists(_, Kind::Namespace)));
     until(&mut run, 30);
     assert_eq!(tier(&run, 0, "late"), Some(Tier::Gold), "the standby knew it all along");
     assert_eq!(tier(&run, 1, "late"), Some(Tier::Bronze));

@@ -1,6 +1,6 @@
 //! Bugs about gangs.
 
-use model::{Amounts, Event, Millis, PodGroupFacts, PodGroupKey, PodGroupKind, Time};
+use model::{Amounts, Event, Fact, Millis, PodGroupFacts, PodGroupKey, PodGroupKind, Time};
 
 use super::{Alters, FailureKind, Saboteur, World, caught, check, plan, requests, run};
 use crate::plan::{Job, Membership, Plan, PodGroupPlan};
@@ -87,7 +87,7 @@ fn a_gang_that_is_never_taken_back_is_caught() {
 #[test]
 fn room_that_is_kept_for_nobody_is_caught() {
     let bug = Alters(|event: &mut Event| {
-        if let Event::PodApplied(facts) = event
+        if let Event::Seen(Fact::Pod(facts)) = event
             && facts.key.name.starts_with("worker")
         {
             facts.gang = None;
@@ -102,7 +102,7 @@ fn a_gang_that_sleeps_beside_its_room_is_caught() {
     let mut plan = gang();
     plan.nodes[1].joins = model::Time(5_000);
     let bug = Alters(
-        |event: &mut Event| !matches!(event, Event::NodeApplied(facts) if facts.name == "b"),
+        |event: &mut Event| !matches!(event, Event::Seen(Fact::Node(facts)) if facts.name == "b"),
     );
     check(&caught(plan, bug), FailureKind::Wrong, "nodes is lost");
 }
@@ -175,7 +175,7 @@ fn one_of_two_groups_that_is_bound_alone_is_caught() {
 #[test]
 fn a_tree_with_too_many_levels_that_is_placed_is_caught() {
     let bug = Alters(|event: &mut Event| {
-        if let Event::PodGroupApplied(facts) = event
+        if let Event::Seen(Fact::PodGroup(facts)) = event
             && *facts.key.name == *"c3"
         {
             facts.parent = None;
@@ -191,7 +191,7 @@ fn a_pod_that_does_not_wait_for_others_is_caught() {
     plan.jobs[0].gang =
         Some(Membership { after: ["never".into()].into(), ..member("g", 3).unwrap() });
     let bug = Alters(|event: &mut Event| {
-        if let Event::PodApplied(facts) = event {
+        if let Event::Seen(Fact::Pod(facts)) = event {
             facts.gang = facts
                 .gang
                 .take()

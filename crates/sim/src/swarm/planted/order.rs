@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use model::{Event, GangClaim, PodFacts, Time};
+use model::{Event, Fact, GangClaim, PodFacts, Time};
 
 use super::{Alters, FailureKind, caught, check, plan, run};
 use crate::plan::{Job, Membership, Plan};
@@ -34,7 +34,7 @@ pub(super) fn pods(
     mut change: impl FnMut(&mut PodFacts),
 ) -> Alters<impl FnMut(&mut Event) -> bool> {
     Alters(move |event: &mut Event| {
-        if let Event::PodApplied(facts) = event {
+        if let Event::Seen(Fact::Pod(facts)) = event {
             change(facts);
         }
         true

@@ -1,6 +1,8 @@
 //! Bugs that serve pods better than an administrator grants, or worse.
 
-use model::{Event, Hints, Labels, Millis, NamespaceFacts, Present, Said, Tier, Time};
+use model::{
+    Event, Fact, Hints, Key, Kind, Labels, Millis, NamespaceFacts, Present, Said, Tier, Time,
+};
 
 use super::{Alters, FailureKind, caught, check, plan, run};
 use crate::checkers::TIER;
@@ -35,7 +37,9 @@ fn nobody_is_accused_where_nothing_is_planted() {
 
 #[test]
 fn labels_that_outlive_their_namespace_are_caught() {
-    let bug = Alters(|event: &mut Event| !matches!(event, Event::NamespaceDeleted(_)));
+    let bug = Alters(|event: &mut Event| {
+        !matches!(event, Event::Gone(Key { kind: Kind::Namespace, .. }))
+    });
     check(&caught(served("gold", None), bug), FailureKind::Wrong, TOO_HIGH);
 }
 
@@ -49,7 +53,7 @@ fn a_namespace_that_a_list_does_not_end_is_caught() {
     plan.faults.watch_cut_every = Some(Millis(300));
     assert_eq!(run(plan.clone(), Alters(|_: &mut Event| true)), Ok(()));
     let bug = Alters(|event: &mut Event| {
-        if let Event::Reset(Present::Namespaces(names)) = event {
+        if let Event::Listed(Kind::Namespace, Present::Names(names)) = event {
             names.insert("team".into());
         }
         true
@@ -60,7 +64,7 @@ fn a_namespace_that_a_list_does_not_end_is_caught() {
 #[test]
 fn a_word_that_means_nothing_and_is_taken_for_a_tier_is_caught() {
     let bug = Alters(|event: &mut Event| {
-        if let Event::NamespaceApplied(facts) = event {
+        if let Event::Seen(Fact::Namespace(facts)) = event {
             facts.labels = labels("gold");
         }
         true
@@ -73,12 +77,12 @@ fn a_wish_that_raises_a_tier_is_caught() {
     // What a pod wishes is taken for what its namespace grants.
     let mut wished = false;
     let bug = Alters(move |event: &mut Event| {
-        if let Event::PodApplied(facts) = event
+        if let Event::Seen(Fact::Pod(facts)) = event
             && !std::mem::replace(&mut wished, true)
         {
             let facts =
                 NamespaceFacts { name: facts.key.namespace.clone(), labels: labels("gold") };
-            *event = Event::NamespaceApplied(Box::new(facts));
+            *event = Event::seen(facts);
         }
         true
     });
@@ -89,7 +93,7 @@ fn a_wish_that_raises_a_tier_is_caught() {
 #[test]
 fn a_wish_to_be_served_less_that_is_ignored_is_caught() {
     let bug = Alters(|event: &mut Event| {
-        if let Event::PodApplied(facts) = event {
+        if let Event::Seen(Fact::Pod(facts)) = event {
             facts.spec.hints = None;
         }
         true

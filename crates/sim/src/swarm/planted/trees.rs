@@ -1,6 +1,6 @@
 //! Bugs that try a gang of gangs before its turn, too late, or in parts.
 
-use model::{Event, PodGroupFacts, PodGroupKind};
+use model::{Event, Fact, PodGroupFacts, PodGroupKind};
 
 use super::gangs::object;
 use super::order::{job, jobs, pods};
@@ -70,7 +70,7 @@ fn by_share() -> Plan {
 /// What the engine sees of composites.
 fn composites(change: fn(&mut PodGroupFacts)) -> Alters<impl FnMut(&mut Event) -> bool> {
     Alters(move |event: &mut Event| {
-        if let Event::PodGroupApplied(facts) = event
+        if let Event::Seen(Fact::PodGroup(facts)) = event
             && facts.key.kind == PodGroupKind::Composite
         {
             change(facts);

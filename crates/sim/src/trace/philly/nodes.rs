@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 
 use k8s::{ingest, manifest};
-use model::{Event, NodeFacts};
+use model::{Event, Fact, NodeFacts};
 use serde_json::Value;
 
 use crate::plan::NodePlan;
@@ -49,7 +49,7 @@ fn node(object: &Value) -> Result<(NodeFacts, Option<u64>), String> {
         return Err(format!("kind: expected Node, found {kind}"));
     }
     let event = ingest::node(object).map_err(|error| error.to_string())?;
-    let Event::NodeApplied(facts) = event else {
+    let Event::Seen(Fact::Node(facts)) = event else {
         return Err("expected a Node that is there".to_owned());
     };
     if facts.name.is_empty() {
