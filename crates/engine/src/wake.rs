@@ -85,7 +85,7 @@ impl Scheduler {
         for (class, waits) in covered {
             let is_noted = |reason: &Reason| index.all_wait_for(class, reason);
             // Labels that all of them miss are compared first, which needs no board.
-            if is_noted(&Reason::NodeAffinity) && !at.has_labels_for(class) {
+            if want_labels(waits) && !at.has_labels_for(class) {
                 continue;
             }
             let board = boards.prepared(class, profile_of(profiles, catalog, class), catalog);
@@ -170,13 +170,13 @@ fn outranking(
     let last = LazyCell::new(|| evicting().filter_map(last_by).max());
     let left_first = evicting().filter_map(left_by).min();
     let room = Room { is_full: at.is_full(), of: &|resource| at.has(resource) };
-    let units_of = |(class, waits): (ClassId, Waits)| {
+    let units_of = |(class, waits): (ClassId, &Waits)| {
         let profile = profile_of(profiles, catalog, class);
         let left = left_by(profile);
         if !profile.rescues.preemption || last_by(profile) <= index.first_rank(class) {
             return None;
         }
-        if index.all_wait_for(class, &Reason::NodeAffinity) && !at.has_labels_for(class) {
+        if want_labels(waits) && !at.has_labels_for(class) {
             return None;
         }
         let reasons = waits.iter().map(|(reason, _)| reason);
@@ -187,6 +187,11 @@ fn outranking(
     };
     let classes = index.outranking(&may_be_cured, &room, left_first, || *last);
     classes.into_iter().filter_map(units_of).flatten().collect()
+}
+
+/// Whether all of them miss labels that they select nodes by.
+fn want_labels(waits: &Waits) -> bool {
+    waits.contains(&(Reason::NodeAffinity, true))
 }
 
 /// Whether a reason is that pods are not spread evenly.

@@ -23,7 +23,7 @@ pub(crate) struct Room<'a> {
 }
 
 /// The reasons that units of a class wait for and that a node could end, each with whether it is
-/// a shortage that all of them wait for.
+/// a shortage, or labels, that all of them wait for.
 pub(crate) type Waits = Arc<[(Reason, bool)]>;
 
 /// All parked classes.
@@ -53,6 +53,8 @@ struct Spot {
     waits: Waits,
     /// The first rank among its units, and the last.
     ranks: (i64, i64),
+    /// Whether some could be helped by evictions.
+    is_idle: bool,
     /// What it asks, one amount per list of its group.
     asked: Box<[i64]>,
 }
@@ -64,7 +66,8 @@ struct Group {
     /// One list per shortage.
     by_asked: Vec<BTreeSet<(i64, ClassId)>>,
     by_first_rank: BTreeSet<(i64, ClassId)>,
-    by_last_rank: BTreeSet<(i64, ClassId)>,
+    /// Those with units that could be helped by evictions.
+    idle_by_last_rank: BTreeSet<(i64, ClassId)>,
 }
 
 /// A resource of which all units of a class find too little.
@@ -119,7 +122,7 @@ impl Index {
             let spot = first.zip(last).map(|(first, last)| {
                 let waits = row.waits();
                 let asked = shortages(&waits).iter().map(|it| asked(class, it.resource)).collect();
-                Spot { waits, ranks: (*first, *last), asked }
+                Spot { waits, ranks: (*first, *last), is_idle: row.idle > 0, asked }
             });
             if row.spot == spot {
                 continue;
@@ -149,7 +152,7 @@ impl Index {
         &self,
         may_be_cured: impl Fn(&Reason) -> bool,
         room: &Room<'_>,
-    ) -> Vec<(ClassId, Waits)> {
+    ) -> Vec<(ClassId, &Waits)> {
         let mut covered = Vec::new();
         for (waits, group) in &self.groups {
             if !waits.iter().any(|(reason, _)| may_be_cured(reason)) {
@@ -160,8 +163,9 @@ impl Index {
                 let mut shortages = group.shortages.iter().zip(asked);
                 shortages.all(|(shortage, asked)| !shortage.is_short(*asked, room))
             };
-            let classes = group.candidates(room).into_iter().filter(has_enough);
-            covered.extend(classes.map(|class| (class, waits.clone())));
+            let classes = group.candidates(room).into_iter();
+            let classes = classes.filter(|class| group.shortages.is_empty() || has_enough(class));
+            covered.extend(classes.map(|class| (class, waits)));
         }
         covered
     }
@@ -177,7 +181,7 @@ impl Index {
         room: &Room<'_>,
         left: Option<i64>,
         last: impl Fn() -> Option<i64>,
-    ) -> Vec<(ClassId, Waits)> {
+    ) -> Vec<(ClassId, &Waits)> {
         let mut outranking = Vec::new();
         let first = (left.unwrap_or(i64::MIN), ClassId::at(0));
         for (waits, group) in &self.groups {
@@ -187,12 +191,11 @@ impl Index {
             let would_help = |class: &ClassId| {
                 let Spot { ranks: (first, _), asked, .. } = self.spot(*class);
                 let mut shortages = group.shortages.iter().zip(asked);
-                self.classes[class].idle > 0
-                    && shortages.all(|(it, asked)| *asked <= (room.of)(it.resource).1.max(0))
+                shortages.all(|(it, asked)| *asked <= (room.of)(it.resource).1.max(0))
                     && last().is_some_and(|last| *first < last)
             };
-            let classes = group.by_last_rank.range(first..).map(|(_, class)| *class);
-            outranking.extend(classes.filter(would_help).map(|class| (class, waits.clone())));
+            let classes = group.idle_by_last_rank.range(first..).map(|(_, class)| *class);
+            outranking.extend(classes.filter(would_help).map(|class| (class, waits)));
         }
         outranking
     }
@@ -211,8 +214,11 @@ impl Row {
         let units = self.units();
         let of_nodes = self.reasons.iter().filter(|(reason, _)| cures(reason, Change::Added));
         let wait = |(reason, count): (&Reason, &usize)| {
-            let is_short = matches!(reason, Reason::TooManyPods | Reason::Insufficient { .. });
-            (reason.clone(), is_short && *count == units)
+            let is_compared = matches!(
+                reason,
+                Reason::TooManyPods | Reason::Insufficient { .. } | Reason::NodeAffinity
+            );
+            (reason.clone(), is_compared && *count == units)
         };
         of_nodes.map(wait).collect()
     }
@@ -226,13 +232,15 @@ impl Group {
             by_asked: shortages.iter().map(|_| BTreeSet::new()).collect(),
             shortages,
             by_first_rank: BTreeSet::new(),
-            by_last_rank: BTreeSet::new(),
+            idle_by_last_rank: BTreeSet::new(),
         }
     }
 
     fn insert(&mut self, class: ClassId, spot: &Spot) {
         self.by_first_rank.insert((spot.ranks.0, class));
-        self.by_last_rank.insert((spot.ranks.1, class));
+        if spot.is_idle {
+            self.idle_by_last_rank.insert((spot.ranks.1, class));
+        }
         for (list, asked) in self.by_asked.iter_mut().zip(&spot.asked) {
             list.insert((*asked, class));
         }
@@ -240,7 +248,7 @@ impl Group {
 
     fn remove(&mut self, class: ClassId, spot: &Spot) {
         self.by_first_rank.remove(&(spot.ranks.0, class));
-        self.by_last_rank.remove(&(spot.ranks.1, class));
+        self.idle_by_last_rank.remove(&(spot.ranks.1, class));
         for (list, asked) in self.by_asked.iter_mut().zip(&spot.asked) {
             list.remove(&(*asked, class));
         }
@@ -255,9 +263,12 @@ impl Group {
         if self.shortages.is_empty() {
             return self.by_first_rank.iter().map(|(_, class)| *class).collect();
         }
-        let lists = self.shortages.iter().zip(&self.by_asked);
+        let lists = || self.shortages.iter().zip(&self.by_asked);
+        if lists().any(|(shortage, list)| shortage.is_for_all(list, room)) {
+            return Vec::new();
+        }
         let mut walks: Vec<_> =
-            lists.map(|(shortage, list)| (shortage.enough(list, room), Vec::new())).collect();
+            lists().map(|(shortage, list)| (shortage.enough(list, room), Vec::new())).collect();
         loop {
             for (walk, met) in &mut walks {
                 match walk.next() {
@@ -275,6 +286,12 @@ impl Shortage {
         let (free, offered) = (room.of)(self.resource);
         let is_known = if asked > offered { self.is_beyond } else { self.is_within };
         asked > 0 && asked > free && is_known
+    }
+
+    /// Whether a node is too short for all classes of a list; not always found.
+    fn is_for_all(self, list: &BTreeSet<(i64, ClassId)>, room: &Room<'_>) -> bool {
+        let least = list.first().map_or(0, |(asked, _)| *asked);
+        self.is_within && self.is_beyond && self.is_short(least, room)
     }
 
     /// The classes of a list for which a node is not too short.
