@@ -1,5 +1,5 @@
-//! Loops over columns, compiled for what the machine can do: four nodes at a time where it has
-//! AVX2, and a product and a sum in one step.
+//! Loops over columns, compiled for what the machine can do: eight nodes at a time where it has
+//! AVX-512, four where it has AVX2, and a product and a sum in one step.
 
 /// A loop over columns. `IS_FUSED` says whether a product and a sum in one step cost no more than
 /// either: everything it calls must be inlined, or it is compiled for any machine.
@@ -13,12 +13,17 @@ pub(super) fn run(kernel: impl Kernel) {
     #[cfg(target_arch = "x86_64")]
     {
         use fearless_simd::{Level, Simd};
-        match Level::new().as_avx2() {
-            Some(avx2) => avx2.vectorize(
+        let level = Level::new();
+        match (level.as_avx512(), level.as_avx2()) {
+            (Some(avx512), _) => avx512.vectorize(
                 #[inline(always)]
                 || kernel.run::<true>(),
             ),
-            None => kernel.run::<false>(),
+            (None, Some(avx2)) => avx2.vectorize(
+                #[inline(always)]
+                || kernel.run::<true>(),
+            ),
+            (None, None) => kernel.run::<false>(),
         }
     }
     #[cfg(not(target_arch = "x86_64"))]
