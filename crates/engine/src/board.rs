@@ -11,6 +11,7 @@ mod ground;
 mod grounds;
 mod kept;
 mod room;
+mod seen;
 
 use std::sync::Arc;
 
@@ -28,9 +29,7 @@ use ground::{Ground, Raws};
 use grounds::GroundId;
 pub(crate) use kept::Boards;
 use room::Room;
-
-/// Marks a total that is being worked out, so that a node touched twice is looked at once.
-const STALE: i32 = UNFIT + 1;
+use seen::Seen;
 
 /// For how many priorities it is kept what evicting would do for pods of a class.
 const CONTESTS_MAX: usize = 4;
@@ -81,8 +80,9 @@ struct Totals {
 /// Nodes that are being looked at, and their scores: kept so that a pod allocates nothing.
 #[derive(Default)]
 struct Scratch {
-    /// The last touch of each node, and the node's total before.
-    last: Vec<(usize, i32)>,
+    /// Nodes whose raw scores count for more or less than before, and their totals before.
+    moved: Vec<(NodeId, i32)>,
+    seen: Seen,
     fitting: Vec<NodeId>,
     scores: Vec<i32>,
     sums: Vec<i32>,
@@ -331,28 +331,42 @@ impl Board {
         let touches = touched.touches;
         view.catalog.look(touches.len());
         self.totals.peaks.grow(view.catalog.node_places());
-        let (mut last, mut sums) =
-            (std::mem::take(&mut self.scratch.last), std::mem::take(&mut self.scratch.sums));
+        let mut sums = std::mem::take(&mut self.scratch.sums);
         self.sum_touched(view, touched, &mut sums);
-        self.take_totals(touches, &mut last);
-        for (at, _) in &last {
-            *self.totals.peaks.total_mut(touches[*at].node.index()) = sums[*at];
-        }
-        self.count_raws(touches, &last);
-        let peaks = &mut self.totals.peaks;
-        let is_many = last.len() > peaks.count() / 16;
-        if renormalize(peaks, &mut self.totals.highs, &self.ground) || is_many {
+        let is_many = touches.len() > self.totals.peaks.count() / 16;
+        self.set_totals(touches, &sums, !is_many);
+        self.scratch.sums = sums;
+        self.count_raws();
+        let Totals { peaks, highs, .. } = &mut self.totals;
+        if renormalize(peaks, highs, &self.ground) || is_many {
             peaks.lift_all();
-        } else {
-            for (at, before) in &last {
-                peaks.lift(touches[*at].node.index(), *before);
+        }
+    }
+
+    /// Takes in the totals of touched nodes, of each the last.
+    fn set_totals(&mut self, touches: &[Touch], sums: &[i32], is_lifted: bool) {
+        let Scratch { moved, seen, .. } = &mut self.scratch;
+        let Totals { peaks, raw_mark, .. } = &mut self.totals;
+        // Where raw scores are others it counts for all nodes whether they fit.
+        let are_raws_same = self.ground.raw_mark() == *raw_mark;
+        moved.clear();
+        seen.begin(peaks.count());
+        for (touch, sum) in touches.iter().zip(sums).rev() {
+            if !seen.insert(touch.node) {
+                continue;
+            }
+            let before = match is_lifted {
+                true => peaks.set(touch.node.index(), *sum),
+                false => std::mem::replace(peaks.total_mut(touch.node.index()), *sum),
+            };
+            if (before == UNFIT) != (*sum == UNFIT) || !are_raws_same {
+                moved.push((touch.node, before));
             }
         }
-        (self.scratch.last, self.scratch.sums) = (last, sums);
     }
 
     /// Counts which raw scores nodes have that fit, after some were touched.
-    fn count_raws(&mut self, touches: &[Touch], last: &[(usize, i32)]) {
+    fn count_raws(&mut self) {
         let Totals { peaks, highs, raw_mark, .. } = &mut self.totals;
         let changes = self.ground.raw_changes(*raw_mark);
         *raw_mark = self.ground.raw_mark();
@@ -362,16 +376,11 @@ impl Board {
                 high.recount(raws, peaks.totals());
                 continue;
             };
-            for (at, before) in last {
-                let node = touches[*at].node;
-                let (was, is) = (*before != UNFIT, peaks.total(node.index()) != UNFIT);
-                if was == is && changes.is_empty() {
-                    continue;
+            for (node, before) in &self.scratch.moved {
+                if *before != UNFIT {
+                    high.count(self.ground.raw_before(changes, column, *node), false);
                 }
-                if was {
-                    high.count(self.ground.raw_before(changes, column, node), false);
-                }
-                if is {
+                if peaks.total(node.index()) != UNFIT {
                     high.count(raws.raw[node.index()], true);
                 }
             }
@@ -412,18 +421,6 @@ impl Board {
                 fixed + load_scores(&self.rankings, view, node)
             }
             _ => UNFIT,
-        }
-    }
-
-    /// Makes the totals of touched nodes stale, and notes the last touch of each with its total.
-    fn take_totals(&mut self, touches: &[Touch], last: &mut Vec<(usize, i32)>) {
-        last.clear();
-        for (at, touch) in touches.iter().enumerate().rev() {
-            let total = self.totals.peaks.total_mut(touch.node.index());
-            let before = std::mem::replace(total, STALE);
-            if before != STALE {
-                last.push((at, before));
-            }
         }
     }
 

@@ -50,13 +50,13 @@ impl Peaks {
         }
     }
 
-    /// Forgets all totals, and has room for so many nodes.
+    /// Has room for so many nodes, whose totals must all be set then; of others none fits.
     pub(crate) fn reset(&mut self, count: usize) {
-        let count = count.next_multiple_of(ROOM);
-        if count == self.count {
-            self.totals.fill(UNFIT);
+        let room = count.next_multiple_of(ROOM);
+        if room == self.count {
+            self.totals[count..].fill(UNFIT);
         } else {
-            *self = Self::new(count);
+            *self = Self::new(room);
         }
     }
 
@@ -70,7 +70,7 @@ impl Peaks {
         self.totals[at]
     }
 
-    /// The total of a node, to be changed: [`Peaks::lift`] or [`Peaks::lift_all`] must follow.
+    /// The total of a node, to be changed: [`Peaks::lift_all`] must follow.
     pub(crate) fn total_mut(&mut self, at: usize) -> &mut i32 {
         &mut self.totals[at]
     }
@@ -91,50 +91,42 @@ impl Peaks {
         size_of::<i32>() * (self.totals.len() + above)
     }
 
-    /// Brings the levels above one total up to date, which was `before`.
+    /// Changes a total, and brings the levels above it up to date; gives back what it was.
     // Hot: once per touched node.
-    pub(crate) fn lift(&mut self, node: usize, mut before: i32) {
-        let mut value = self.total(node);
-        let mut at = node / LEAF;
-        for level in 0..self.levels.len() {
-            let above = self.levels[level][at / FAN].0[at % FAN];
-            // Only a best that got worse makes it necessary to look at the others.
-            let best = match before == above && value < above {
-                true => self.best_below(level, at),
-                false => above.max(value),
-            };
-            if above == best {
-                return;
-            }
-            self.levels[level][at / FAN].0[at % FAN] = best;
-            (before, value) = (above, best);
+    pub(crate) fn set(&mut self, node: usize, total: i32) -> i32 {
+        let (leaf, mut at) = (&mut self.totals.as_chunks_mut::<LEAF>().0[node / LEAF], node / LEAF);
+        let before = std::mem::replace(&mut leaf[node % LEAF], total);
+        let Some(mut step) = Step { before, value: total }.up(leaf, &mut self.levels[0], at) else {
+            return before;
+        };
+        for level in 1..self.levels.len() {
+            let [below, above] = &mut self.levels[level - 1..=level] else { break };
             at /= FAN;
+            match step.up(&below[at].0, above, at) {
+                Some(next) => step = next,
+                None => break,
+            }
         }
+        before
     }
 
     /// Brings all levels up to date.
     pub(crate) fn lift_all(&mut self) {
-        for level in 0..self.levels.len() {
-            let below = match level {
-                0 => self.totals.len() / LEAF,
-                _ => self.levels[level - 1].len(),
-            };
-            for at in 0..below {
-                self.levels[level][at / FAN].0[at % FAN] = self.best_below(level, at);
-            }
+        let Some((first, rest)) = self.levels.split_first_mut() else { return };
+        let bests = self.totals.as_chunks::<LEAF>().0.iter().map(|leaf| best_of(leaf));
+        let slots = first.iter_mut().flat_map(|block| &mut block.0);
+        slots.zip(bests).for_each(|(slot, best)| *slot = best);
+        let mut below = first;
+        for level in rest {
+            let bests = below.iter().map(|block| best_of(&block.0));
+            let slots = level.iter_mut().flat_map(|block| &mut block.0);
+            slots.zip(bests).for_each(|(slot, best)| *slot = best);
+            below = level;
         }
     }
 
     fn leaf(&self, at: usize) -> &[i32] {
         &self.totals[at * LEAF..(at + 1) * LEAF]
-    }
-
-    /// The best of the leaf or block that a value of a level stands for.
-    fn best_below(&self, level: usize, at: usize) -> i32 {
-        match level {
-            0 => best_of(self.leaf(at)),
-            _ => best_of(&self.levels[level - 1][at].0),
-        }
     }
 
     /// The place of the best total, if any node fits. Of several that are equally good, a hash of
@@ -191,6 +183,30 @@ impl Peaks {
     }
 }
 
+/// A value that changed.
+#[derive(Clone, Copy)]
+struct Step {
+    before: i32,
+    value: i32,
+}
+
+impl Step {
+    /// The change that follows on the level above the values that it is among, if one does.
+    #[inline]
+    fn up<const N: usize>(self, among: &[i32; N], level: &mut [Block], at: usize) -> Option<Self> {
+        let slot = &mut level[at / FAN].0[at % FAN];
+        let Self { before, value } = self;
+        let above = *slot;
+        // Only a best that got worse makes it necessary to look at the others.
+        let best = match before == above && value < above {
+            true => best_of(among),
+            false => above.max(value),
+        };
+        *slot = best;
+        (above != best).then_some(Self { before: above, value: best })
+    }
+}
+
 /// What decides between nodes that are equally good.
 pub(crate) fn tie(seed: u64, at: usize) -> u64 {
     mix(seed ^ at as u64)
@@ -228,8 +244,7 @@ mod tests {
                 let at = usize::try_from(mix(step) % count as u64).expect("a place");
                 let total = i32::try_from(mix(step ^ 77) % 50).expect("a total");
                 let total = if total == 0 { UNFIT } else { total };
-                let before = std::mem::replace(peaks.total_mut(at), total);
-                peaks.lift(at, before);
+                peaks.set(at, total);
                 let best = (0..count).map(|at| peaks.total(at)).max().filter(|best| *best != UNFIT);
                 assert_eq!(peaks.best(step).map(|at| peaks.total(at)), best);
             }
