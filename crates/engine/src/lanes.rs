@@ -128,14 +128,14 @@ impl Lanes {
     /// Takes in what tenants have of the cluster; asks for those who stand here and whose share
     /// may be another one.
     pub(crate) fn set_shares(&mut self, moved: Moved, share: impl Fn(Tenant) -> u64) {
-        let mut tenants = std::mem::take(&mut self.new);
-        match moved {
-            Moved::All => tenants.extend(self.tenants.keys()),
-            Moved::Some(moved) => tenants.extend(moved),
-        }
-        for tenant in tenants {
-            if self.tenants.contains_key(&tenant) {
-                self.set_share(tenant, share(tenant));
+        let new = std::mem::take(&mut self.new);
+        let moved = match moved {
+            Moved::All => self.tenants.keys().copied().collect(),
+            Moved::Some(moved) => moved,
+        };
+        for tenant in moved.union(&new) {
+            if self.tenants.contains_key(tenant) {
+                self.set_share(*tenant, share(*tenant));
             }
         }
     }

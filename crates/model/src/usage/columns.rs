@@ -49,10 +49,6 @@ pub struct Levels {
 }
 
 impl Levels {
-    fn all(&self) -> [&Vec<f64>; 5] {
-        [&self.offered, &self.inverse, &self.free, &self.scored_free, &self.share]
-    }
-
     fn all_mut(&mut self) -> [&mut Vec<f64>; 5] {
         let Self { offered, inverse, free, scored_free, share } = self;
         [offered, inverse, free, scored_free, share]
@@ -62,6 +58,16 @@ impl Levels {
         let offered = float(offered);
         self.offered[at] = offered;
         self.inverse[at] = 1.0 / offered;
+    }
+
+    // Hot: twice per placement.
+    fn push(&mut self, from: &Self, at: usize) {
+        let Self { offered, inverse, free, scored_free, share } = self;
+        offered.push(from.offered[at]);
+        inverse.push(from.inverse[at]);
+        free.push(from.free[at]);
+        scored_free.push(from.scored_free[at]);
+        share.push(from.share[at]);
     }
 
     // Hot: twice per placement.
@@ -75,11 +81,6 @@ impl Levels {
 }
 
 impl Columns {
-    fn all(&self) -> impl Iterator<Item = &Vec<f64>> {
-        let rest = [&self.ephemeral_free, &self.pods_free];
-        self.cpu.all().into_iter().chain(self.memory.all()).chain(rest)
-    }
-
     fn all_mut(&mut self) -> impl Iterator<Item = &mut Vec<f64>> {
         let rest = [&mut self.ephemeral_free, &mut self.pods_free];
         self.cpu.all_mut().into_iter().chain(self.memory.all_mut()).chain(rest)
@@ -92,7 +93,10 @@ impl Columns {
     /// Adds a row of other columns at the end.
     // Hot: once per placement.
     pub(super) fn push(&mut self, from: &Self, at: usize) {
-        self.all_mut().zip(from.all()).for_each(|(column, from)| column.push(from[at]));
+        self.cpu.push(&from.cpu, at);
+        self.memory.push(&from.memory, at);
+        self.ephemeral_free.push(from.ephemeral_free[at]);
+        self.pods_free.push(from.pods_free[at]);
     }
 
     pub(super) fn truncate(&mut self, rows: usize) {
