@@ -60,8 +60,9 @@ pub struct Options {
     pub on_partial_failure: OnPartialFailure,
     /// How long room is kept for pods that another one is to make.
     pub room_kept: Millis,
-    /// How many bytes of results per node are kept over all classes. What is beyond it is worked
-    /// out anew whenever it is needed.
+    /// How many bytes of results per node are kept over all classes, where there are up to 32,768
+    /// nodes; as much more where there are more. What is beyond it is worked out anew whenever it
+    /// is needed.
     #[serde(alias = "totals_max")]
     pub board_bytes_max: usize,
 }

@@ -15,6 +15,10 @@ const ONCE_MAX: usize = 32;
 /// About what a board, or a ground, takes beside its tables.
 pub(super) const PREPARED_BYTES: usize = 2 << 10;
 
+/// The bound of bytes holds for so many nodes; where there are more, as much more is kept. Results
+/// of a few classes would fill it otherwise, and be worked out for all nodes again and again.
+const BOUNDED_NODES: usize = 1 << 15;
+
 /// How a board was used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Use {
@@ -39,6 +43,8 @@ pub(crate) struct Boards {
     lent: Option<ClassId>,
     bytes: usize,
     bytes_max: usize,
+    /// How many nodes there is a place for.
+    places: usize,
 }
 
 /// Keys in the order in which they are dropped; what was used since it was last passed over is
@@ -68,6 +74,7 @@ impl Boards {
             lent: None,
             bytes: 0,
             bytes_max,
+            places: 0,
         }
     }
 
@@ -90,6 +97,7 @@ impl Boards {
         catalog: &Catalog,
         usage: &Usage,
     ) -> &mut Board {
+        self.places = catalog.node_places();
         self.make(class, profile, catalog);
         if self.lent != Some(class) {
             self.lend(class);
@@ -181,7 +189,9 @@ impl Boards {
     }
 
     fn make_room(&mut self, stays: ClassId) {
-        while self.bytes > self.bytes_max {
+        let places = self.places.max(BOUNDED_NODES);
+        let bytes_max = self.bytes_max.saturating_mul(places) / BOUNDED_NODES;
+        while self.bytes > bytes_max {
             let boards = &mut self.boards;
             let dropped = self.order.pop(|class| {
                 let board = boards[class.index()].as_mut().expect("a board in order is kept");
