@@ -206,7 +206,7 @@ impl Core {
             }
             Event::Seen(Fact::PodGroup(facts)) => {
                 if let Some((api, standing)) = seen.group.as_deref() {
-                    self.state.groups.applied(&facts.key, *api, standing);
+                    self.state.groups.applied(&facts.key, api, standing);
                 }
             }
             Event::Gone(Key { kind: Kind::PodGroup(sort), name }) => {
@@ -241,6 +241,7 @@ impl Core {
     fn listed(&mut self, kind: Kind, present: &Present) {
         let state = &mut self.state;
         let was_synced = state.is_synced();
+        state.listed(kind);
         let names = &*present.names();
         match kind {
             Kind::Node => {
@@ -261,10 +262,8 @@ impl Core {
             Kind::Grouping(sort) => state.awaited.retain(|awaited| *awaited != sort),
             Kind::PodGroup(sort) => {
                 state.groups.reset(sort, names);
-                state.listed(Kind::PodGroup(sort));
             }
-            Kind::LocalQueue => state.listed(Kind::LocalQueue),
-            Kind::Succeeded => {}
+            Kind::Succeeded | Kind::LocalQueue => {}
         }
         self.tell_health(was_synced);
     }

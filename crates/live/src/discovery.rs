@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::Method;
+use model::Kind;
 use serde::Deserialize;
 use tracing::{info, warn};
 
@@ -15,7 +16,7 @@ use crate::client::{ask, request, status_message};
 use crate::metrics::Metrics;
 use crate::outage::{Outage, Repeats};
 use crate::serve::Health;
-use crate::watch::{OptionalApi, OptionalWatches, Served};
+use crate::watch::{self, OptionalWatches, Served};
 
 /// Groups and versions that tell us more about a cluster where they are served.
 const OPTIONAL: [(&str, &str); 11] = [
@@ -110,9 +111,10 @@ async fn look(client: &kube::Client, has_queues: bool) -> Result<(BTreeSet<Api>,
     let found = among(&get(client, "/apis").await?)?;
     let mut resources: BTreeMap<Api, BTreeSet<String>> = BTreeMap::new();
     let mut served = Served::new();
-    for api in OptionalApi::all(has_queues) {
-        let version = api.version();
-        if !found.contains(&version) || served.contains_key(&api.kind()) {
+    // Queues matter only if the configuration names some.
+    for api in watch::OPTIONAL.iter().filter(|api| has_queues || api.kind != Kind::LocalQueue) {
+        let version = (api.group, api.version);
+        if !found.contains(&version) || served.contains_key(&api.kind) {
             continue;
         }
         // A version can be served without all of its resources.
@@ -123,8 +125,8 @@ async fn look(client: &kube::Client, has_queues: bool) -> Result<(BTreeSet<Api>,
                 unknown.insert(resources_of(&body)?)
             }
         };
-        if resources.contains(api.resource()) {
-            served.insert(api.kind(), api);
+        if resources.contains(api.resource) {
+            served.insert(api.kind, api);
         }
     }
     Ok((found, served))
@@ -241,7 +243,7 @@ mod tests {
             let Ok((_, served)) = look(&client, has_queues).await else {
                 panic!("the server answers")
             };
-            let word = |api: &OptionalApi| format!("{} {}", api.watched().word(), api.version().1);
+            let word = |api: &&watch::Watched| format!("{} {}", api.word, api.version);
             let found: Vec<_> = served.values().map(word).collect();
             assert_eq!(found, expected[..count]);
         }

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use k8s::ingest::GroupStanding;
 use model::{Attempt, Event, Kind, PodKey};
 
-use crate::watch::GroupApi;
+use crate::watch::Watched;
 
 /// How many inputs may wait. When the engine is behind, watches are read no further.
 const WAITING_MAX: usize = 4096;
@@ -47,7 +47,7 @@ pub(crate) struct Seen {
     /// What the status of a pod on no node says.
     pub(crate) standing: Option<k8s::ingest::Standing>,
     /// Where an object about a gang is served, and what its status says.
-    pub(crate) group: Option<Box<(GroupApi, GroupStanding)>>,
+    pub(crate) group: Option<Box<(&'static Watched, GroupStanding)>>,
     pub(crate) read_at: Instant,
 }
 

@@ -7,7 +7,7 @@ use std::time::Instant;
 use k8s::render::{GroupCondition, StatusChange};
 use model::{Attempt, PodGroupKey, PodKey};
 
-use crate::watch::GroupApi;
+use crate::watch::Watched;
 
 /// One thing to do.
 pub(crate) enum Order {
@@ -92,7 +92,7 @@ pub(crate) struct PodRef {
 /// An object about a gang.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct GroupRef {
-    pub(crate) api: GroupApi,
+    pub(crate) api: &'static Watched,
     pub(crate) key: PodGroupKey,
     pub(crate) uid: Box<str>,
     /// Its `resourceVersion`.

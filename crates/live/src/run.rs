@@ -24,7 +24,9 @@ use crate::limit::Limiter;
 use crate::metrics::Metrics;
 use crate::outage::Outage;
 use crate::serve::{self, Health, Server};
-use crate::watch::{OptionalWatches, Progress, Watched, Watcher};
+use crate::watch::{
+    BUDGETS, GROUPINGS, NAMESPACES, NODES, OptionalWatches, PODS, Progress, SUCCEEDED, Watcher,
+};
 use crate::writes::Writes;
 use crate::{beside, order};
 
@@ -296,11 +298,12 @@ impl Live {
 
     fn watch(&self, progress: &Progress) {
         let ends = Arc::new(Notify::new());
-        let groupings = self.groupings.iter().copied().map(Watched::Groupings);
-        let others = [Watched::Namespaces, Watched::Budgets, Watched::Nodes, Watched::Pods];
-        for kind in groupings.chain(others) {
+        let groupings = GROUPINGS.iter().filter(|_| !self.groupings.is_empty());
+        let others = [&NAMESPACES, &BUDGETS, &NODES, &PODS];
+        for watched in groupings.chain(others) {
             let (client, feed) = (self.client.clone(), self.feed.clone());
-            let watcher = Watcher::new(kind, client, feed, self.metrics.clone(), progress.clone());
+            let watcher =
+                Watcher::new(watched, client, feed, self.metrics.clone(), progress.clone());
             let watcher = watcher.telling(ends.clone()).limited(self.limiter.clone());
             tokio::spawn(watcher.run());
         }
@@ -316,7 +319,7 @@ impl Live {
         };
         tokio::spawn(asking.run(watches));
         // There can be many pods that ran to a good end, and few clusters in which it matters.
-        let watcher = Watcher::new(Watched::Succeeded, client, feed, metrics, progress.clone());
+        let watcher = Watcher::new(&SUCCEEDED, client, feed, metrics, progress.clone());
         tokio::spawn(async move {
             ends.notified().await;
             watcher.run().await;

@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use crate::client::{Answer, ask_for_up_to, configuration, connect, status_message};
 use crate::outage::Outage;
-use crate::watch::{Watched, page};
+use crate::watch::{NODES, PODS, Watched, page};
 
 /// Objects per page: large ones must fit into one answer.
 const PAGE: usize = 100;
@@ -50,8 +50,8 @@ pub fn snapshot(
         let config = configuration(kubeconfig, master).await?;
         let client = connect(&config, None, &Outage::default())?;
         let mut progress = SnapshotProgress::default();
-        for watched in [Watched::Nodes, Watched::Pods] {
-            let reading = || format!("listing {} of {}", watched.word(), config.cluster_url);
+        for watched in [&NODES, &PODS] {
+            let reading = || format!("listing {} of {}", watched.word, config.cluster_url);
             list(&client, watched, &mut progress, &mut take).await.with_context(reading)?;
         }
         Ok(progress)
@@ -60,7 +60,7 @@ pub fn snapshot(
 
 async fn list(
     client: &kube::Client,
-    watched: Watched,
+    watched: &Watched,
     progress: &mut SnapshotProgress,
     take: &mut impl FnMut(Value, SnapshotProgress) -> Result<()>,
 ) -> Result<()> {
@@ -70,21 +70,12 @@ async fn list(
         let page = page::read(&answer.body).map_err(anyhow::Error::msg)?;
         for object in &page.items {
             let object: Value = serde_json::from_str(object.get()).context("an object")?;
-            let object = match watched {
-                Watched::Nodes => {
-                    progress.nodes += 1;
-                    slim_node(object)
-                }
-                Watched::Pods => {
-                    progress.pods += 1;
-                    slim_pod(object)
-                }
-                Watched::Namespaces
-                | Watched::Budgets
-                | Watched::Groupings(_)
-                | Watched::PodGroups(_)
-                | Watched::LocalQueues(_)
-                | Watched::Succeeded => continue,
+            let object = if *watched == NODES {
+                progress.nodes += 1;
+                slim_node(object)
+            } else {
+                progress.pods += 1;
+                slim_pod(object)
             };
             take(object, *progress)?;
         }
@@ -96,7 +87,7 @@ async fn list(
 }
 
 /// One page, asked for again while the server is busy.
-async fn page_of(client: &kube::Client, watched: Watched, next: &str) -> Result<Answer> {
+async fn page_of(client: &kube::Client, watched: &Watched, next: &str) -> Result<Answer> {
     for tries in 1.. {
         let request = Request::get(format!("{}&limit={PAGE}{next}", watched.path()))
             .header(header::ACCEPT, "application/json")

@@ -13,7 +13,7 @@
 //! A list is applied object by object, and ends with one [`Event::Listed`] that names what is
 //! there: whatever else was known is gone. Nothing here keeps an object.
 
-mod kind;
+mod kinds;
 mod lines;
 mod optional;
 pub(crate) mod page;
@@ -29,7 +29,7 @@ use std::time::{Duration, Instant};
 use http::{Request, StatusCode, header};
 use http_body_util::BodyExt as _;
 use kube::client::Body;
-use model::{Event, Present};
+use model::{Event, Kind, Present};
 use tokio::sync::Notify;
 use tracing::{debug, info, warn};
 
@@ -39,12 +39,9 @@ use crate::limit::Limiter;
 use crate::metrics::Metrics;
 use crate::outage::Repeats;
 
-pub(crate) use kind::Watched;
+pub(crate) use kinds::{BUDGETS, GROUPINGS, NAMESPACES, NODES, OPTIONAL, PODS, SUCCEEDED, Watched};
 use lines::{Line, Lines};
-pub(crate) use optional::{OptionalApi, OptionalWatches, Served};
-#[cfg(test)]
-pub(crate) use pod_groups::GROUP_APIS;
-pub(crate) use pod_groups::GroupApi;
+pub(crate) use optional::{OptionalWatches, Served};
 pub(crate) use progress::Progress;
 use rejections::Rejections;
 
@@ -59,7 +56,7 @@ const BACKOFF_MAX: Duration = Duration::from_secs(5);
 
 /// Watches one kind until the engine is gone.
 pub(crate) struct Watcher {
-    watched: Watched,
+    watched: &'static Watched,
     client: kube::Client,
     feed: Feed,
     metrics: Arc<Metrics>,
@@ -110,7 +107,7 @@ impl From<NoAnswer> for Broken {
 
 impl Watcher {
     pub(crate) fn new(
-        watched: Watched,
+        watched: &'static Watched,
         client: kube::Client,
         feed: Feed,
         metrics: Arc<Metrics>,
@@ -152,13 +149,13 @@ impl Watcher {
         loop {
             let began = Instant::now();
             let is_listing = self.version.is_none() && !self.is_streaming;
-            let (progress, has_progress) = (self.progress.clone(), self.watched == Watched::Pods);
+            let (progress, has_progress) = (self.progress.clone(), self.watched.kind == Kind::Pod);
             let result = tokio::select! {
                 biased;
                 result = self.follow_on() => result,
                 () = progress.asked_for_list(), if has_progress => Err(Broken::Behind),
             };
-            let kind = self.watched.word();
+            let kind = self.watched.word;
             let cause = match result {
                 Ok(()) if is_listing => continue,
                 Ok(()) => "ended",
@@ -219,7 +216,7 @@ impl Watcher {
     async fn stream_list(&mut self) -> Result<(), Broken> {
         let query = "&sendInitialEvents=true&resourceVersionMatch=NotOlderThan";
         let lines = self.open(query).await?;
-        self.metrics.relisted(self.watched.word());
+        self.metrics.relisted(self.watched.word);
         self.follow(lines, Some(self.watched.nobody())).await
     }
 
@@ -302,7 +299,7 @@ impl Watcher {
                 self.reached(version);
             }
         }
-        debug!(kind = self.watched.word(), "the watch ended");
+        debug!(kind = self.watched.word, "the watch ended");
         match listing {
             Some(_) => Err(Broken::Failed("the list was cut off".into())),
             None => Ok(()),
@@ -313,7 +310,7 @@ impl Watcher {
     async fn page_list(&mut self) -> Result<(), Broken> {
         let mut present = self.watched.nobody();
         let mut next = String::new();
-        self.metrics.relisted(self.watched.word());
+        self.metrics.relisted(self.watched.word);
         loop {
             let path = format!("{}&limit={}{next}", self.watched.path(), page::SIZE);
             let request = Request::get(path)
@@ -350,7 +347,7 @@ impl Watcher {
 
     fn reached(&mut self, version: String) {
         self.repeats.end();
-        if self.watched == Watched::Pods {
+        if self.watched.kind == Kind::Pod {
             self.progress.reached(&version);
         }
         self.version = Some(version);
@@ -358,9 +355,7 @@ impl Watcher {
 
     async fn listed(&mut self, present: Present) -> Result<(), Broken> {
         self.backoff = BACKOFF_MIN;
-        self.feed
-            .send(Input::Seen(Seen::plain(Event::Listed(self.watched.kind(), present))))
-            .await?;
+        self.feed.send(Input::Seen(Seen::plain(Event::Listed(self.watched.kind, present)))).await?;
         Ok(())
     }
 }

@@ -14,7 +14,7 @@ use tracing::debug;
 use super::{Core, State};
 use crate::metrics::{GangPlan, GangResult};
 use crate::order::{GroupRef, Happened, Order, Report, Subject};
-use crate::watch::GroupApi;
+use crate::watch::Watched;
 
 /// How many gangs are noted before those that are gone are looked for.
 const ARRIVALS_SOME: usize = 64;
@@ -27,7 +27,7 @@ const COUNT_PERIOD: Duration = Duration::from_secs(5);
 pub(super) struct Groups(BTreeMap<PodGroupKey, Group>);
 
 struct Group {
-    api: GroupApi,
+    api: &'static Watched,
     uid: Box<str>,
     version: Box<str>,
     generation: i64,
@@ -37,7 +37,12 @@ struct Group {
 }
 
 impl Groups {
-    pub(super) fn applied(&mut self, key: &PodGroupKey, api: GroupApi, standing: &GroupStanding) {
+    pub(super) fn applied(
+        &mut self,
+        key: &PodGroupKey,
+        api: &'static Watched,
+        standing: &GroupStanding,
+    ) {
         let GroupStanding { uid, version, generation, condition } = standing;
         let told = condition.as_ref().map(|(status, reason, message)| {
             let is_true = status == "True";

@@ -14,7 +14,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use super::*;
 use crate::feed::feed;
 use crate::order::{Doubt, Happened, Subject, Warn};
-use crate::watch::{GROUP_APIS, GroupApi};
+use crate::watch::{OPTIONAL, Watched};
 
 struct Bench {
     core: Core,
@@ -77,8 +77,8 @@ fn labelled(name: &str, min: u32, node: &str) -> Event {
     pod(name, json!({}), labels, node)
 }
 
-fn native() -> GroupApi {
-    GROUP_APIS[0]
+fn native() -> &'static Watched {
+    &OPTIONAL[0]
 }
 
 fn group(min: u32, status: Value) -> (Event, GroupStanding) {
@@ -148,7 +148,7 @@ fn word(order: Order) -> String {
         Order::Report(report) => {
             let mut text = String::from("report");
             if let Some((group, condition)) = report.condition {
-                let path = group.api.path_of(&group.key);
+                let path = group.api.path_of(&group.key.namespace, &group.key.name);
                 let (status, reason) = (condition.is_scheduled, condition.reason);
                 text += &format!(" {path} {status} {reason} at {}", condition.generation);
             }
@@ -434,7 +434,7 @@ fn of_a_composite_its_groups_are_counted() {
         "spec": {"schedulingPolicy": {"gang": {"minGroupCount": 2}}}});
     let kind = PodGroupKind::Composite;
     let seen = ingest::read_pod_group(kind, composite.to_string().as_bytes()).expect("a group");
-    let group = Some(Box::new((GROUP_APIS[3], seen.standing)));
+    let group = Some(Box::new((&OPTIONAL[3], seen.standing)));
     bench.core.take(Input::Seen(Seen { group, ..Seen::plain(seen.event) }));
     for name in ["x", "y"] {
         let part = json!({"metadata": {"name": name, "namespace": "team", "uid": name}, "spec": {

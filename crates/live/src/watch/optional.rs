@@ -9,7 +9,6 @@ use model::{Event, Kind};
 use tokio::task::AbortHandle;
 use tracing::info;
 
-use super::pod_groups::{GROUP_APIS, GroupApi};
 use super::{Progress, Watched, Watcher};
 use crate::feed::{Closed, Feed, Input, Seen};
 use crate::metrics::Metrics;
@@ -19,64 +18,15 @@ use crate::metrics::Metrics;
 /// want of queues.
 const AWAITED_MAX: Duration = Duration::from_secs(60);
 
-/// Where a kind is served that not every cluster has.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum OptionalApi {
-    PodGroups(GroupApi),
-    /// In this version.
-    LocalQueues(&'static str),
-}
-
-/// The API group of Kueue.
-pub(super) const KUEUE: &str = "kueue.x-k8s.io";
-
-impl OptionalApi {
-    /// All that are known; of a kind the one to be preferred first. Queues matter only if the
-    /// configuration names some.
-    pub(crate) fn all(has_queues: bool) -> impl Iterator<Item = Self> {
-        let queues = ["v1beta2", "v1beta1"].into_iter().filter(move |_| has_queues);
-        GROUP_APIS.into_iter().map(Self::PodGroups).chain(queues.map(Self::LocalQueues))
-    }
-
-    pub(crate) fn kind(self) -> Kind {
-        match self {
-            Self::PodGroups(api) => Kind::PodGroup(api.kind),
-            Self::LocalQueues(_) => Kind::LocalQueue,
-        }
-    }
-
-    /// Group and version.
-    pub(crate) fn version(self) -> (&'static str, &'static str) {
-        match self {
-            Self::PodGroups(api) => (api.group, api.version),
-            Self::LocalQueues(version) => (KUEUE, version),
-        }
-    }
-
-    pub(crate) fn resource(self) -> &'static str {
-        match self {
-            Self::PodGroups(api) => api.resource,
-            Self::LocalQueues(_) => "localqueues",
-        }
-    }
-
-    pub(crate) fn watched(self) -> Watched {
-        match self {
-            Self::PodGroups(api) => Watched::PodGroups(api),
-            Self::LocalQueues(version) => Watched::LocalQueues(version),
-        }
-    }
-}
-
 /// Which of the kinds are served, and where.
-pub(crate) type Served = BTreeMap<Kind, OptionalApi>;
+pub(crate) type Served = BTreeMap<Kind, &'static Watched>;
 
 /// What is watched of them.
 pub(crate) struct OptionalWatches {
     client: kube::Client,
     feed: Feed,
     metrics: Arc<Metrics>,
-    running: BTreeMap<Kind, (OptionalApi, AbortHandle)>,
+    running: BTreeMap<Kind, (&'static Watched, AbortHandle)>,
     is_first: bool,
 }
 
@@ -96,31 +46,31 @@ impl OptionalWatches {
                 let _ = feed.send(Input::Await(Vec::new())).await;
             });
         }
-        let is_stale = |kind: &Kind, api: &OptionalApi| served.get(kind) != Some(api);
+        let is_stale = |kind: &Kind, api: &&Watched| served.get(kind) != Some(api);
         let stale: Vec<_> =
             self.running.extract_if(.., |kind, (api, _)| is_stale(kind, api)).collect();
         for (kind, (api, task)) in stale {
             task.abort();
             if !served.contains_key(&kind) {
-                info!(kind = api.watched().word(), "a kind is not served any more");
-                let seen = Seen::plain(Event::Listed(api.watched().kind(), api.watched().nobody()));
+                info!(kind = api.word, "a kind is not served any more");
+                let seen = Seen::plain(Event::Listed(api.kind, api.nobody()));
                 self.feed.send(Input::Seen(seen)).await?;
             }
         }
         for (kind, api) in served {
             if !self.running.contains_key(kind) {
-                let (word, version) = (api.watched().word(), api.version().1);
+                let (word, version) = (api.word, api.version);
                 info!(kind = word, version, "a kind that not every cluster has is watched");
-                self.running.insert(*kind, (*api, self.watch(*api)));
+                self.running.insert(*kind, (*api, self.watch(api)));
             }
         }
         Ok(())
     }
 
-    fn watch(&self, api: OptionalApi) -> AbortHandle {
+    fn watch(&self, watched: &'static Watched) -> AbortHandle {
         let (client, feed) = (self.client.clone(), self.feed.clone());
-        let (kind, progress) = (api.watched(), Progress::default());
-        let watcher = Watcher::new(kind, client, feed, self.metrics.clone(), progress);
+        let progress = Progress::default();
+        let watcher = Watcher::new(watched, client, feed, self.metrics.clone(), progress);
         tokio::spawn(watcher.run()).abort_handle()
     }
 }
@@ -129,6 +79,7 @@ impl OptionalWatches {
 mod tests {
     use model::Present;
 
+    use super::super::OPTIONAL;
     use super::*;
     use crate::feed::feed;
     use crate::testing::server;
@@ -170,9 +121,8 @@ mod tests {
             let path = |target: &str| target.split('?').next().unwrap().to_owned();
             log.iter().map(|arrived| path(&arrived.target)).collect()
         };
-        let known: Vec<_> = OptionalApi::all(true).collect();
         let of = |at: &[usize]| -> Served {
-            at.iter().map(|at| (known[*at].kind(), known[*at])).collect()
+            at.iter().map(|at| (OPTIONAL[*at].kind, &OPTIONAL[*at])).collect()
         };
         watches.follow(&of(&[])).await.unwrap();
         watches.follow(&of(&[1, 5, 9])).await.unwrap();

@@ -1,85 +1,28 @@
-//! Objects about gangs: where each kind of them is served, and what is written there.
+//! What is written to objects about gangs.
 
-use model::{PodGroupKey, PodGroupKind};
+use model::{Kind, PodGroupKind};
 
-/// Where a kind of such objects is served.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct GroupApi {
-    pub(crate) kind: PodGroupKind,
-    pub(crate) group: &'static str,
-    pub(crate) version: &'static str,
-    pub(crate) resource: &'static str,
-}
+use super::Watched;
 
-const fn api(
-    kind: PodGroupKind,
-    group: &'static str,
-    version: &'static str,
-    resource: &'static str,
-) -> GroupApi {
-    GroupApi { kind, group, version, resource }
-}
-
-const NATIVE: &str = "scheduling.k8s.io";
-
-/// All that are known; of a kind the one to be preferred first.
-pub(crate) const GROUP_APIS: [GroupApi; 8] = [
-    api(PodGroupKind::Native, NATIVE, "v1beta1", "podgroups"),
-    api(PodGroupKind::Native, NATIVE, "v1alpha3", "podgroups"),
-    api(PodGroupKind::Native, NATIVE, "v1alpha2", "podgroups"),
-    api(PodGroupKind::Composite, NATIVE, "v1alpha3", "compositepodgroups"),
-    api(PodGroupKind::Workload, NATIVE, "v1alpha1", "workloads"),
-    api(PodGroupKind::Coscheduling, "scheduling.x-k8s.io", "v1alpha1", "podgroups"),
-    api(PodGroupKind::Volcano, "scheduling.volcano.sh", "v1beta1", "podgroups"),
-    api(PodGroupKind::Kai, "scheduling.run.ai", "v2alpha2", "podgroups"),
-];
-
-impl GroupApi {
-    /// In metrics and logs.
-    pub(crate) fn word(self) -> &'static str {
-        match self.kind {
-            PodGroupKind::Native => "podgroups",
-            PodGroupKind::Composite => "compositepodgroups",
-            PodGroupKind::Workload => "workloads",
-            PodGroupKind::Coscheduling => "podgroups.scheduling.x-k8s.io",
-            PodGroupKind::Volcano => "podgroups.scheduling.volcano.sh",
-            PodGroupKind::Kai => "podgroups.scheduling.run.ai",
-        }
-    }
-
-    /// Path of all of them, and the start of the query.
-    pub(crate) fn path(self) -> String {
-        let Self { group, version, resource, .. } = self;
-        format!("/apis/{group}/{version}/{resource}?")
-    }
-
-    /// Path of one of them.
-    pub(crate) fn path_of(self, key: &PodGroupKey) -> String {
-        let Self { group, version, resource, .. } = self;
-        let (namespace, name) = (&key.namespace, &key.name);
-        format!("/apis/{group}/{version}/namespaces/{namespace}/{resource}/{name}")
-    }
-
+impl Watched {
     /// Group and version.
-    pub(crate) fn api_version(self) -> String {
+    pub(crate) fn api_version(&self) -> String {
         format!("{}/{}", self.group, self.version)
     }
 
-    /// What its objects call themselves.
-    pub(crate) fn object_kind(self) -> &'static str {
-        match self.kind {
-            PodGroupKind::Native
-            | PodGroupKind::Coscheduling
-            | PodGroupKind::Volcano
-            | PodGroupKind::Kai => "PodGroup",
-            PodGroupKind::Composite => "CompositePodGroup",
-            PodGroupKind::Workload => "Workload",
+    /// What objects about gangs call themselves.
+    pub(crate) fn object_kind(&self) -> &'static str {
+        match self.resource {
+            "compositepodgroups" => "CompositePodGroup",
+            "workloads" => "Workload",
+            _ => "PodGroup",
         }
     }
 
-    /// The condition by which their owners are told, if it is ours to write.
-    pub(crate) fn condition(self) -> Option<&'static str> {
-        match self.kind {
+    /// The condition by which the owners of gangs are told, if it is ours to write.
+    pub(crate) fn condition(&self) -> Option<&'static str> {
+        let Kind::PodGroup(sort) = self.kind else { return None };
+        match sort {
             PodGroupKind::Native if self.version == "v1alpha2" => Some("PodGroupScheduled"),
             PodGroupKind::Native => Some("PodGroupInitiallyScheduled"),
             PodGroupKind::Composite => Some("CompositePodGroupInitiallyScheduled"),
@@ -93,14 +36,14 @@ impl GroupApi {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::super::OPTIONAL;
 
     #[test]
     fn only_what_is_ours_to_write_has_a_condition() {
-        let words = GROUP_APIS.map(|api| api.condition().unwrap_or("-"));
+        let words = OPTIONAL.each_ref().map(|each| each.condition().unwrap_or("-"));
         let started = "PodGroupInitiallyScheduled";
         let composite = "CompositePodGroupInitiallyScheduled";
-        let expected = [started, started, "PodGroupScheduled", composite, "-", "-", "-", "-"];
-        assert_eq!(words, expected);
+        assert_eq!(words[..4], [started, started, "PodGroupScheduled", composite]);
+        assert_eq!(words[4..], ["-"; 6]);
     }
 }

@@ -30,10 +30,13 @@ fn bookmark(version: u64, is_end: bool) -> String {
 /// Gives the replies one after the other, then silence; returns what the engine was fed and the
 /// targets that were asked.
 async fn check(replies: Vec<Reply>) -> (Vec<String>, Vec<String>) {
-    check_watched(Watched::Nodes, replies).await
+    check_watched(&NODES, replies).await
 }
 
-async fn check_watched(watched: Watched, replies: Vec<Reply>) -> (Vec<String>, Vec<String>) {
+async fn check_watched(
+    watched: &'static Watched,
+    replies: Vec<Reply>,
+) -> (Vec<String>, Vec<String>) {
     let count = replies.len();
     let replies = Arc::new(Mutex::new(VecDeque::from(replies)));
     let (client, log) = server(move |_| {
@@ -98,8 +101,8 @@ async fn queues_are_listed_at_once_and_one_that_cannot_be_read_leads_nowhere() {
         line("MODIFIED", &queue("a", json!(7), 9)),
         line("DELETED", &queue("b", json!(7), 10)),
     ];
-    let (fed, targets) =
-        check_watched(Watched::LocalQueues("v1beta2"), vec![Some((200, body.concat()))]).await;
+    let queues = OPTIONAL.iter().find(|each| each.kind == Kind::LocalQueue).unwrap();
+    let (fed, targets) = check_watched(queues, vec![Some((200, body.concat()))]).await;
     assert_eq!(fed, ["=team/a>gpu,team/b>", "team/a>web", "team/a>", "-team/b"]);
     let path = "/apis/kueue.x-k8s.io/v1beta2/localqueues?";
     assert!(targets.iter().all(|target| target.starts_with(path)), "{targets:?}");
@@ -217,7 +220,7 @@ async fn pods_that_ended_well_are_told_of_gangs_only_and_who_waits_for_them_is_n
         let (client, feed, metrics) = (client.clone(), feed.clone(), metrics.clone());
         Watcher::new(watched, client, feed, metrics, Progress::default())
     };
-    let task = tokio::spawn(watcher(Watched::Succeeded).run());
+    let task = tokio::spawn(watcher(&SUCCEEDED).run());
     tokio::time::sleep(Duration::from_millis(50)).await;
     task.abort();
     let word = |input: Input| {
@@ -235,7 +238,7 @@ async fn pods_that_ended_well_are_told_of_gangs_only_and_who_waits_for_them_is_n
                  %2Cstatus.phase%21%3DUnknown&";
     assert!(target.starts_with(ended), "{target}");
     let ends = Arc::new(Notify::new());
-    let pods = watcher(Watched::Pods).telling(ends.clone());
+    let pods = watcher(&PODS).telling(ends.clone());
     let is_told =
         async || tokio::time::timeout(Duration::from_millis(1), ends.notified()).await.is_ok();
     pods.read(pod("a", json!({})).to_string().as_bytes(), None);
@@ -277,7 +280,7 @@ async fn a_new_leader_knows_all_that_was_there_when_it_took_over() {
     let (client, asked) = quiet(now.clone());
     let (feed, _inbox) = feed();
     let (metrics, progress) = (Arc::new(Metrics::new(["a"], "host", "lease")), Progress::default());
-    let watcher = Watcher::new(Watched::Pods, client.clone(), feed, metrics, progress.clone());
+    let watcher = Watcher::new(&PODS, client.clone(), feed, metrics, progress.clone());
     tokio::spawn(watcher.run());
     tokio::time::sleep(Duration::from_secs(1)).await;
     progress.catch_up(&client).await;
@@ -343,7 +346,7 @@ async fn pods_that_a_kubelet_turned_away_are_counted() {
     });
     let (feed, _inbox) = feed();
     let metrics = Arc::new(Metrics::new(["a"], "host", "lease"));
-    let watcher = Watcher::new(Watched::Pods, client, feed, metrics.clone(), Progress::default());
+    let watcher = Watcher::new(&PODS, client, feed, metrics.clone(), Progress::default());
     let task = tokio::spawn(watcher.run());
     tokio::time::sleep(Duration::from_secs(1)).await;
     task.abort();
@@ -374,7 +377,7 @@ async fn pods_at_their_end_are_read_one_by_one_within_the_rate() {
     });
     let (feed, _inbox) = feed();
     let metrics = Arc::new(Metrics::new(["a"], "host", "lease"));
-    let watcher = Watcher::new(Watched::Pods, client, feed, metrics, Progress::default());
+    let watcher = Watcher::new(&PODS, client, feed, metrics, Progress::default());
     let limiter = Arc::new(Limiter::new(10_000, 10));
     let task = tokio::spawn(watcher.limited(limiter.clone()).run());
     let read = || log.lock().unwrap().iter().filter(|it| it.target.contains("/pods/p")).count();

@@ -180,7 +180,7 @@ async fn the_owner_of_a_gang_is_told_in_its_object() {
         namespace: "ns".into(),
         name: "train".into(),
     };
-    let api = crate::watch::GROUP_APIS[1];
+    let api = &crate::watch::OPTIONAL[1];
     let group = GroupRef { api, key, uid: "u-train".into(), version: "9".into() };
     let condition = GroupCondition {
         r#type: "PodGroupInitiallyScheduled",
@@ -210,10 +210,9 @@ async fn the_owner_of_a_gang_is_told_in_its_object() {
 
 /// What the object of a gang is to say.
 fn status(name: &str, is_scheduled: bool) -> Report {
-    let api = crate::watch::GROUP_APIS[0];
+    let api = &crate::watch::OPTIONAL[0];
     let uid = format!("u-{name}").into();
-    let (kind, namespace, name) = (api.kind, "ns".into(), name.into());
-    let key = model::PodGroupKey { kind, namespace, name };
+    let key = model::PodGroupKey::of(model::PodGroupKind::Native, &format!("ns/{name}"));
     let group = GroupRef { api, key, uid, version: "9".into() };
     let condition = GroupCondition {
         r#type: "PodGroupInitiallyScheduled",

@@ -36,7 +36,8 @@ impl Writes {
                 let at = seconds(*at);
                 let patch = render::group_patch(&group.uid, condition, &at);
                 let body = serde_json::to_vec(&patch).expect("a patch is plain text");
-                let path = format!("{}/status", group.api.path_of(&group.key));
+                let path =
+                    format!("{}/status", group.api.path_of(&group.key.namespace, &group.key.name));
                 (Method::PATCH, path, STRATEGIC, body)
             }
         }

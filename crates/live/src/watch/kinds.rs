@@ -1,32 +1,138 @@
 //! The kinds that are watched, and how their objects are read.
 
-use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::time::Instant;
 
 use k8s::ingest::{self, GroupStanding, IngestError, Standing};
-use model::{Event, Fact, GroupingKind, Key, Kind, LocalQueueFacts, PodKey, Present};
+use model::{Event, Fact, GroupingKind, Key, Kind, LocalQueueFacts, PodGroupKind, PodKey, Present};
 use serde::Deserialize;
 use tracing::error;
 
-use super::optional::KUEUE;
-use super::pod_groups::GroupApi;
 use super::{Broken, Watcher};
 use crate::feed::Seen;
 
-/// What is watched.
+/// A kind that is watched, and where the server has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Watched {
-    Nodes,
-    Pods,
-    Namespaces,
-    Budgets,
-    Groupings(GroupingKind),
-    PodGroups(GroupApi),
-    /// Pods that ran to a good end, of which nothing matters but that they did.
-    Succeeded,
-    /// LocalQueues of Kueue, in this version.
-    LocalQueues(&'static str),
+pub(crate) struct Watched {
+    pub(crate) kind: Kind,
+    /// Empty for the core of the API.
+    pub(crate) group: &'static str,
+    pub(crate) version: &'static str,
+    pub(crate) resource: &'static str,
+    /// In metrics and logs.
+    pub(crate) word: &'static str,
+    /// The start of the query.
+    query: &'static str,
+}
+
+const fn row(
+    kind: Kind,
+    group: &'static str,
+    version: &'static str,
+    resource: &'static str,
+) -> Watched {
+    Watched { kind, group, version, resource, word: resource, query: "" }
+}
+
+const fn grouping(sort: GroupingKind, group: &'static str, resource: &'static str) -> Watched {
+    row(Kind::Grouping(sort), group, "v1", resource)
+}
+
+const fn pod_group(
+    sort: PodGroupKind,
+    (group, version): (&'static str, &'static str),
+    resource: &'static str,
+    word: &'static str,
+) -> Watched {
+    Watched { word, ..row(Kind::PodGroup(sort), group, version, resource) }
+}
+
+/// What every cluster has.
+pub(crate) static NODES: Watched = row(Kind::Node, "", "v1", "nodes");
+pub(crate) static NAMESPACES: Watched = row(Kind::Namespace, "", "v1", "namespaces");
+pub(crate) static BUDGETS: Watched = row(Kind::Budget, "policy", "v1", "poddisruptionbudgets");
+/// Pods that ran to their end take nothing and are left out.
+pub(crate) static PODS: Watched = Watched {
+    query: "fieldSelector=status.phase%21%3DSucceeded%2Cstatus.phase%21%3DFailed",
+    ..row(Kind::Pod, "", "v1", "pods")
+};
+/// Pods that ran to a good end, of which nothing matters but that they did; and those that failed:
+/// a gang of which some did has not succeeded.
+pub(crate) static SUCCEEDED: Watched = Watched {
+    word: "succeededpods",
+    query: "fieldSelector=status.phase%21%3DPending%2Cstatus.phase%21%3DRunning\
+            %2Cstatus.phase%21%3DUnknown",
+    ..row(Kind::Succeeded, "", "v1", "pods")
+};
+pub(crate) static GROUPINGS: [Watched; 4] = [
+    grouping(GroupingKind::Service, "", "services"),
+    grouping(GroupingKind::ReplicationController, "", "replicationcontrollers"),
+    grouping(GroupingKind::ReplicaSet, "apps", "replicasets"),
+    grouping(GroupingKind::StatefulSet, "apps", "statefulsets"),
+];
+
+const NATIVE: &str = "scheduling.k8s.io";
+const PLUGINS: &str = "scheduling.x-k8s.io";
+const VOLCANO: &str = "scheduling.volcano.sh";
+const KAI: &str = "scheduling.run.ai";
+const KUEUE: &str = "kueue.x-k8s.io";
+
+/// What not every cluster has; of a kind the one to be preferred first.
+pub(crate) static OPTIONAL: [Watched; 10] = [
+    pod_group(PodGroupKind::Native, (NATIVE, "v1beta1"), "podgroups", "podgroups"),
+    pod_group(PodGroupKind::Native, (NATIVE, "v1alpha3"), "podgroups", "podgroups"),
+    pod_group(PodGroupKind::Native, (NATIVE, "v1alpha2"), "podgroups", "podgroups"),
+    row(Kind::PodGroup(PodGroupKind::Composite), NATIVE, "v1alpha3", "compositepodgroups"),
+    row(Kind::PodGroup(PodGroupKind::Workload), NATIVE, "v1alpha1", "workloads"),
+    pod_group(
+        PodGroupKind::Coscheduling,
+        (PLUGINS, "v1alpha1"),
+        "podgroups",
+        "podgroups.scheduling.x-k8s.io",
+    ),
+    pod_group(
+        PodGroupKind::Volcano,
+        (VOLCANO, "v1beta1"),
+        "podgroups",
+        "podgroups.scheduling.volcano.sh",
+    ),
+    pod_group(PodGroupKind::Kai, (KAI, "v2alpha2"), "podgroups", "podgroups.scheduling.run.ai"),
+    row(Kind::LocalQueue, KUEUE, "v1beta2", "localqueues"),
+    row(Kind::LocalQueue, KUEUE, "v1beta1", "localqueues"),
+];
+
+impl Watched {
+    /// Path, and the start of the query.
+    pub(crate) fn path(&self) -> String {
+        let Self { resource, query, .. } = self;
+        format!("{}/{resource}?{query}", self.root())
+    }
+
+    /// Path of one object.
+    pub(crate) fn path_of(&self, namespace: &str, name: &str) -> String {
+        format!("{}/namespaces/{namespace}/{}/{name}", self.root(), self.resource)
+    }
+
+    fn root(&self) -> String {
+        match self.group {
+            "" => format!("/api/{}", self.version),
+            group => format!("/apis/{group}/{}", self.version),
+        }
+    }
+
+    /// A list with nothing in it. Queues only mean something together.
+    pub(super) fn nobody(&self) -> Present {
+        match self.kind {
+            Kind::LocalQueue => Present::Facts(Vec::new()),
+            Kind::Node
+            | Kind::Pod
+            | Kind::Namespace
+            | Kind::Budget
+            | Kind::Grouping(_)
+            | Kind::PodGroup(_)
+            | Kind::Succeeded => Present::Names(BTreeSet::new()),
+        }
+    }
 }
 
 /// An object that was read.
@@ -37,7 +143,7 @@ pub(super) struct Read {
     /// What the status of a pod says.
     pub(super) standing: Option<Standing>,
     /// What is known beside of an object about a gang.
-    pub(super) group: Option<Box<(GroupApi, GroupStanding)>>,
+    pub(super) group: Option<Box<(&'static Watched, GroupStanding)>>,
 }
 
 impl Read {
@@ -50,81 +156,6 @@ impl Read {
         let Self { version, event, standing, group } = self;
         let number = version.parse().unwrap_or_default();
         (version, Seen { event, version: number, standing, group, read_at })
-    }
-}
-
-impl Watched {
-    /// In metrics and logs.
-    pub(crate) fn word(self) -> &'static str {
-        match self {
-            Self::Nodes => "nodes",
-            Self::Pods => "pods",
-            Self::Namespaces => "namespaces",
-            Self::Budgets => "poddisruptionbudgets",
-            Self::Groupings(GroupingKind::Service) => "services",
-            Self::Groupings(GroupingKind::ReplicationController) => "replicationcontrollers",
-            Self::Groupings(GroupingKind::ReplicaSet) => "replicasets",
-            Self::Groupings(GroupingKind::StatefulSet) => "statefulsets",
-            Self::PodGroups(api) => api.word(),
-            Self::Succeeded => "succeededpods",
-            Self::LocalQueues(_) => "localqueues",
-        }
-    }
-
-    /// Path and the start of the query. Pods that ran to their end take nothing and are left out.
-    pub(crate) fn path(self) -> Cow<'static, str> {
-        let path = match self {
-            Self::PodGroups(api) => return api.path().into(),
-            Self::LocalQueues(version) => {
-                return format!("/apis/{KUEUE}/{version}/localqueues?").into();
-            }
-            // Those that failed as well: a gang of which some did has not succeeded.
-            Self::Succeeded => {
-                "/api/v1/pods?fieldSelector=status.phase%21%3DPending%2Cstatus.phase%21%3DRunning\
-                 %2Cstatus.phase%21%3DUnknown"
-            }
-            Self::Nodes => "/api/v1/nodes?",
-            Self::Namespaces => "/api/v1/namespaces?",
-            Self::Budgets => "/apis/policy/v1/poddisruptionbudgets?",
-            Self::Groupings(GroupingKind::Service) => "/api/v1/services?",
-            Self::Groupings(GroupingKind::ReplicationController) => {
-                "/api/v1/replicationcontrollers?"
-            }
-            Self::Groupings(GroupingKind::ReplicaSet) => "/apis/apps/v1/replicasets?",
-            Self::Groupings(GroupingKind::StatefulSet) => "/apis/apps/v1/statefulsets?",
-            Self::Pods => {
-                "/api/v1/pods?fieldSelector=status.phase%21%3DSucceeded%2Cstatus.phase%21%3DFailed"
-            }
-        };
-        path.into()
-    }
-
-    /// What its objects are.
-    pub(crate) fn kind(self) -> Kind {
-        match self {
-            Self::Nodes => Kind::Node,
-            Self::Pods => Kind::Pod,
-            Self::Namespaces => Kind::Namespace,
-            Self::Budgets => Kind::Budget,
-            Self::Groupings(sort) => Kind::Grouping(sort),
-            Self::PodGroups(api) => Kind::PodGroup(api.kind),
-            Self::Succeeded => Kind::Succeeded,
-            Self::LocalQueues(_) => Kind::LocalQueue,
-        }
-    }
-
-    /// A list with nothing in it. Queues only mean something together.
-    pub(super) fn nobody(self) -> Present {
-        match self {
-            Self::LocalQueues(_) => Present::Facts(Vec::new()),
-            Self::Nodes
-            | Self::Pods
-            | Self::Namespaces
-            | Self::Budgets
-            | Self::Groupings(_)
-            | Self::PodGroups(_)
-            | Self::Succeeded => Present::Names(BTreeSet::new()),
-        }
     }
 }
 
@@ -205,9 +236,9 @@ impl Watcher {
             Err(fault) => {
                 let meta = serde_json::from_slice::<View>(object).ok()?.metadata;
                 error!(name = meta.name, %fault, "an object that cannot be read");
-                self.metrics.not_read(self.watched.word());
+                self.metrics.not_read(self.watched.word);
                 let version = meta.resource_version.clone();
-                let key = meta.key(self.watched.kind());
+                let key = meta.key(self.watched.kind);
                 let is_queue = key.kind == Kind::LocalQueue;
                 let nowhere = || Event::seen(LocalQueueFacts::of(&key.name, ""));
                 let read = is_queue.then(|| Read::plain((version, nowhere())));
@@ -232,11 +263,11 @@ impl Watcher {
     /// Reads an object; nothing of one that does not matter.
     fn read_well(&self, object: &[u8]) -> Result<Option<Read>, IngestError> {
         let plain = |read: Result<(String, Event), IngestError>| read.map(Read::plain);
-        let read = match self.watched {
-            Watched::Nodes => {
+        let read = match self.watched.kind {
+            Kind::Node => {
                 ingest::read_node(object).map(|node| Read::plain((node.version, node.event)))
             }
-            Watched::Pods => {
+            Kind::Pod => {
                 let pod = ingest::read_pod(object)?;
                 if let Event::Seen(Fact::Pod(facts)) = &pod.event
                     && facts.gang.as_ref().is_some_and(|claim| !claim.after.is_empty())
@@ -247,15 +278,15 @@ impl Watcher {
                 let standing = pod.standing;
                 Ok(Read { standing, ..Read::plain((pod.version, pod.event)) })
             }
-            Watched::Namespaces => plain(ingest::read_namespace(object)),
-            Watched::Budgets => plain(ingest::read_budget(object)),
-            Watched::LocalQueues(_) => plain(ingest::read_local_queue(object)),
-            Watched::Groupings(kind) => plain(ingest::read_grouping(kind, object)),
-            Watched::PodGroups(api) => ingest::read_pod_group(api.kind, object).map(|seen| {
-                let group = Some(Box::new((api, seen.standing)));
+            Kind::Namespace => plain(ingest::read_namespace(object)),
+            Kind::Budget => plain(ingest::read_budget(object)),
+            Kind::LocalQueue => plain(ingest::read_local_queue(object)),
+            Kind::Grouping(kind) => plain(ingest::read_grouping(kind, object)),
+            Kind::PodGroup(sort) => ingest::read_pod_group(sort, object).map(|seen| {
+                let group = Some(Box::new((self.watched, seen.standing)));
                 Read { group, ..Read::plain((seen.version, seen.event)) }
             }),
-            Watched::Succeeded => {
+            Kind::Succeeded => {
                 let (version, event) = ingest::read_succeeded(object)?;
                 return Ok(event.map(|event| Read::plain((version, event))));
             }
@@ -267,11 +298,11 @@ impl Watcher {
     pub(super) fn read_gone(&self, object: &[u8]) -> Result<Read, Broken> {
         let view: View = serde_json::from_slice(object)
             .map_err(|error| Broken::Refused(format!("an object that is gone: {error}")))?;
-        if self.watched == Watched::Pods && view.may_be_rejected() {
+        if self.watched.kind == Kind::Pod && view.may_be_rejected() {
             self.rejections.look_at(view.pod());
         }
         let version = view.metadata.resource_version.clone();
-        let event = Event::Gone(view.metadata.key(self.watched.kind()));
+        let event = Event::Gone(view.metadata.key(self.watched.kind));
         Ok(Read::plain((version, event)))
     }
 }
