@@ -6,6 +6,7 @@
 mod calls;
 mod edges;
 mod fields;
+mod kinds;
 mod lexer;
 mod licences;
 mod manifest;

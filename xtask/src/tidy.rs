@@ -6,7 +6,7 @@ use anyhow::Result;
 
 use crate::metadata::Metadata;
 use crate::{
-    calls, edges, fields, licences, manifest, modules, operators, readme, shape, text, tree,
+    calls, edges, fields, kinds, licences, manifest, modules, operators, readme, shape, text, tree,
 };
 
 /// Prints the problems of the repository, and gives back whether there are none.
@@ -20,6 +20,7 @@ pub(crate) fn run() -> Result<bool> {
         licences::check(&files, &metadata),
         manifest::check(&files),
         modules::check(&files, &metadata),
+        kinds::check(&files),
         operators::check(&files),
         readme::check(&files),
         shape::check(&files),
