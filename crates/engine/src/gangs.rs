@@ -13,7 +13,7 @@ mod turn;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 
-use model::{Gang, GangId, GangReport, NodeId, PodId, PodState, Reason, Time};
+use model::{GangId, GangReport, NodeId, PodId, PodState, Reason, Time};
 
 use crate::lines::alike;
 use crate::queue::{Share, Standing};
@@ -131,7 +131,7 @@ impl Scheduler {
             return;
         }
         // Another pod may decide now where the others have to be.
-        if self.is_close(root) && self.is_decided_anew(root, news) {
+        if self.catalog.is_close(root) && self.is_decided_anew(root, news) {
             self.wake_waiting(root, now);
         }
         // Whoever would evict one of it on a node would evict all of it now.
@@ -208,23 +208,6 @@ impl Scheduler {
         pods
     }
 
-    /// Whether pods of a gang, or of a part of it, wait for a node.
-    fn has_waiting(&self, gang: GangId) -> bool {
-        self.catalog.parts_of(gang).any(|part| part.waiting() > 0)
-    }
-
-    /// Whether pods of a gang, or of a part of it, have to be close to each other.
-    fn is_close(&self, gang: GangId) -> bool {
-        let is_close =
-            |part: &Gang| part.terms.as_ref().is_ok_and(|terms| !terms.topology.is_empty());
-        self.catalog.parts_of(gang).any(is_close)
-    }
-
-    /// Whether a gang, or a part of it, makes no sense.
-    fn is_fault(&self, gang: GangId) -> bool {
-        self.catalog.parts_of(gang).any(|part| part.terms.is_err())
-    }
-
     /// Whether a gang has enough pods on nodes, or room that is kept for them.
     fn is_satisfied(&self, gang: GangId) -> bool {
         let row = self.catalog.gang(gang);
@@ -237,10 +220,10 @@ impl Scheduler {
             return true;
         }
         let Some(kept) = &row.progress.kept else { return false };
-        if !self.has_placed_maker(gang) {
+        if self.catalog.gang(gang).makers_placed == 0 {
             return false;
         }
-        let kept = kept.holds.len().min(self.missing(gang) + row.waiting());
+        let kept = kept.holds.len().min(row.missing() + row.waiting());
         row.placed as usize + kept >= row.min() as usize
     }
 
@@ -258,21 +241,7 @@ impl Scheduler {
             let up = row.parts.iter().filter(|part| self.is_up(**part)).count();
             return up > 0 && up >= row.min() as usize;
         }
-        row.bound > 0 && row.bound as usize + self.missing(gang) >= row.min() as usize
-    }
-
-    /// How many pods of a gang are still to be made by another one of it.
-    pub(crate) fn missing(&self, gang: GangId) -> usize {
-        let row = self.catalog.gang(gang);
-        let Ok(terms) = &row.terms else { return 0 };
-        if terms.workers == 0 {
-            return 0;
-        }
-        if row.makers == 0 {
-            return 0;
-        }
-        let made = row.members.len() - row.makers as usize;
-        (terms.workers as usize).saturating_sub(made)
+        row.bound > 0 && row.bound as usize + row.missing() >= row.min() as usize
     }
 
     /// Whether a gang has all it needs to be tried; tells why not.
@@ -304,7 +273,7 @@ impl Scheduler {
             }
             (count, can_be_mended)
         } else {
-            (row.members.len() + self.missing(gang), row.waiting() > 0)
+            (row.members.len() + row.missing(), row.waiting() > 0)
         };
         let there = u32::try_from(count).unwrap_or(u32::MAX);
         // What takes the place of a pod that is gone does not wait for others.

@@ -247,7 +247,7 @@ impl Scheduler {
             crew: None,
             outlook,
             classes: classes.into_iter().collect(),
-            is_expecting: gang.is_some_and(|gang| self.missing(gang) > 0),
+            is_expecting: gang.is_some_and(|gang| self.catalog.gang(gang).missing() > 0),
             short,
             standing,
             urgency,

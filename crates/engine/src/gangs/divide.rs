@@ -26,7 +26,7 @@ impl Wanted {
 impl Scheduler {
     /// Gives the waiting pods of a gang, and of its parts, the units they belong to.
     pub(super) fn divide(&mut self, gang: GangId, news: News, now: Time) {
-        if self.is_fault(gang) || !self.is_satisfied(gang) {
+        if self.catalog.is_fault(gang) || !self.is_satisfied(gang) {
             return self.gather(gang, news, now);
         }
         let unit = self.queue.unit_of_gang(gang);
@@ -36,7 +36,8 @@ impl Scheduler {
         let row = self.catalog.gang(gang);
         if row.is_composite() {
             let own = news.pod().and_then(|pod| self.catalog.pod(pod).gang);
-            let is_above = |part: &GangId| own.is_some_and(|own| self.is_within(own, *part));
+            let is_above =
+                |part: &GangId| own.is_some_and(|own| self.catalog.is_within(own, *part));
             let parts = row.parts.iter().copied();
             let parts: Vec<GangId> = match news {
                 News::All | News::Left => parts.collect(),
@@ -83,12 +84,6 @@ impl Scheduler {
         if let Some((_, last_failure, arrived)) = past {
             self.queue.inherit(unit, (0, last_failure, arrived));
         }
-    }
-
-    /// Whether a gang is another one, or below it.
-    fn is_within(&self, gang: GangId, above: GangId) -> bool {
-        let parent = |gang: &GangId| self.catalog.gang(*gang).parent;
-        std::iter::successors(Some(gang), parent).any(|at| at == above)
     }
 
     /// Makes one unit of the waiting pods of a gang.
@@ -230,7 +225,7 @@ impl Scheduler {
     fn dismiss_others(&mut self, unit: UnitId, gang: GangId, is_whole: bool) {
         let is_other = |pod: &PodId| {
             let row = self.catalog.pod(*pod);
-            let is_within = row.gang.is_some_and(|own| self.is_within(own, gang));
+            let is_within = row.gang.is_some_and(|own| self.catalog.is_within(own, gang));
             row.state != PodState::Waiting || !is_within
         };
         self.catalog.look(self.queue.pods(unit).len());

@@ -14,7 +14,7 @@ use crate::arrange::Arranger;
 impl Scheduler {
     /// Pods of a gang that do not exist yet, and classes that are held for them.
     pub(super) fn expected(&mut self, gang: GangId) -> (Vec<(PodId, Occupant)>, Vec<ClassId>) {
-        let missing = self.missing(gang);
+        let missing = self.catalog.gang(gang).missing();
         self.made_by_another(gang, missing)
     }
 
@@ -52,23 +52,18 @@ impl Scheduler {
         (expected, classes)
     }
 
-    /// Whether a pod that makes others of a gang is on a node, or sent there.
-    pub(super) fn has_placed_maker(&self, gang: GangId) -> bool {
-        self.catalog.gang(gang).makers_placed > 0
-    }
-
     /// Keeps room for pods of a gang that do not exist yet, as far as there is any.
     pub(super) fn keep_room(&mut self, gang: GangId, now: Time) {
         let is_unkept = self.catalog.has_gang(gang)
             && self.catalog.gang(gang).progress.kept.is_none()
-            && self.has_placed_maker(gang);
+            && self.catalog.gang(gang).makers_placed > 0;
         if !is_unkept {
             return;
         }
         // Those that wait take their part of it when they have their turn.
         let row = self.catalog.gang(gang);
         let waiting = row.waiting() - (row.makers - row.makers_placed) as usize;
-        let missing = self.missing(gang);
+        let missing = self.catalog.gang(gang).missing();
         let (expected, classes) = self.made_by_another(gang, missing + waiting);
         let txn = Txn::begin(&self.catalog, &mut self.usage);
         let mut arranger =

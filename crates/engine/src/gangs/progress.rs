@@ -16,7 +16,7 @@ impl Scheduler {
         if row.terms.is_err() || (!row.is_composite() && row.min() <= 1) {
             return;
         }
-        if row.bound > 0 && self.missing(gang) > 0 && row.progress.kept.is_none() {
+        if row.bound > 0 && row.missing() > 0 && row.progress.kept.is_none() {
             self.gangs.unkept.insert(gang);
         }
         let is_replaced = self.is_replaced(gang, news);
@@ -24,27 +24,27 @@ impl Scheduler {
         if self.is_up(gang) {
             match stage {
                 Stage::Waiting | Stage::Partial { .. } => self.start(gang),
-                Stage::Degraded => self.set_stage(gang, Stage::Started),
+                Stage::Degraded => self.catalog.progress_mut(gang).stage = Stage::Started,
                 Stage::Started => {}
             }
             return;
         }
         if stage.is_started() || is_replaced {
             // Pods that ran to their end are not missed: nobody takes their place.
-            let is_mended = self.has_waiting(gang) && !self.is_satisfied(gang);
+            let is_mended = self.catalog.has_waiting(gang) && !self.is_satisfied(gang);
             if is_mended && stage != Stage::Degraded {
-                self.set_stage(gang, Stage::Degraded);
+                self.catalog.progress_mut(gang).stage = Stage::Degraded;
                 self.gangs.reports.push(GangReport { gang, state: GangState::Degraded });
             } else if !stage.is_started() {
-                self.set_stage(gang, Stage::Started);
+                self.catalog.progress_mut(gang).stage = Stage::Started;
             }
             return;
         }
         self.note_timeouts(gang);
         // Time counts from the first that is on a node, also if the others are on their way in
         // between.
-        if !self.has_bound(gang) {
-            self.set_stage(gang, Stage::Waiting);
+        if !self.catalog.has_bound(gang) {
+            self.catalog.progress_mut(gang).stage = Stage::Waiting;
             return;
         }
         let patience = self.patience(gang);
@@ -52,12 +52,13 @@ impl Scheduler {
         match stage {
             Stage::Waiting => {
                 let until = now + patience;
-                self.set_stage(gang, Stage::Partial { until, is_told: false });
+                self.catalog.progress_mut(gang).stage = Stage::Partial { until, is_told: false };
             }
             // A pod that came later, or another object, may say another time.
             Stage::Partial { until, is_told } if before != patience => {
                 let since = Time(until.0.saturating_sub(before.0));
-                self.set_stage(gang, Stage::Partial { until: since + patience, is_told });
+                self.catalog.progress_mut(gang).stage =
+                    Stage::Partial { until: since + patience, is_told };
             }
             Stage::Partial { .. } | Stage::Started | Stage::Degraded => {}
         }
@@ -76,10 +77,6 @@ impl Scheduler {
         }
     }
 
-    fn set_stage(&mut self, gang: GangId, stage: Stage) {
-        self.catalog.progress_mut(gang).stage = stage;
-    }
-
     /// Notes that a PodGroup has started whose status has to say so, though nobody waits for that:
     /// its pods go one by one, or it is a part of a gang that started without it.
     pub(super) fn note_start(&mut self, gang: GangId, root: GangId) {
@@ -92,13 +89,9 @@ impl Scheduler {
         }
     }
 
-    fn has_bound(&self, gang: GangId) -> bool {
-        self.catalog.parts_of(gang).any(|part| part.bound > 0)
-    }
-
     /// Notes that a gang, with all its parts that are up, has started.
     fn start(&mut self, gang: GangId) {
-        self.set_stage(gang, Stage::Started);
+        self.catalog.progress_mut(gang).stage = Stage::Started;
         // What others started, or we before a restart, is no news unless its object says otherwise.
         let has_object = |terms: &GangTerms| terms.object.is_some();
         let is_unsaid = self.catalog.gang(gang).terms.as_ref().is_ok_and(has_object);
@@ -241,7 +234,8 @@ impl Scheduler {
         let patience = self.patience(gang);
         self.catalog.progress_mut(gang).patience = patience;
         let until = now + patience;
-        self.set_stage(gang, Stage::Partial { until, is_told: is_told || is_news });
+        self.catalog.progress_mut(gang).stage =
+            Stage::Partial { until, is_told: is_told || is_news };
         is_news.then_some(Decision::Disband(Disband { gang, evicted, bare }))
     }
 

@@ -119,6 +119,17 @@ impl Gang {
         self.min().saturating_sub(self.placed) as usize
     }
 
+    /// How many pods are still to be made by another one of its own.
+    #[must_use]
+    pub fn missing(&self) -> usize {
+        let Ok(terms) = &self.terms else { return 0 };
+        if terms.workers == 0 || self.makers == 0 {
+            return 0;
+        }
+        let made = self.members.len() - self.makers as usize;
+        (terms.workers as usize).saturating_sub(made)
+    }
+
     /// Whether its parts are gangs.
     #[must_use]
     pub fn is_composite(&self) -> bool {

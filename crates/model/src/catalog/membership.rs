@@ -77,6 +77,39 @@ impl Catalog {
         pods.inspect(|_| self.look(1))
     }
 
+    /// Whether pods of a gang, or of a part of it, wait for a node.
+    #[must_use]
+    pub fn has_waiting(&self, gang: GangId) -> bool {
+        self.parts_of(gang).any(|part| part.waiting() > 0)
+    }
+
+    /// Whether pods of a gang, or of a part of it, are known to be on nodes.
+    #[must_use]
+    pub fn has_bound(&self, gang: GangId) -> bool {
+        self.parts_of(gang).any(|part| part.bound > 0)
+    }
+
+    /// Whether pods of a gang, or of a part of it, have to be close to each other.
+    #[must_use]
+    pub fn is_close(&self, gang: GangId) -> bool {
+        let is_close =
+            |part: &Gang| part.terms.as_ref().is_ok_and(|terms| !terms.topology.is_empty());
+        self.parts_of(gang).any(is_close)
+    }
+
+    /// Whether a gang, or a part of it, makes no sense.
+    #[must_use]
+    pub fn is_fault(&self, gang: GangId) -> bool {
+        self.parts_of(gang).any(|part| part.terms.is_err())
+    }
+
+    /// Whether a gang is another one, or below it.
+    #[must_use]
+    pub fn is_within(&self, gang: GangId, above: GangId) -> bool {
+        let parent = |gang: &GangId| self.gang(*gang).parent;
+        std::iter::successors(Some(gang), parent).any(|at| at == above)
+    }
+
     /// What is noted of a gang that is there, to be changed.
     pub fn progress_mut(&mut self, gang: GangId) -> &mut Progress {
         self.gangs.progress(gang)
