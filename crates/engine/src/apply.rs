@@ -51,6 +51,10 @@ impl Scheduler {
                     self.reclassify(&facts.namespace);
                 }
             }
+            Fact::ClusterQueue(facts) => {
+                let namespaces = self.catalog.set_cluster_queue(facts);
+                namespaces.iter().for_each(|namespace| self.reclassify(namespace));
+            }
         }
     }
 
@@ -74,6 +78,10 @@ impl Scheduler {
                 if let Some(namespace) = self.catalog.delete_local_queue(name) {
                     self.reclassify(namespace);
                 }
+            }
+            Kind::ClusterQueue => {
+                let namespaces = self.catalog.delete_cluster_queue(name);
+                namespaces.iter().for_each(|namespace| self.reclassify(namespace));
             }
         }
     }

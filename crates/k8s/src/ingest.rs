@@ -3,6 +3,7 @@
 
 mod annotations;
 mod budget;
+mod cluster_queue;
 mod company;
 mod gang;
 mod grouping;
@@ -23,6 +24,7 @@ mod workers;
 
 pub(crate) use annotations::own_keys;
 pub use budget::{budget, read_budget};
+pub use cluster_queue::{cluster_queue, read_cluster_queue};
 pub use company::namespace;
 pub(crate) use gang::{AFTER, ANNOTATIONS, MEMBERS, SPARK_ROLE, TIMEOUT};
 pub use grouping::{grouping, read_grouping};

@@ -67,6 +67,11 @@ fn readings(text: &[u8]) -> Vec<(&'static str, Option<Read>, Read)> {
         ("Namespace", of(&ingest::namespace), ingest::read_namespace(text).map(|seen| seen.1)),
         ("PodDisruptionBudget", of(&ingest::budget), ingest::read_budget(text).map(|seen| seen.1)),
         ("LocalQueue", of(&ingest::local_queue), ingest::read_local_queue(text).map(|seen| seen.1)),
+        (
+            "ClusterQueue",
+            of(&ingest::cluster_queue),
+            ingest::read_cluster_queue(text).map(|seen| seen.1),
+        ),
     ];
     for kind in [
         GroupingKind::Service,
@@ -162,6 +167,7 @@ fn event(object: &Value) -> Option<Event> {
         ("Namespace", None) => ingest::namespace(object),
         ("PodDisruptionBudget", None) => ingest::budget(object),
         ("LocalQueue", None) => ingest::local_queue(object),
+        ("ClusterQueue", None) => ingest::cluster_queue(object),
         ("Service", None) => ingest::grouping(GroupingKind::Service, object),
         ("ReplicationController", None) => {
             ingest::grouping(GroupingKind::ReplicationController, object)

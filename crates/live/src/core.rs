@@ -263,7 +263,7 @@ impl Core {
             Kind::PodGroup(sort) => {
                 state.groups.reset(sort, names);
             }
-            Kind::Succeeded | Kind::LocalQueue => {}
+            Kind::Succeeded | Kind::LocalQueue | Kind::ClusterQueue => {}
         }
         self.tell_health(was_synced);
     }

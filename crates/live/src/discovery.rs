@@ -112,7 +112,7 @@ async fn look(client: &kube::Client, has_queues: bool) -> Result<(BTreeSet<Api>,
     let mut resources: BTreeMap<Api, BTreeSet<String>> = BTreeMap::new();
     let mut served = Served::new();
     // Queues matter only if the configuration names some.
-    for api in watch::OPTIONAL.iter().filter(|api| has_queues || api.kind != Kind::LocalQueue) {
+    for api in watch::OPTIONAL.iter().filter(|api| has_queues || !is_queue(api.kind)) {
         let version = (api.group, api.version);
         if !found.contains(&version) || served.contains_key(&api.kind) {
             continue;
@@ -130,6 +130,10 @@ async fn look(client: &kube::Client, has_queues: bool) -> Result<(BTreeSet<Api>,
         }
     }
     Ok((found, served))
+}
+
+fn is_queue(kind: Kind) -> bool {
+    kind == Kind::LocalQueue || kind == Kind::ClusterQueue
 }
 
 async fn get(client: &kube::Client, path: &str) -> Result<Bytes, String> {
@@ -237,8 +241,9 @@ mod tests {
             "compositepodgroups v1alpha3",
             "podgroups.scheduling.volcano.sh v1beta1",
             "localqueues v1beta2",
+            "clusterqueues v1beta2",
         ];
-        for (has_queues, count) in [(true, 4), (false, 3)] {
+        for (has_queues, count) in [(true, 5), (false, 3)] {
             let (client, _) = server(|arrived| async move { answer(&arrived.target) });
             let Ok((_, served)) = look(&client, has_queues).await else {
                 panic!("the server answers")

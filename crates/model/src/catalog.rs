@@ -43,7 +43,7 @@ use domains::Domains;
 use gangs::Gangs;
 use nodes::{Nodes, Replaced};
 use pods::Pods;
-use queues::LocalQueues;
+use queues::{ClusterQueues, LocalQueues};
 use tenants::Tenants;
 
 /// All facts.
@@ -59,6 +59,7 @@ pub struct Catalog {
     budgets: Budgets,
     gangs: Gangs,
     local_queues: LocalQueues,
+    cluster_queues: ClusterQueues,
     tenants: Tenants,
     looks: Looks,
 }

@@ -134,6 +134,17 @@ impl LocalQueueFacts {
     }
 }
 
+/// A ClusterQueue of Kueue as the API has it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct ClusterQueueFacts {
+    /// Its name.
+    pub name: Box<str>,
+    /// The namespaces whose LocalQueues may lead to it; none means no namespace, and one without
+    /// requirements all of them.
+    pub namespaces: Option<LabelSelector>,
+}
+
 /// A namespace as the API has it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]

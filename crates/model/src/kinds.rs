@@ -2,7 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::event::{BudgetFacts, LocalQueueFacts, NamespaceFacts, NodeFacts, PodFacts};
+use crate::event::{
+    BudgetFacts, ClusterQueueFacts, LocalQueueFacts, NamespaceFacts, NodeFacts, PodFacts,
+};
 use crate::gang::{PodGroupFacts, PodGroupKey, PodGroupKind, SucceededFacts};
 use crate::grouping::{GroupingFacts, GroupingKey, GroupingKind};
 
@@ -79,6 +81,8 @@ kinds! {
     Succeeded: SucceededFacts,
     /// A LocalQueue of Kueue.
     LocalQueue: LocalQueueFacts,
+    /// A ClusterQueue of Kueue.
+    ClusterQueue: ClusterQueueFacts,
 }
 
 /// Which object.
@@ -189,5 +193,15 @@ impl Object for LocalQueueFacts {
 
     fn name(&self) -> Box<str> {
         self.key()
+    }
+}
+
+impl Object for ClusterQueueFacts {
+    fn kind(&self) -> Kind {
+        Kind::ClusterQueue
+    }
+
+    fn name(&self) -> Box<str> {
+        self.name.clone()
     }
 }

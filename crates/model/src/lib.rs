@@ -43,8 +43,8 @@ pub use decision::{
     Preemption, Rescue, Shortfall, Waiting,
 };
 pub use event::{
-    BudgetFacts, Change, Eligible, Event, LocalQueueFacts, NamespaceFacts, NodeAspects, NodeFacts,
-    Outcome, PodFacts, PodKey, Present,
+    BudgetFacts, Change, ClusterQueueFacts, Eligible, Event, LocalQueueFacts, NamespaceFacts,
+    NodeAspects, NodeFacts, Outcome, PodFacts, PodKey, Present,
 };
 pub use gang::{
     GANG_AFTER_MAX, GANG_CHAIN_MAX, GANG_CLAIMS_MAX, GANG_LEVELS_MAX, GANG_MAX, GangClaim,

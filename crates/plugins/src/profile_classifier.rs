@@ -138,11 +138,16 @@ impl ProfileClassifier {
     }
 }
 
-/// The first of the queues of a namespace, if there is one and all are the tenant's.
-fn common_queue<'a>(mut queues: impl Iterator<Item = &'a str>, own: &[String]) -> Option<&'a str> {
+/// The first of the queues of a namespace, if there is one and all are the tenant's. One that leads
+/// nowhere is nobody's.
+fn common_queue<'a>(
+    queues: impl Iterator<Item = Option<&'a str>>,
+    own: &[String],
+) -> Option<&'a str> {
     let is_own = |queue: &str| own.iter().any(|other| other == queue);
-    let first = queues.next()?;
-    (is_own(first) && queues.all(is_own)).then_some(first)
+    let mut queues = queues.map(|queue| queue.filter(|queue| is_own(queue)));
+    let first = queues.next()??;
+    queues.all(|queue| queue.is_some()).then_some(first)
 }
 
 /// A tier, or the lower one that the pod asks for.

@@ -36,9 +36,9 @@ use engine::{Checkpoint, NodeJudgement, Options, ResumeError, Scheduler};
 use framework::ProfileSettings;
 use k8s::render::{code_word, message, reason_text};
 use model::{
-    Attempt, Catalog, Code, Decision, Diagnosis, Disband, Event, GangReport, GangState, Kind,
-    LocalQueueFacts, Millis, Outcome, PodFacts, PodId, PodState, Preemption, Present, Reason,
-    Rescue, SucceededFacts, Time, Waiting,
+    Attempt, Catalog, ClusterQueueFacts, Code, Decision, Diagnosis, Disband, Event, GangReport,
+    GangState, Kind, LabelSelector, LocalQueueFacts, Millis, Outcome, PodFacts, PodId, PodState,
+    Preemption, Present, Reason, Rescue, SucceededFacts, Time, Waiting,
 };
 
 use crate::facts::{grouping_key, grouping_kind};
@@ -158,7 +158,8 @@ impl Script {
             ["grouping", ..] => self.apply(&Event::seen(grouping(rest))),
             ["namespace" | "podgroup", ..]
             | ["localqueue", _, _]
-            | ["gone", "namespace" | "podgroup" | "localqueue", _]
+            | ["clusterqueue", ..]
+            | ["gone", "namespace" | "podgroup" | "localqueue" | "clusterqueue", _]
             | ["succeeded", ..] => self.apply(&around(&words, rest)),
             ["gone", "grouping", key] => self.apply(&Event::Gone(grouping_key(key).into())),
             ["relist", kind, ref names @ ..] => {
@@ -310,6 +311,11 @@ fn around(words: &[&str], rest: &str) -> Event {
             let facts = LocalQueueFacts { namespace, name, cluster_queue: cluster_queue.into() };
             Event::seen(facts)
         }
+        // For all namespaces, for those with labels, or for none.
+        ["clusterqueue", name] => cluster_queue(name, Some("")),
+        ["clusterqueue", name, "nobodys"] => cluster_queue(name, None),
+        ["clusterqueue", name, labels] => cluster_queue(name, Some(labels)),
+        ["gone", "clusterqueue", name] => Event::gone(Kind::ClusterQueue, name),
         ["gone", "localqueue", key] => Event::gone(Kind::LocalQueue, key),
         ["podgroup", ..] => Event::seen(pod_group(rest)),
         ["gone", "podgroup", key] => Event::Gone(group_key(key).into()),
@@ -322,6 +328,14 @@ fn around(words: &[&str], rest: &str) -> Event {
         }
         _ => panic!("nothing happened by {words:?}"),
     }
+}
+
+fn cluster_queue(name: &str, labels: Option<&str>) -> Event {
+    let selector = |labels: &str| match labels {
+        "" => LabelSelector::default(),
+        labels => crate::terms::selector(labels),
+    };
+    Event::seen(ClusterQueueFacts { name: name.into(), namespaces: labels.map(selector) })
 }
 
 /// A decision without what else was tried for the pod.

@@ -25,6 +25,7 @@ mod one_by_one;
 mod outlook;
 mod preempt;
 mod queue;
+mod queues;
 mod relist;
 mod repeatable;
 mod rescue;

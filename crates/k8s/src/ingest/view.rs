@@ -120,6 +120,9 @@ views! {
     BudgetMeta { name: String, namespace: String, resource_version: String, }
     BudgetSpec { selector: Option<LabelSelectorView>, }
     BudgetStatus { disruptions_allowed: i32, disrupted_pods: BTreeMap<String, IgnoredAny>, }
+    ClusterQueueView { metadata: ClusterQueueMeta, spec: ClusterQueueSpec, }
+    ClusterQueueMeta { name: String, resource_version: String, }
+    ClusterQueueSpec { namespace_selector: Option<LabelSelectorView>, }
     LocalQueueView { metadata: LocalQueueMeta, spec: LocalQueueSpec, }
     LocalQueueMeta { name: String, namespace: String, resource_version: String, }
     LocalQueueSpec { cluster_queue: String, }

@@ -1,5 +1,6 @@
 //! Objects as clusters serve them, and the facts they become.
 
+mod cluster_queue;
 mod gang;
 mod grouping;
 mod hints;

@@ -205,7 +205,7 @@ fn profile(config: Option<&Value>, scheduler: &str) -> Result<ProfileSettings> {
 }
 
 /// Kinds that are looked at.
-const USED: [&str; 12] = [
+const USED: [&str; 13] = [
     "Node",
     "Pod",
     "Namespace",
@@ -218,6 +218,7 @@ const USED: [&str; 12] = [
     "CompositePodGroup",
     "Workload",
     "LocalQueue",
+    "ClusterQueue",
 ];
 
 /// Kinds that are part of a cluster but that nothing built so far looks at, by API group.
@@ -257,6 +258,7 @@ fn take_in(scheduler: &mut Scheduler, profile: &str, object: &Value) -> Result<(
         ("", "Namespace") => ingest::namespace(object)?,
         ("policy", "PodDisruptionBudget") => ingest::budget(object)?,
         ("kueue.x-k8s.io", "LocalQueue") => ingest::local_queue(object)?,
+        ("kueue.x-k8s.io", "ClusterQueue") => ingest::cluster_queue(object)?,
         ("", "Service") => ingest::grouping(GroupingKind::Service, object)?,
         ("", "ReplicationController") => {
             ingest::grouping(GroupingKind::ReplicationController, object)?

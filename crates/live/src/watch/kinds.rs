@@ -4,7 +4,10 @@ use std::collections::BTreeSet;
 use std::time::Instant;
 
 use k8s::ingest::{self, GroupStanding, IngestError, Standing};
-use model::{Event, Fact, GroupingKind, Key, Kind, LocalQueueFacts, PodGroupKind, PodKey, Present};
+use model::{
+    ClusterQueueFacts, Event, Fact, GroupingKind, Key, Kind, LocalQueueFacts, PodGroupKind, PodKey,
+    Present,
+};
 use serde::Deserialize;
 use tracing::error;
 
@@ -78,7 +81,7 @@ const KAI: &str = "scheduling.run.ai";
 const KUEUE: &str = "kueue.x-k8s.io";
 
 /// What not every cluster has; of a kind the one to be preferred first.
-pub(crate) static OPTIONAL: [Watched; 10] = [
+pub(crate) static OPTIONAL: [Watched; 12] = [
     pod_group(PodGroupKind::Native, (NATIVE, "v1beta1"), "podgroups", "podgroups"),
     pod_group(PodGroupKind::Native, (NATIVE, "v1alpha3"), "podgroups", "podgroups"),
     pod_group(PodGroupKind::Native, (NATIVE, "v1alpha2"), "podgroups", "podgroups"),
@@ -99,6 +102,8 @@ pub(crate) static OPTIONAL: [Watched; 10] = [
     pod_group(PodGroupKind::Kai, (KAI, "v2alpha2"), "podgroups", "podgroups.scheduling.run.ai"),
     row(Kind::LocalQueue, KUEUE, "v1beta2", "localqueues"),
     row(Kind::LocalQueue, KUEUE, "v1beta1", "localqueues"),
+    row(Kind::ClusterQueue, KUEUE, "v1beta2", "clusterqueues"),
+    row(Kind::ClusterQueue, KUEUE, "v1beta1", "clusterqueues"),
 ];
 
 impl Watched {
@@ -130,7 +135,8 @@ impl Watched {
             | Kind::Budget
             | Kind::Grouping(_)
             | Kind::PodGroup(_)
-            | Kind::Succeeded => Present::Names(BTreeSet::new()),
+            | Kind::Succeeded
+            | Kind::ClusterQueue => Present::Names(BTreeSet::new()),
         }
     }
 }
@@ -188,7 +194,7 @@ impl Meta {
     /// Which object it is.
     fn key(self, kind: Kind) -> Key {
         let name = match kind {
-            Kind::Node | Kind::Namespace => self.name,
+            Kind::Node | Kind::Namespace | Kind::ClusterQueue => self.name,
             Kind::Pod | Kind::Succeeded => self.uid,
             Kind::Budget | Kind::Grouping(_) | Kind::PodGroup(_) | Kind::LocalQueue => {
                 format!("{}/{}", self.namespace, self.name)
@@ -220,9 +226,19 @@ impl View {
     }
 }
 
+/// What counts of an object that cannot be read, where what was known must not go on.
+fn harmless(key: &Key) -> Option<Event> {
+    if key.kind == Kind::LocalQueue {
+        return Some(Event::seen(LocalQueueFacts::of(&key.name, "")));
+    }
+    let is_queue = key.kind == Kind::ClusterQueue;
+    let nobodys = || ClusterQueueFacts { name: key.name.clone(), namespaces: None };
+    is_queue.then(|| Event::seen(nobodys()))
+}
+
 impl Watcher {
     /// Reads an object, and adds it to the list that is being made. One that cannot be read is
-    /// reported, and what was known of it stays; a LocalQueue that cannot be read leads nowhere.
+    /// reported, and what was known of it stays; a queue that cannot be read gives nobody a tenant.
     pub(super) fn read(&self, object: &[u8], listing: Option<&mut Present>) -> Option<Read> {
         let (read, key) = match self.read_well(object) {
             Ok(None) => return None,
@@ -239,9 +255,7 @@ impl Watcher {
                 self.metrics.not_read(self.watched.word);
                 let version = meta.resource_version.clone();
                 let key = meta.key(self.watched.kind);
-                let is_queue = key.kind == Kind::LocalQueue;
-                let nowhere = || Event::seen(LocalQueueFacts::of(&key.name, ""));
-                let read = is_queue.then(|| Read::plain((version, nowhere())));
+                let read = harmless(&key).map(|event| Read::plain((version, event)));
                 (read, Some(key))
             }
         };
@@ -281,6 +295,7 @@ impl Watcher {
             Kind::Namespace => plain(ingest::read_namespace(object)),
             Kind::Budget => plain(ingest::read_budget(object)),
             Kind::LocalQueue => plain(ingest::read_local_queue(object)),
+            Kind::ClusterQueue => plain(ingest::read_cluster_queue(object)),
             Kind::Grouping(kind) => plain(ingest::read_grouping(kind, object)),
             Kind::PodGroup(sort) => ingest::read_pod_group(sort, object).map(|seen| {
                 let group = Some(Box::new((self.watched, seen.standing)));

@@ -16,6 +16,7 @@ impl Catalog {
         match fact {
             Fact::Grouping(facts) => self.crowds.groupings.has(facts),
             Fact::LocalQueue(facts) => self.local_queues.has(facts),
+            Fact::ClusterQueue(facts) => self.cluster_queues.has(facts),
             Fact::Node(_)
             | Fact::Pod(_)
             | Fact::Namespace(_)
@@ -34,6 +35,7 @@ impl Catalog {
             .chain(self.pod_groups().cloned().map(Fact::from))
             .chain(self.succeeded().map(Fact::from))
             .chain(self.local_queues().map(Fact::from))
+            .chain(self.cluster_queues.facts().map(Fact::from))
     }
 
     /// Takes in an object that was known before, and tells whether it is one: nodes and pods have
@@ -47,6 +49,7 @@ impl Catalog {
             Fact::PodGroup(facts) => _ = self.set_pod_group(facts),
             Fact::Succeeded(facts) => self.set_succeeded(facts),
             Fact::LocalQueue(facts) => _ = self.set_local_queue(facts),
+            Fact::ClusterQueue(facts) => _ = self.set_cluster_queue(facts),
         }
         true
     }
@@ -79,6 +82,7 @@ impl Catalog {
             }
             Kind::Succeeded => gone(self.succeeded().map(|facts| facts.uid).collect()),
             Kind::LocalQueue => gone(self.local_queues().map(|facts| facts.key()).collect()),
+            Kind::ClusterQueue => gone(self.cluster_queues.facts().map(|it| it.name).collect()),
         }
     }
 }

@@ -1,15 +1,44 @@
-//! LocalQueues of Kueue: to which ClusterQueues the pods of a namespace can be led.
+//! Queues of Kueue: to which ClusterQueues the pods of a namespace can be led.
 
 use std::collections::BTreeMap;
 
 use crate::catalog::Catalog;
-use crate::event::LocalQueueFacts;
+use crate::event::{ClusterQueueFacts, LocalQueueFacts};
+use crate::spec::LabelSelector;
 
 /// The ClusterQueues that LocalQueues lead to, by namespace and name of the LocalQueue.
 #[derive(Default)]
 pub(super) struct LocalQueues(BTreeMap<Box<str>, BTreeMap<Box<str>, Box<str>>>);
 
+/// The ClusterQueues that are there, each with the namespaces that may be led to it.
+#[derive(Default)]
+pub(super) struct ClusterQueues(BTreeMap<Box<str>, Option<LabelSelector>>);
+
+impl ClusterQueues {
+    /// Whether a ClusterQueue is known to be just so.
+    pub(super) fn has(&self, facts: &ClusterQueueFacts) -> bool {
+        self.0.get(&facts.name) == Some(&facts.namespaces)
+    }
+
+    /// All of them, by name.
+    pub(super) fn facts(&self) -> impl Iterator<Item = ClusterQueueFacts> {
+        let all = self.0.iter();
+        all.map(|(name, namespaces)| ClusterQueueFacts {
+            name: name.clone(),
+            namespaces: namespaces.clone(),
+        })
+    }
+}
+
 impl LocalQueues {
+    /// The namespaces from which a LocalQueue leads to a ClusterQueue.
+    fn leading_to(&self, cluster_queue: &str) -> Vec<Box<str>> {
+        let leads =
+            |queues: &BTreeMap<_, Box<str>>| queues.values().any(|it| **it == *cluster_queue);
+        let all = self.0.iter().filter(|(_, queues)| leads(queues));
+        all.map(|(namespace, _)| namespace.clone()).collect()
+    }
+
     /// Whether a LocalQueue is known to be just so.
     pub(super) fn has(&self, facts: &LocalQueueFacts) -> bool {
         let queues = self.0.get(&facts.namespace);
@@ -48,9 +77,31 @@ impl Catalog {
         })
     }
 
-    /// The ClusterQueues that the LocalQueues of a namespace lead to, by the names of the latter.
-    pub fn cluster_queues(&self, namespace: &str) -> impl Iterator<Item = &str> {
+    /// Takes in a ClusterQueue; tells the namespaces that may be led elsewhere now.
+    pub fn set_cluster_queue(&mut self, facts: &ClusterQueueFacts) -> Vec<Box<str>> {
+        if self.cluster_queues.has(facts) {
+            return Vec::new();
+        }
+        self.cluster_queues.0.insert(facts.name.clone(), facts.namespaces.clone());
+        self.local_queues.leading_to(&facts.name)
+    }
+
+    /// Forgets a ClusterQueue; tells the namespaces that may be led elsewhere now.
+    pub fn delete_cluster_queue(&mut self, name: &str) -> Vec<Box<str>> {
+        match self.cluster_queues.0.remove(name) {
+            Some(_) => self.local_queues.leading_to(name),
+            None => Vec::new(),
+        }
+    }
+
+    /// The ClusterQueues that the LocalQueues of a namespace lead to, by the names of the latter:
+    /// nothing for one that leads to a ClusterQueue which is not there, or not for the namespace.
+    pub fn cluster_queues(&self, namespace: &str) -> impl Iterator<Item = Option<&str>> {
         let queues = self.local_queues.0.get(namespace);
-        queues.into_iter().flat_map(BTreeMap::values).map(|queue| &**queue)
+        let labels = self.namespace_labels(namespace);
+        queues.into_iter().flat_map(BTreeMap::values).map(move |queue| {
+            let meant = self.cluster_queues.0.get(queue)?.as_ref()?;
+            labels.is_some_and(|labels| meant.matches(labels)).then_some(&**queue)
+        })
     }
 }

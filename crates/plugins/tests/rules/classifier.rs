@@ -231,6 +231,9 @@ fn a_namespace_belongs_to_a_tenant_if_all_its_queues_lead_to_the_tenants() {
     ];
     for (queues, expected) in table {
         let mut run = run(with_queues(), &["team"]);
+        for queue in ["gpu", "gpu-spot", "web", "nobodys", "gpu2", "guest"] {
+            run.command(&format!("clusterqueue {queue}"));
+        }
         for words in queues {
             run.command(&format!("localqueue team/{words}"));
         }
@@ -243,10 +246,43 @@ fn a_namespace_belongs_to_a_tenant_if_all_its_queues_lead_to_the_tenants() {
     }
 }
 
+/// Whoever may create a LocalQueue cannot give a namespace what the administrator's ClusterQueue
+/// does not.
+#[test]
+fn a_queue_counts_if_its_cluster_queue_is_there_and_is_for_the_namespace() {
+    let mut run = run(with_queues(), &[]);
+    let mut tier = |command: &str| {
+        run.command(command);
+        classify(&mut run, "p namespace=team", Hints::default()).tier.value
+    };
+    assert_eq!(tier("namespace team team:a"), Tier::Bronze);
+    let (gold, bronze) = (Tier::Gold, Tier::Bronze);
+    for (command, expected) in [
+        ("localqueue team/a gpu", bronze),
+        ("clusterqueue gpu", gold),
+        ("clusterqueue gpu nobodys", bronze),
+        ("clusterqueue gpu team:a", gold),
+        ("namespace team team:b", bronze),
+        ("clusterqueue gpu team:b", gold),
+        ("localqueue team/b gpu-spot", bronze),
+        ("clusterqueue gpu-spot team:a", bronze),
+        ("clusterqueue gpu-spot", gold),
+        ("clusterqueue other nobodys", gold),
+        ("gone clusterqueue gpu", bronze),
+        ("gone clusterqueue gpu", bronze),
+        ("gone localqueue team/a", gold),
+    ] {
+        assert_eq!(tier(command), expected, "{command}");
+    }
+}
+
 #[test]
 fn the_queue_that_a_pod_names_means_nothing() {
     let tier = |queues: &[&str], named: &str| {
         let mut run = run(with_queues(), &["team"]);
+        for queue in ["gpu", "gpu-spot", "nobodys"] {
+            run.command(&format!("clusterqueue {queue}"));
+        }
         for words in queues {
             run.command(&format!("localqueue team/{words}"));
         }

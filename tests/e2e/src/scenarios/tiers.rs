@@ -13,8 +13,8 @@ use crate::suite::Run;
 use crate::wait::until;
 use crate::world::{Start, World, node_of};
 
-/// The LocalQueue of Kueue, as far as it is read.
-const CRD: &str = include_str!("tiers/localqueue-crd.yaml");
+/// LocalQueue and ClusterQueue of Kueue, as far as they are read.
+const CRDS: &str = include_str!("tiers/queue-crds.yaml");
 
 /// A word that is no tier: the pods are placed as bronze, and one event says so.
 pub(crate) fn unknown(world: &mut World) -> Run<'_> {
@@ -47,14 +47,16 @@ pub(crate) fn unknown(world: &mut World) -> Run<'_> {
 }
 
 /// A namespace whose LocalQueue leads to the queue of a gold tenant goes before an older pod that
-/// names that queue as well; when the LocalQueue is gone, the older pod goes first.
+/// names that queue as well, and whose namespace has such a LocalQueue too that the ClusterQueue is
+/// not for; when the first LocalQueue is gone, the older pod goes first.
 pub(crate) fn queue(world: &mut World) -> Run<'_> {
     Box::pin(async move {
-        let file = world.plane.folder().join("localqueue-crd.yaml");
-        fs::write(&file, CRD)?;
+        let file = world.plane.folder().join("queue-crds.yaml");
+        fs::write(&file, CRDS)?;
         world.plane.kubectl(&["apply", "-f", &file.display().to_string()]).await?;
-        let wait = ["wait", "--for=condition=Established", "crd/localqueues.kueue.x-k8s.io"];
-        world.plane.kubectl(&wait).await?;
+        for crd in ["crd/localqueues.kueue.x-k8s.io", "crd/clusterqueues.kueue.x-k8s.io"] {
+            world.plane.kubectl(&["wait", "--for=condition=Established", crd]).await?;
+        }
         world.create_nodes(1, &node("node", "1", "16Gi", 110)).await?;
         let mut older = pod("older", "1", "64Mi");
         older["metadata"]["labels"] = json!({"kueue.x-k8s.io/queue-name": "main"});
@@ -70,7 +72,19 @@ pub(crate) fn queue(world: &mut World) -> Run<'_> {
             "metadata": {"name": "main"},
             "spec": {"clusterQueue": "gpu"},
         });
-        world.plane.create(&queues, [queue].into_iter()).await?;
+        world.plane.create(&queues, [queue.clone()].into_iter()).await?;
+        let own =
+            format!("/apis/kueue.x-k8s.io/v1beta2/namespaces/{}/localqueues", world.namespace);
+        world.plane.create(&own, [queue].into_iter()).await?;
+        let all = "/apis/kueue.x-k8s.io/v1beta2/clusterqueues";
+        let named = json!({"matchLabels": {"kubernetes.io/metadata.name": other}});
+        let cluster_queue = json!({
+            "apiVersion": "kueue.x-k8s.io/v1beta2",
+            "kind": "ClusterQueue",
+            "metadata": {"name": "gpu"},
+            "spec": {"namespaceSelector": named},
+        });
+        world.plane.create(all, [cluster_queue].into_iter()).await?;
         // Ages are in seconds.
         sleep(Duration::from_millis(1_100)).await;
         let pods = format!("/api/v1/namespaces/{other}/pods");
@@ -85,7 +99,7 @@ pub(crate) fn queue(world: &mut World) -> Run<'_> {
         let (first, own) = (format!("{pods}/first"), format!("/api/v1/namespaces/{other}"));
         let placed = get(world, &first).await?;
         ensure!(placed["spec"]["nodeName"] == "node-0", "the pod of the gold tenant is not bound");
-        let objects = [&*own, &format!("{queues}/main")];
+        let objects = [&*own, &format!("{queues}/main"), &format!("{all}/gpu")];
         let profile = profile_of(world, &config, &first, &objects).await?;
         let source = profile["tenant"]["source"].as_str().unwrap_or_default();
         let is_known = source.starts_with("tenant \"research\"") && source.contains("\"gpu\"");

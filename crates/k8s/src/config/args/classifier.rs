@@ -51,14 +51,7 @@ fn tenant(item: Spot<'_>, problems: &mut Problems) -> Option<Tenant> {
         problems.report(&fields.place, message);
     }
     let mut cluster_queues = Vec::new();
-    let items = fields.items(QUEUES, problems);
-    if !items.is_empty() {
-        let message = "whoever may create LocalQueues in a namespace can make it this tenant's: \
-                       the ClusterQueue and its namespaceSelector are not looked at yet; leave \
-                       LocalQueues to administrators";
-        problems.warn(&fields.place_at(QUEUES), message);
-    }
-    for item in items {
+    for item in fields.items(QUEUES, problems) {
         let Some(name) = item.text(problems) else { continue };
         if !is_subdomain(name) {
             item.expected("the name of a ClusterQueue", problems);

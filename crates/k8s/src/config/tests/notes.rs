@@ -57,18 +57,6 @@ fn a_file_without_profiles_is_warned_of() {
 }
 
 #[test]
-fn tenants_by_queue_are_warned_of() {
-    let body = "profiles:\n- schedulerName: mine\n  pluginConfig:\n  - name: ProfileClassifier\n\
-                \x20   args: {tenants: [{name: a, clusterQueues: [q]}]}\n";
-    let (_, notes) = review(&format!("{HEAD}{body}"), &known()).expect("valid");
-    let path = "7 profiles[0].pluginConfig[ProfileClassifier].args.tenants[0].clusterQueues";
-    assert_eq!(places(&notes.warnings), [path]);
-    let other = body.replace("clusterQueues", "namespaces");
-    let (_, notes) = review(&format!("{HEAD}{other}"), &known()).expect("valid");
-    assert_eq!(notes, Notes::default());
-}
-
-#[test]
 fn what_has_no_effect_is_noted_if_it_is_given() {
     let body = "parallelism: 4\nenableProfiling: false\nenableContentionProfiling: false\n\
                 percentageOfNodesToScore: 0\n\
