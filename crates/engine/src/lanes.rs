@@ -66,7 +66,7 @@ struct Row {
 pub(crate) struct Lanes {
     lanes: BTreeMap<Lane, Standing>,
     tenants: Map<Tenant, Row>,
-    /// Tenants whose share was not asked for since they came.
+    /// Tenants whose share was not asked for since they came, or since it may have changed.
     new: BTreeSet<Tenant>,
 }
 
@@ -128,15 +128,19 @@ impl Lanes {
     /// Takes in what tenants have of the cluster; asks for those who stand here and whose share
     /// may be another one.
     pub(crate) fn set_shares(&mut self, moved: Moved, share: impl Fn(Tenant) -> u64) {
-        let new = std::mem::take(&mut self.new);
-        let moved = match moved {
+        let mut unknown: BTreeSet<Tenant> = match moved {
             Moved::All => self.tenants.keys().copied().collect(),
             Moved::Some(moved) => moved,
         };
-        for tenant in moved.union(&new) {
-            if self.tenants.contains_key(tenant) {
-                self.set_share(*tenant, share(*tenant));
-            }
+        unknown.append(&mut self.new);
+        unknown.retain(|tenant| self.tenants.contains_key(tenant));
+        // Who has nobody to take turns with is asked once somebody comes.
+        if self.tenants.len() < 2 {
+            self.new = unknown;
+            return;
+        }
+        for tenant in unknown {
+            self.set_share(tenant, share(tenant));
         }
     }
 
@@ -189,9 +193,15 @@ mod tests {
         assert_eq!(asked.take(), 0);
         lanes.set_shares(Moved::All, share);
         assert_eq!(asked.take(), 2);
+        // One has nobody to take turns with, until another one comes.
         lanes.remove((LANE, b, turn(1)));
         lanes.set_shares(Moved::All, share);
-        assert_eq!((asked.take(), lanes.first()), (1, Some(UnitId::at(0))));
+        assert_eq!((asked.take(), lanes.first()), (0, Some(UnitId::at(0))));
+        lanes.set_shares(Moved::Some(BTreeSet::new()), share);
+        lanes.insert((LANE, b, turn(2)), UnitId::at(2));
+        lanes.set_shares(Moved::Some(BTreeSet::new()), share);
+        assert_eq!((asked.take(), lanes.first()), (2, Some(UnitId::at(2))));
+        lanes.remove((LANE, b, turn(2)));
         lanes.remove((LANE, a, turn(0)));
         assert!(lanes.tenants.is_empty() && lanes.new.is_empty());
     }

@@ -128,8 +128,10 @@ impl Scheduler {
     #[must_use]
     pub fn new(mut catalog: Catalog, profiles: Vec<Profile>, options: Options) -> Self {
         let without_turns = profiles.iter().filter(|profile| profile.order.sharing().is_none());
-        let without_turns = without_turns.map(|profile| profile.scheduler.clone());
-        catalog.set_without_turns(without_turns.collect());
+        let without_turns: Box<[String]> =
+            without_turns.map(|profile| profile.scheduler.clone()).collect();
+        let are_all = without_turns.len() == profiles.len();
+        catalog.set_without_turns(without_turns, are_all);
         Self {
             catalog,
             usage: Usage::default(),

@@ -5,7 +5,7 @@ use model::{
     OnPartialFailure, Pod, PodGroupKind, PodId, PodState, Progress, Stage, Time,
 };
 
-use super::News;
+use super::{Gangs, News};
 use crate::Scheduler;
 use crate::queue::Place;
 
@@ -168,7 +168,12 @@ impl Scheduler {
 
     /// Takes back gangs that were not completed in time, and tells what is to be told.
     pub(crate) fn review_gangs(&mut self, now: Time, decisions: &mut Vec<Decision>) {
-        let due = self.gangs.due.iter().take_while(|(at, _)| *at <= now).map(|(_, gang)| *gang);
+        let is_due = |(at, _): &(Time, GangId)| *at <= now;
+        let Gangs { due, unkept, reports, .. } = &self.gangs;
+        if unkept.is_empty() && reports.is_empty() && !due.first().is_some_and(is_due) {
+            return;
+        }
+        let due = due.iter().take_while(|due| is_due(due)).map(|(_, gang)| *gang);
         for gang in due.collect::<Vec<_>>() {
             self.review(gang, now, decisions);
         }

@@ -4,7 +4,7 @@ use kubenexus_engine::Options;
 use model::{Millis, Sizes};
 use proptest::collection::vec;
 use proptest::prelude::*;
-use testkit::{Script, default_profile, draw};
+use testkit::{Script, default_profile, draw, own_profile};
 
 use crate::cold_path::{act, config, patient, profiles};
 
@@ -108,7 +108,7 @@ fn names_that_nodes_have_go_with_the_last_node() {
 
 #[test]
 fn namespaces_without_pods_on_nodes_have_no_share() {
-    let mut run = Script::new(&[default_profile()], Options::default());
+    let mut run = Script::new(&[own_profile()], Options::default());
     run.command("node a");
     for at in 0..50 {
         run.command(&format!("pod p{at} namespace=ns{at} on=a"));
@@ -118,6 +118,11 @@ fn namespaces_without_pods_on_nodes_have_no_share() {
         run.command(&format!("gone pod p{at}"));
     }
     assert_eq!(sizes(&run).tenants, 1);
+    // Where nobody takes turns, nobody's share is kept.
+    let mut run = Script::new(&[default_profile()], Options::default());
+    run.command("node a");
+    run.command("pod p on=a");
+    assert_eq!(sizes(&run).tenants, 0);
 }
 
 proptest! {

@@ -228,10 +228,10 @@ impl Catalog {
         self.tenants.take_moved()
     }
 
-    /// Notes the profiles whose units are one tenant, [`Tenant::Others`]. To be called before there
-    /// are pods.
-    pub fn set_without_turns(&mut self, schedulers: Box<[String]>) {
-        self.tenants.set_others(schedulers);
+    /// Notes the profiles whose units are one tenant, [`Tenant::Others`], and whether those are all
+    /// there are. To be called before there are pods or nodes.
+    pub fn set_without_turns(&mut self, schedulers: Box<[String]>, are_all: bool) {
+        self.tenants.set_others(schedulers, are_all);
     }
 
     /// Notes that a pod came to a node, or left it.

@@ -81,12 +81,14 @@ pub(super) struct Tenants {
     offered: Sum,
     moved: BTreeSet<Tenant>,
     are_all_moved: bool,
+    /// Whether nobody takes turns, so that no share matters.
+    is_unused: bool,
 }
 
 impl Tenants {
-    /// Notes whose units take no turns with those of namespaces.
-    pub(super) fn set_others(&mut self, schedulers: Box<[String]>) {
-        self.other_schedulers = schedulers;
+    /// Notes whose units take no turns with those of namespaces, and whether nobody else is there.
+    pub(super) fn set_others(&mut self, schedulers: Box<[String]>, are_all: bool) {
+        (self.other_schedulers, self.is_unused) = (schedulers, are_all);
     }
 
     /// A pod of a namespace came to a node, or left it.
@@ -96,6 +98,9 @@ impl Tenants {
         amounts: &Amounts<ResourceId>,
         is_placed: bool,
     ) {
+        if self.is_unused {
+            return;
+        }
         let sign = if is_placed { 1 } else { -1 };
         let taken = self.taken.entry(namespace).or_default();
         taken.add(amounts, 1, sign);
@@ -111,6 +116,9 @@ impl Tenants {
 
     /// A node came, or went.
     pub(super) fn offer(&mut self, offer: &Offer, is_there: bool) {
+        if self.is_unused {
+            return;
+        }
         let sign = if is_there { 1 } else { -1 };
         self.offered.add(&offer.amounts, offer.pods_max, sign);
         self.are_all_moved = true;
