@@ -8,19 +8,10 @@ use crate::event::{
 use crate::gang::{PodGroupFacts, PodGroupKey, PodGroupKind, SucceededFacts};
 use crate::grouping::{GroupingFacts, GroupingKey, GroupingKind};
 
-/// Facts of a kind of object.
-trait Object {
-    /// What it is.
-    fn kind(&self) -> Kind;
-
-    /// What it is listed by among its kind.
-    fn name(&self) -> Box<str>;
-}
-
-/// Makes [`Kind`] and [`Fact`] from a list of kinds, each with its facts; a kind that is several
-/// says of which sort an object is.
+/// Makes [`Kind`] and [`Fact`] from a list of kinds, each with its facts and with what an object is
+/// listed by among its kind; a kind that is several says of which sort an object is.
 macro_rules! kinds {
-    ($($(#[$doc:meta])* $kind:ident$(($sort:ty))?: $facts:ty,)*) => {
+    ($($(#[$doc:meta])* $kind:ident$(($sort:ty))?: $facts:ty, |$it:ident| $name:expr;)*) => {
         /// A kind of object.
         #[derive(
             Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
@@ -40,18 +31,21 @@ macro_rules! kinds {
             #[must_use]
             pub fn kind(&self) -> Kind {
                 match self {
-                    $(Self::$kind(facts) => Object::kind(&**facts),)*
+                    $(Self::$kind($it) => {
+                        // Read only where a kind has sorts.
+                        let _ = $it;
+                        Kind::$kind$((<$sort>::from($it.key.kind)))?
+                    })*
                 }
             }
 
             /// Which object it is about.
             #[must_use]
             pub fn key(&self) -> Key {
-                match self {
-                    $(Self::$kind(facts) => {
-                        Key { kind: Object::kind(&**facts), name: Object::name(&**facts) }
-                    })*
-                }
+                let name = match self {
+                    $(Self::$kind($it) => $name,)*
+                };
+                Key { kind: self.kind(), name }
             }
         }
 
@@ -65,24 +59,24 @@ macro_rules! kinds {
 
 kinds! {
     /// A node.
-    Node: NodeFacts,
+    Node: NodeFacts, |it| it.name.as_str().into();
     /// A pod.
-    Pod: PodFacts,
+    Pod: PodFacts, |it| it.key.uid.clone();
     /// A namespace.
-    Namespace: NamespaceFacts,
+    Namespace: NamespaceFacts, |it| it.name.clone();
     /// A disruption budget.
-    Budget: BudgetFacts,
+    Budget: BudgetFacts, |it| it.key();
     /// A service or a controller.
-    Grouping(GroupingKind): GroupingFacts,
+    Grouping(GroupingKind): GroupingFacts, |it| it.key.listed_by();
     /// An object about a gang. Objects of a sort that was never listed are not asked for where pods
     /// name them for another scheduler.
-    PodGroup(PodGroupKind): PodGroupFacts,
+    PodGroup(PodGroupKind): PodGroupFacts, |it| it.key.listed_by();
     /// A pod of a gang that ran to a good end. Only told if a pod waits for a gang to end.
-    Succeeded: SucceededFacts,
+    Succeeded: SucceededFacts, |it| it.uid.clone();
     /// A LocalQueue of Kueue.
-    LocalQueue: LocalQueueFacts,
+    LocalQueue: LocalQueueFacts, |it| it.key();
     /// A ClusterQueue of Kueue.
-    ClusterQueue: ClusterQueueFacts,
+    ClusterQueue: ClusterQueueFacts, |it| it.name.clone();
 }
 
 /// Which object.
@@ -113,95 +107,5 @@ impl From<GroupingKey> for Key {
 impl From<PodGroupKey> for Key {
     fn from(key: PodGroupKey) -> Self {
         Self::new(Kind::PodGroup(key.kind), key.listed_by())
-    }
-}
-
-impl Object for NodeFacts {
-    fn kind(&self) -> Kind {
-        Kind::Node
-    }
-
-    fn name(&self) -> Box<str> {
-        self.name.as_str().into()
-    }
-}
-
-impl Object for PodFacts {
-    fn kind(&self) -> Kind {
-        Kind::Pod
-    }
-
-    fn name(&self) -> Box<str> {
-        self.key.uid.clone()
-    }
-}
-
-impl Object for NamespaceFacts {
-    fn kind(&self) -> Kind {
-        Kind::Namespace
-    }
-
-    fn name(&self) -> Box<str> {
-        self.name.clone()
-    }
-}
-
-impl Object for BudgetFacts {
-    fn kind(&self) -> Kind {
-        Kind::Budget
-    }
-
-    fn name(&self) -> Box<str> {
-        self.key()
-    }
-}
-
-impl Object for GroupingFacts {
-    fn kind(&self) -> Kind {
-        Kind::Grouping(self.key.kind)
-    }
-
-    fn name(&self) -> Box<str> {
-        self.key.listed_by()
-    }
-}
-
-impl Object for PodGroupFacts {
-    fn kind(&self) -> Kind {
-        Kind::PodGroup(self.key.kind)
-    }
-
-    fn name(&self) -> Box<str> {
-        self.key.listed_by()
-    }
-}
-
-impl Object for SucceededFacts {
-    fn kind(&self) -> Kind {
-        Kind::Succeeded
-    }
-
-    fn name(&self) -> Box<str> {
-        self.uid.clone()
-    }
-}
-
-impl Object for LocalQueueFacts {
-    fn kind(&self) -> Kind {
-        Kind::LocalQueue
-    }
-
-    fn name(&self) -> Box<str> {
-        self.key()
-    }
-}
-
-impl Object for ClusterQueueFacts {
-    fn kind(&self) -> Kind {
-        Kind::ClusterQueue
-    }
-
-    fn name(&self) -> Box<str> {
-        self.name.clone()
     }
 }

@@ -41,13 +41,13 @@ const fn grouping(sort: GroupingKind, group: &'static str, resource: &'static st
     row(Kind::Grouping(sort), group, "v1", resource)
 }
 
+/// A PodGroup that is not Kubernetes' own.
 const fn pod_group(
     sort: PodGroupKind,
     (group, version): (&'static str, &'static str),
-    resource: &'static str,
     word: &'static str,
 ) -> Watched {
-    Watched { word, ..row(Kind::PodGroup(sort), group, version, resource) }
+    Watched { word, ..row(Kind::PodGroup(sort), group, version, "podgroups") }
 }
 
 /// What every cluster has.
@@ -82,24 +82,14 @@ const KUEUE: &str = "kueue.x-k8s.io";
 
 /// What not every cluster has; of a kind the one to be preferred first.
 pub(crate) static OPTIONAL: [Watched; 12] = [
-    pod_group(PodGroupKind::Native, (NATIVE, "v1beta1"), "podgroups", "podgroups"),
-    pod_group(PodGroupKind::Native, (NATIVE, "v1alpha3"), "podgroups", "podgroups"),
-    pod_group(PodGroupKind::Native, (NATIVE, "v1alpha2"), "podgroups", "podgroups"),
+    row(Kind::PodGroup(PodGroupKind::Native), NATIVE, "v1beta1", "podgroups"),
+    row(Kind::PodGroup(PodGroupKind::Native), NATIVE, "v1alpha3", "podgroups"),
+    row(Kind::PodGroup(PodGroupKind::Native), NATIVE, "v1alpha2", "podgroups"),
     row(Kind::PodGroup(PodGroupKind::Composite), NATIVE, "v1alpha3", "compositepodgroups"),
     row(Kind::PodGroup(PodGroupKind::Workload), NATIVE, "v1alpha1", "workloads"),
-    pod_group(
-        PodGroupKind::Coscheduling,
-        (PLUGINS, "v1alpha1"),
-        "podgroups",
-        "podgroups.scheduling.x-k8s.io",
-    ),
-    pod_group(
-        PodGroupKind::Volcano,
-        (VOLCANO, "v1beta1"),
-        "podgroups",
-        "podgroups.scheduling.volcano.sh",
-    ),
-    pod_group(PodGroupKind::Kai, (KAI, "v2alpha2"), "podgroups", "podgroups.scheduling.run.ai"),
+    pod_group(PodGroupKind::Coscheduling, (PLUGINS, "v1alpha1"), "podgroups.scheduling.x-k8s.io"),
+    pod_group(PodGroupKind::Volcano, (VOLCANO, "v1beta1"), "podgroups.scheduling.volcano.sh"),
+    pod_group(PodGroupKind::Kai, (KAI, "v2alpha2"), "podgroups.scheduling.run.ai"),
     row(Kind::LocalQueue, KUEUE, "v1beta2", "localqueues"),
     row(Kind::LocalQueue, KUEUE, "v1beta1", "localqueues"),
     row(Kind::ClusterQueue, KUEUE, "v1beta2", "clusterqueues"),
@@ -240,15 +230,9 @@ impl Watcher {
     /// Reads an object, and adds it to the list that is being made. One that cannot be read is
     /// reported, and what was known of it stays; a queue that cannot be read gives nobody a tenant.
     pub(super) fn read(&self, object: &[u8], listing: Option<&mut Present>) -> Option<Read> {
-        let (read, key) = match self.read_well(object) {
+        let (read, unread) = match self.read_well(object) {
             Ok(None) => return None,
-            Ok(Some(read)) => {
-                let key = match &read.event {
-                    Event::Seen(fact) => Some(fact.key()),
-                    Event::Gone(_) | Event::Listed(..) | Event::Outcome(_) => None,
-                };
-                (Some(read), key)
-            }
+            Ok(read) => (read, None),
             Err(fault) => {
                 let meta = serde_json::from_slice::<View>(object).ok()?.metadata;
                 error!(name = meta.name, %fault, "an object that cannot be read");
@@ -259,7 +243,12 @@ impl Watcher {
                 (read, Some(key))
             }
         };
-        let (Some(listing), Some(key)) = (listing, key) else { return read };
+        let Some(listing) = listing else { return read };
+        let key = unread.or_else(|| match &read.as_ref()?.event {
+            Event::Seen(fact) => Some(fact.key()),
+            Event::Gone(_) | Event::Listed(..) | Event::Outcome(_) => None,
+        });
+        let Some(key) = key else { return read };
         match listing {
             Present::Names(names) => {
                 names.insert(key.name);
