@@ -55,6 +55,7 @@ impl Scheduler {
                 let namespaces = self.catalog.set_cluster_queue(facts);
                 namespaces.iter().for_each(|namespace| self.reclassify(namespace));
             }
+            Fact::Storage(facts) => _ = self.catalog.set_storage(facts),
         }
     }
 
@@ -83,6 +84,7 @@ impl Scheduler {
                 let namespaces = self.catalog.delete_cluster_queue(name);
                 namespaces.iter().for_each(|namespace| self.reclassify(namespace));
             }
+            Kind::Storage(sort) => _ = self.catalog.delete_storage(*sort, name),
         }
     }
 

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use model::{
     Attempt, Diagnosis, Eligible, Fact, GangClaim, Labels, NodeFacts, Outlook, Owner, PodGroupKind,
-    PodKey, PodSpec, Reason, Time,
+    PodKey, PodSpec, PodVolumes, Reason, Time,
 };
 use serde::{Deserialize, Serialize};
 
@@ -107,6 +107,9 @@ pub struct PodEntry {
     /// The controller that made it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub owner: Option<Owner>,
+    /// Its volumes that limit where it can run.
+    #[serde(default, skip_serializing_if = "<[_]>::is_empty")]
+    pub volumes: PodVolumes,
     /// Higher goes first.
     pub priority: i32,
     /// Gates that keep it from being looked at.

@@ -19,6 +19,7 @@ mod slim;
 mod terms;
 mod timestamp;
 mod view;
+mod volume;
 mod words;
 mod workers;
 

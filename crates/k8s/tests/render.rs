@@ -172,6 +172,7 @@ fn a_binding_is_these_bytes() {
     let (node, _) = catalog.apply_node(&facts);
     let key = PodKey { uid: "uid-\"1\"".into(), namespace: "shop".into(), name: "web".into() };
     let pod = catalog.add_pod(&PodFacts {
+        volumes: [].into(),
         labels: Default::default(),
         owner: None,
         key,

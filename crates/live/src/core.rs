@@ -263,7 +263,7 @@ impl Core {
             Kind::PodGroup(sort) => {
                 state.groups.reset(sort, names);
             }
-            Kind::Succeeded | Kind::LocalQueue | Kind::ClusterQueue => {}
+            Kind::Succeeded | Kind::LocalQueue | Kind::ClusterQueue | Kind::Storage(_) => {}
         }
         self.tell_health(was_synced);
     }

@@ -11,12 +11,12 @@ mod domains;
 mod gangs;
 mod groupings;
 mod known;
-
 mod membership;
 mod nodes;
 mod pods;
 mod queues;
 mod sizes;
+mod storage;
 mod tenants;
 
 pub use classes::{Class, Company, Spread};
@@ -26,6 +26,7 @@ pub use gangs::{Chain, Found, Gang, GangTerms, Kept, Progress, Stage};
 pub use nodes::{ImageSpread, Node, NodeChange, Offer};
 pub use pods::{Occupant, Pod, PodState};
 pub use sizes::Sizes;
+pub use storage::{StorageCapacity, StorageClass, Volume};
 pub use tenants::{Moved, Tenant};
 
 use crate::event::{BudgetFacts, NodeFacts, PodFacts};
@@ -44,6 +45,7 @@ use gangs::Gangs;
 use nodes::{Nodes, Replaced};
 use pods::Pods;
 use queues::{ClusterQueues, LocalQueues};
+use storage::Storage;
 use tenants::Tenants;
 
 /// All facts.
@@ -60,6 +62,7 @@ pub struct Catalog {
     gangs: Gangs,
     local_queues: LocalQueues,
     cluster_queues: ClusterQueues,
+    storage: Storage,
     tenants: Tenants,
     looks: Looks,
 }
@@ -238,6 +241,7 @@ impl Catalog {
         let nominated = facts.nominated.as_ref().map(|name| self.symbols.hold(name));
         nominated.iter().for_each(|name| _ = self.symbols.hold_again(*name));
         let pod = self.pods.add(facts, class, tags, nominated);
+        self.list_claims(pod, tags, true);
         self.set_claim(pod, facts);
         pod
     }
@@ -258,7 +262,12 @@ impl Catalog {
             self.crowds.count_placed(tags, true);
             self.charge_tenant(pod, false);
         }
-        let (class, tags) = self.pods.update(pod, facts, (class, tags));
+        let (class, tags_before) = self.pods.update(pod, facts, (class, tags));
+        if tags_before != tags {
+            self.list_claims(pod, tags_before, false);
+            self.list_claims(pod, tags, true);
+        }
+        let tags = tags_before;
         self.set_claim(pod, facts);
         if is_placed {
             self.crowds.count_placed(tags, false);
@@ -363,6 +372,7 @@ impl Catalog {
     pub fn remove_pod(&mut self, pod: PodId) {
         self.leave_gang(pod);
         let Pod { class, tags, nominated, nominated_by_api, .. } = self.pods.remove(pod);
+        self.list_claims(pod, tags, false);
         self.symbols.release_all(nominated.into_iter().chain(nominated_by_api));
         self.release_class(class);
         self.crowds.release_tags(tags);

@@ -16,6 +16,7 @@ use crate::kinds::{Fact, Key, Kind};
 use crate::need::Features;
 use crate::spec::{LabelSelector, Labels, PodSpec};
 use crate::taint::Taint;
+use crate::volume::PodVolumes;
 use written::Written;
 
 /// Something that happened outside. Whoever does not care about a kind does not name it.
@@ -192,6 +193,9 @@ pub struct PodFacts {
     /// The controller that made it, if it is one that groups pods.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub owner: Option<Owner>,
+    /// Its volumes that limit where it can run.
+    #[serde(default, skip_serializing_if = "<[_]>::is_empty")]
+    pub volumes: PodVolumes,
     /// Higher goes first.
     pub priority: i32,
     /// Gates that keep it from being looked at.

@@ -49,6 +49,10 @@ impl PodGroupKind {
     pub fn is_foreign(self) -> bool {
         matches!(self, Self::Volcano | Self::Kai)
     }
+
+    pub(crate) fn of_facts(facts: &PodGroupFacts) -> Self {
+        facts.key.kind
+    }
 }
 
 /// Which object says how many of a gang have to start together.

@@ -22,6 +22,10 @@ impl GroupingKind {
     /// All of them.
     pub const ALL: [Self; 4] =
         [Self::Service, Self::ReplicationController, Self::ReplicaSet, Self::StatefulSet];
+
+    pub(crate) fn of_facts(facts: &GroupingFacts) -> Self {
+        facts.key.kind
+    }
 }
 
 /// Which service or controller.

@@ -7,6 +7,7 @@ use crate::event::{
 };
 use crate::gang::{PodGroupFacts, PodGroupKey, PodGroupKind, SucceededFacts};
 use crate::grouping::{GroupingFacts, GroupingKey, GroupingKind};
+use crate::volume::{StorageFacts, StorageKind};
 
 /// Makes [`Kind`] and [`Fact`] from a list of kinds, each with its facts and with what an object is
 /// listed by among its kind; a kind that is several says of which sort an object is.
@@ -34,7 +35,7 @@ macro_rules! kinds {
                     $(Self::$kind($it) => {
                         // Read only where a kind has sorts.
                         let _ = $it;
-                        Kind::$kind$((<$sort>::from($it.key.kind)))?
+                        Kind::$kind$((<$sort>::of_facts($it)))?
                     })*
                 }
             }
@@ -77,6 +78,8 @@ kinds! {
     LocalQueue: LocalQueueFacts, |it| it.key();
     /// A ClusterQueue of Kueue.
     ClusterQueue: ClusterQueueFacts, |it| it.name.clone();
+    /// A volume, a claim, or what decides where volumes can be used.
+    Storage(StorageKind): StorageFacts, |it| it.name();
 }
 
 /// Which object.

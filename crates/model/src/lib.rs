@@ -31,12 +31,13 @@ mod taint;
 mod time;
 mod txn;
 mod usage;
+mod volume;
 
 pub use amounts::{Amounts, Charge, Requests};
 pub use catalog::{
     Catalog, Chain, Class, Company, Crowd, Found, Gang, GangTerms, Held, ImageSpread, Kept,
     Memberships, Moved, Node, NodeChange, Occupant, Offer, Pod, PodState, Progress, Rule, Sizes,
-    Spread, Stage, Tags, Tenant, Wish,
+    Spread, Stage, StorageCapacity, StorageClass, Tags, Tenant, Volume, Wish,
 };
 pub use decision::{
     Attempt, Decision, Diagnosis, Disband, GangReport, GangState, OnPartialFailure, Outlook,
@@ -74,3 +75,9 @@ pub use taint::{Effect, Operator, Taint, Toleration};
 pub use time::{Millis, Moment, Time};
 pub use txn::{Savepoint, Txn};
 pub use usage::{AMOUNT_MAX, Columns, Hold, HoldOwner, Holds, Levels, Load, Touch, Touched, Usage};
+pub use volume::{
+    AccessModes, BindingMode, ClaimRef, CsiDriverFacts, CsiNodeFacts, CsiStorageCapacityFacts,
+    CsiVolume, Disk, DiskId, Migrated, PersistentVolumeFacts, PodVolume, PodVolumes,
+    StorageClassFacts, StorageFacts, StorageKind, VolumeAttachmentFacts, VolumeClaimFacts,
+    VolumeSource, claim_key,
+};

@@ -5,8 +5,13 @@
 
 use std::fmt;
 
-/// An amount in billionths of its unit.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+use serde::{Deserialize, Serialize};
+
+/// An amount in billionths of its unit. Written down, it is a quantity of Kubernetes.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
+#[serde(into = "String", try_from = "String")]
 pub struct Quantity(i128);
 
 /// A text that is not a quantity.
@@ -55,6 +60,23 @@ impl Quantity {
     #[must_use]
     pub fn plus(self, other: Self) -> Self {
         Self(self.0.saturating_add(other.0))
+    }
+}
+
+impl From<Quantity> for String {
+    fn from(Quantity(billionths): Quantity) -> Self {
+        match billionths % NANO {
+            0 => (billionths / NANO).to_string(),
+            _ => format!("{billionths}n"),
+        }
+    }
+}
+
+impl TryFrom<String> for Quantity {
+    type Error = QuantityError;
+
+    fn try_from(text: String) -> Result<Self, QuantityError> {
+        Self::parse(&text)
     }
 }
 

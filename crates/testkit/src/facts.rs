@@ -98,6 +98,7 @@ pub fn pod(words: &str) -> PodFacts {
     let mut words = words.split_whitespace();
     let name: Box<str> = words.next().expect("a pod has a name").into();
     let mut pod = PodFacts {
+        volumes: [].into(),
         key: PodKey { uid: name.clone(), namespace: "default".into(), name },
         spec: PodSpec { scheduler: "default-scheduler".into(), ..PodSpec::default() },
         labels: Default::default(),

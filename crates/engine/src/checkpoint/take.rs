@@ -170,6 +170,7 @@ fn pod_entry(pod: &Pod, (spec, plans): (usize, u32), catalog: &Catalog) -> PodEn
         spec,
         labels: catalog.tags(*tags).labels.clone(),
         owner: catalog.tags(*tags).owner.clone(),
+        volumes: catalog.tags(*tags).volumes.clone(),
         priority: *priority,
         gates: gates.clone(),
         is_preempting: *is_preempting,

@@ -1,8 +1,8 @@
 //! Pod objects to facts.
 
 use model::{
-    Eligible, Event, Features, HostPort, Need, Operator, PodFacts, PodKey, PodSpec, Protocol,
-    Toleration,
+    Eligible, Event, Features, HostPort, Need, Operator, PodFacts, PodKey, PodSpec, PodVolume,
+    Protocol, Toleration,
 };
 
 use super::company::{Company, company, labels};
@@ -11,7 +11,8 @@ use super::hints::hints;
 use super::node::effect;
 use super::requests::requests;
 use super::terms::{preference, term};
-use super::view::{Condition, Container, PodSpecView, PodView, Port, TolerationView, Volume};
+use super::view::{Condition, Container, PodSpecView, PodView, Port, TolerationView};
+use super::volume::volumes;
 use super::{IngestError, gang, read};
 use crate::render::HELD;
 
@@ -28,8 +29,10 @@ pub(super) fn facts(view: PodView) -> PodFacts {
     let node = Some(view.spec.node_name.clone()).filter(|name| !name.is_empty());
     let nominated = Some(view.status.nominated_node_name.clone()).filter(|name| !name.is_empty());
     let gates = view.spec.scheduling_gates.iter().map(|gate| gate.name.as_str().into()).collect();
+    let key = key(&view);
+    let volumes = volumes(&view.spec.volumes, &key);
     PodFacts {
-        key: key(&view),
+        key,
         priority: view.spec.priority.unwrap_or(0),
         gates,
         is_preempting: view.spec.preemption_policy != "Never",
@@ -46,7 +49,8 @@ pub(super) fn facts(view: PodView) -> PodFacts {
         gang: gang::claim(&view),
         labels: labels(&view.metadata.labels),
         owner: owner(&view.metadata.owner_references),
-        spec: spec(view),
+        spec: spec(view, &volumes),
+        volumes,
     }
 }
 
@@ -112,7 +116,7 @@ fn key(view: &PodView) -> PodKey {
     }
 }
 
-fn spec(view: PodView) -> PodSpec {
+fn spec(view: PodView, volumes: &[PodVolume]) -> PodSpec {
     let (requests, hints) = (requests(&view), hints(&view));
     let (spec, meta) = (view.spec, view.metadata);
     let Company { spread, near, far, prefers } = company(&meta, &spec);
@@ -123,7 +127,7 @@ fn spec(view: PodView) -> PodSpec {
         ports: host_ports(&spec),
         images: images(&spec),
         features: features(&spec),
-        needs: needs(&spec),
+        needs: needs(&spec, volumes),
         spread,
         near,
         far,
@@ -216,29 +220,10 @@ fn features(spec: &PodSpecView) -> Features {
     needed.fold(Features::default(), |all, (_, feature)| all.with(feature))
 }
 
-fn needs(spec: &PodSpecView) -> Vec<Need> {
+fn needs(spec: &PodSpecView, volumes: &[PodVolume]) -> Vec<Need> {
     let facts = [
-        (spec.volumes.iter().any(binds_to_nodes), Need::Volumes),
+        (!volumes.is_empty(), Need::Volumes),
         (!spec.resource_claims.is_empty(), Need::ResourceClaims),
     ];
     facts.into_iter().filter(|(is_needed, _)| *is_needed).map(|(_, need)| need).collect()
-}
-
-/// Whether a volume limits the nodes a pod can run on. Others are local or the kubelet's business.
-fn binds_to_nodes(volume: &Volume) -> bool {
-    [
-        &volume.persistent_volume_claim,
-        &volume.ephemeral,
-        &volume.gce_persistent_disk,
-        &volume.aws_elastic_block_store,
-        &volume.azure_disk,
-        &volume.azure_file,
-        &volume.cinder,
-        &volume.iscsi,
-        &volume.portworx_volume,
-        &volume.rbd,
-        &volume.vsphere_volume,
-    ]
-    .into_iter()
-    .any(Option::is_some)
 }

@@ -186,19 +186,30 @@ views! {
     Gate { name: String, }
     Volume {
         image: Option<ImageSource>,
-        persistent_volume_claim: Option<IgnoredAny>,
+        name: String,
+        persistent_volume_claim: Option<ClaimSource>,
         ephemeral: Option<IgnoredAny>,
-        gce_persistent_disk: Option<IgnoredAny>,
-        aws_elastic_block_store: Option<IgnoredAny>,
-        azure_disk: Option<IgnoredAny>,
-        azure_file: Option<IgnoredAny>,
-        cinder: Option<IgnoredAny>,
-        iscsi: Option<IgnoredAny>,
-        portworx_volume: Option<IgnoredAny>,
-        rbd: Option<IgnoredAny>,
-        vsphere_volume: Option<IgnoredAny>,
+        gce_persistent_disk: Option<GceDisk>,
+        aws_elastic_block_store: Option<ById>,
+        azure_disk: Option<AzureDisk>,
+        cinder: Option<ById>,
+        iscsi: Option<Iscsi>,
+        portworx_volume: Option<ById>,
+        rbd: Option<Rbd>,
     }
     ImageSource { reference: String, }
+    ClaimSource { claim_name: String, }
+    GceDisk { pd_name: String, read_only: bool, }
+    ById {
+        #[serde(rename = "volumeID")]
+        volume_id: String,
+    }
+    AzureDisk {
+        #[serde(rename = "diskURI")]
+        disk_uri: String,
+    }
+    Iscsi { iqn: String, read_only: bool, }
+    Rbd { monitors: Vec<String>, pool: String, image: String, read_only: bool, }
 
     Affinity {
         node_affinity: NodeAffinity,

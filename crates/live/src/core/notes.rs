@@ -202,6 +202,7 @@ mod tests {
 
     fn applied(standing: Standing) -> (PodFacts, Seen) {
         let facts = PodFacts {
+            volumes: [].into(),
             labels: Default::default(),
             owner: None,
             key: PodKey { uid: "u".into(), ..PodKey::default() },

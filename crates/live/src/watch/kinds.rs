@@ -126,7 +126,8 @@ impl Watched {
             | Kind::Grouping(_)
             | Kind::PodGroup(_)
             | Kind::Succeeded
-            | Kind::ClusterQueue => Present::Names(BTreeSet::new()),
+            | Kind::ClusterQueue
+            | Kind::Storage(_) => Present::Names(BTreeSet::new()),
         }
     }
 }
@@ -185,8 +186,13 @@ impl Meta {
     fn key(self, kind: Kind) -> Key {
         let name = match kind {
             Kind::Node | Kind::Namespace | Kind::ClusterQueue => self.name,
+            Kind::Storage(_) if self.namespace.is_empty() => self.name,
             Kind::Pod | Kind::Succeeded => self.uid,
-            Kind::Budget | Kind::Grouping(_) | Kind::PodGroup(_) | Kind::LocalQueue => {
+            Kind::Budget
+            | Kind::Grouping(_)
+            | Kind::PodGroup(_)
+            | Kind::LocalQueue
+            | Kind::Storage(_) => {
                 format!("{}/{}", self.namespace, self.name)
             }
         };
@@ -290,6 +296,8 @@ impl Watcher {
                 let group = Some(Box::new((self.watched, seen.standing)));
                 Read { group, ..Read::plain((seen.version, seen.event)) }
             }),
+            // No row has them yet.
+            Kind::Storage(_) => return Ok(None),
             Kind::Succeeded => {
                 let (version, event) = ingest::read_succeeded(object)?;
                 return Ok(event.map(|event| Read::plain((version, event))));

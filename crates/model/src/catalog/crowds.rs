@@ -13,6 +13,7 @@ use crate::ids::{CrowdId, KeyId, TagsId};
 use crate::looks::Looks;
 use crate::map::{Table, hash_of};
 use crate::spec::{LabelSelector, Labels, Target};
+use crate::volume::{PodVolume, PodVolumes, claim_key};
 use index::Index;
 pub(super) use index::{asked_label, label};
 
@@ -62,13 +63,17 @@ pub struct Crowd {
     pub generation: u32,
 }
 
-/// A namespace, labels and an owner that pods share.
+/// A namespace, labels, an owner and volumes that pods share.
 pub struct Tags {
     namespace: Box<str>,
     /// The labels.
     pub labels: Labels,
     /// The controller that made the pods.
     pub owner: Option<Owner>,
+    /// Their volumes that limit where they can run.
+    pub volumes: PodVolumes,
+    /// The claims among these, by namespace and name, in their order.
+    pub claims: Box<[Box<str>]>,
     /// The pods that services and the owner make alike with these, if somebody asks.
     pub alike: Option<CrowdId>,
     hash: u64,
@@ -106,6 +111,12 @@ pub(super) struct Crowds {
 /// Crowds that tags joined or left.
 pub(crate) type Shifted = BTreeMap<TagsId, Vec<(CrowdId, bool)>>;
 
+/// The claims among volumes of pods of a namespace.
+fn claims(namespace: &str, volumes: &[PodVolume]) -> Box<[Box<str>]> {
+    let names = volumes.iter().filter_map(PodVolume::claim);
+    names.map(|name| claim_key(namespace, name)).collect()
+}
+
 // === Tags ===
 
 impl Crowds {
@@ -114,8 +125,8 @@ impl Crowds {
     }
 
     pub(super) fn hold_tags(&mut self, facts: &PodFacts) -> TagsId {
-        let PodFacts { key, labels, owner, .. } = facts;
-        let hash = hash_of(&(&key.namespace, labels, owner));
+        let PodFacts { key, labels, owner, volumes, .. } = facts;
+        let hash = hash_of(&(&key.namespace, labels, owner, volumes));
         let rows = &self.tags;
         let is_it = |id: &TagsId| {
             let row = rows[id.index()].as_ref().expect("listed tags are there");
@@ -123,6 +134,7 @@ impl Crowds {
                 && row.namespace == key.namespace
                 && row.labels == *labels
                 && row.owner == *owner
+                && row.volumes == *volumes
         };
         let found = self.by_tags.find(hash, is_it).copied();
         let id = found.unwrap_or_else(|| self.add_tags(facts, hash));
@@ -139,6 +151,8 @@ impl Crowds {
             namespace: facts.key.namespace.clone(),
             labels: facts.labels.clone(),
             owner: facts.owner.clone(),
+            volumes: facts.volumes.clone(),
+            claims: claims(&facts.key.namespace, &facts.volumes),
             alike: None,
             hash,
             holds: 0,

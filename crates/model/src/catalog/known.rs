@@ -17,6 +17,7 @@ impl Catalog {
             Fact::Grouping(facts) => self.crowds.groupings.has(facts),
             Fact::LocalQueue(facts) => self.local_queues.has(facts),
             Fact::ClusterQueue(facts) => self.cluster_queues.has(facts),
+            Fact::Storage(facts) => self.storage.has(facts),
             Fact::Node(_)
             | Fact::Pod(_)
             | Fact::Namespace(_)
@@ -36,6 +37,7 @@ impl Catalog {
             .chain(self.succeeded().map(Fact::from))
             .chain(self.local_queues().map(Fact::from))
             .chain(self.cluster_queues.facts().map(Fact::from))
+            .chain(self.storage.facts().map(Fact::from))
     }
 
     /// Takes in an object that was known before, and tells whether it is one: nodes and pods have
@@ -50,6 +52,7 @@ impl Catalog {
             Fact::Succeeded(facts) => self.set_succeeded(facts),
             Fact::LocalQueue(facts) => _ = self.set_local_queue(facts),
             Fact::ClusterQueue(facts) => _ = self.set_cluster_queue(facts),
+            Fact::Storage(facts) => _ = self.set_storage(facts),
         }
         true
     }
@@ -83,6 +86,7 @@ impl Catalog {
             Kind::Succeeded => gone(self.succeeded().map(|facts| facts.uid).collect()),
             Kind::LocalQueue => gone(self.local_queues().map(|facts| facts.key()).collect()),
             Kind::ClusterQueue => gone(self.cluster_queues.facts().map(|it| it.name).collect()),
+            Kind::Storage(sort) => gone(self.storage.names(sort)),
         }
     }
 }

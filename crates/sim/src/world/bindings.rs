@@ -78,7 +78,9 @@ impl World {
             Kind::PodGroup(sort) => self.list_groups(sort),
             Kind::Succeeded => self.list_succeeded(),
             Kind::Namespace => self.list_namespaces(),
-            Kind::Grouping(_) | Kind::LocalQueue | Kind::ClusterQueue => Vec::new(),
+            Kind::Grouping(_) | Kind::LocalQueue | Kind::ClusterQueue | Kind::Storage(_) => {
+                Vec::new()
+            }
         };
         let names = facts.iter().map(|fact| fact.key().name).collect();
         let seen = facts.into_iter().map(Event::Seen);

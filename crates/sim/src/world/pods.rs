@@ -21,6 +21,7 @@ impl World {
         let job = self.job(record.job);
         let node = record.bound.map(|node| self.nodes[node.0].facts.name.clone());
         PodFacts {
+            volumes: [].into(),
             key: record.key.clone(),
             spec: self.spec(pod),
             labels: job.labels.clone(),

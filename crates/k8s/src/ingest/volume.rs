@@ -1,0 +1,64 @@
+//! Volumes of pods to facts.
+
+use model::{CsiVolume, Disk, DiskId, PodKey, PodVolume, PodVolumes};
+
+use super::view::Volume;
+
+/// The volumes of a pod that limit where it can run. Others are local or the kubelet's business.
+pub(super) fn volumes(views: &[Volume], pod: &PodKey) -> PodVolumes {
+    views.iter().filter_map(|view| volume(view, pod)).collect()
+}
+
+fn volume(view: &Volume, pod: &PodKey) -> Option<PodVolume> {
+    if let Some(source) = &view.persistent_volume_claim {
+        return Some(PodVolume::Claim(source.claim_name.as_str().into()));
+    }
+    if view.ephemeral.is_some() {
+        return Some(PodVolume::Ephemeral {
+            claim: format!("{}-{}", pod.name, view.name).into(),
+            pod: pod.uid.clone(),
+            pod_name: pod.name.clone(),
+        });
+    }
+    let (disk, csi) = (disk(view), csi(view));
+    (disk.is_some() || csi.is_some()).then_some(PodVolume::Inline { disk, csi })
+}
+
+/// What must not be mounted twice.
+fn disk(view: &Volume) -> Option<Disk> {
+    let disk = |id, is_read_only| Some(Disk { id, is_read_only });
+    if let Some(source) = &view.gce_persistent_disk {
+        return disk(DiskId::Gce(source.pd_name.as_str().into()), source.read_only);
+    }
+    if let Some(source) = &view.aws_elastic_block_store {
+        return disk(DiskId::Ebs(source.volume_id.as_str().into()), false);
+    }
+    if let Some(source) = &view.iscsi {
+        return disk(DiskId::Iscsi(source.iqn.as_str().into()), source.read_only);
+    }
+    let source = view.rbd.as_ref()?;
+    let id = DiskId::Rbd {
+        monitors: source.monitors.iter().map(|it| it.as_str().into()).collect(),
+        pool: source.pool.as_str().into(),
+        image: source.image.as_str().into(),
+    };
+    disk(id, source.read_only)
+}
+
+/// What the CSI driver that an in-tree plugin is migrated to makes of a disk.
+fn csi(view: &Volume) -> Option<CsiVolume> {
+    let (driver, handle) = if let Some(source) = &view.gce_persistent_disk {
+        let unknown = "UNSPECIFIED";
+        let handle = format!("projects/{unknown}/zones/{unknown}/disks/{}", source.pd_name);
+        ("pd.csi.storage.gke.io", handle)
+    } else if let Some(source) = &view.aws_elastic_block_store {
+        ("ebs.csi.aws.com", source.volume_id.clone())
+    } else if let Some(source) = &view.azure_disk {
+        ("disk.csi.azure.com", source.disk_uri.clone())
+    } else if let Some(source) = &view.cinder {
+        ("cinder.csi.openstack.org", source.volume_id.clone())
+    } else {
+        ("pxd.portworx.com", view.portworx_volume.as_ref()?.volume_id.clone())
+    };
+    Some(CsiVolume { driver: driver.into(), handle: handle.into() })
+}
