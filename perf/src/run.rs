@@ -247,7 +247,11 @@ impl Run<'_> {
         for (decision, moment) in self.decisions.iter().zip(moments) {
             let (id, node) = match decision {
                 Decision::Bind { pod, node, .. } => (*pod, Some(*node)),
-                Decision::Preempt(_) | Decision::Disband(_) | Decision::Report(_) => continue,
+                Decision::Preempt(_)
+                | Decision::Disband(_)
+                | Decision::Report(_)
+                | Decision::Prepare(_)
+                | Decision::Unprepared { .. } => continue,
                 Decision::Wait(waiting) => (waiting.pod, None),
             };
             let pod = self.pod_at(id)?;
@@ -304,7 +308,10 @@ fn write(catalog: &Catalog, decision: &Decision, body: &mut Vec<u8>) -> Result<(
                 serde_json::to_writer(&mut *body, &render::deletion(victim))?;
             }
         }
-        Decision::Disband(_) | Decision::Report(_) => {}
+        Decision::Disband(_)
+        | Decision::Report(_)
+        | Decision::Prepare(_)
+        | Decision::Unprepared { .. } => {}
         Decision::Wait(waiting) => {
             serde_json::to_writer(body, &render::condition(&waiting.diagnosis, catalog))?;
         }

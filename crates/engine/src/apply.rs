@@ -23,6 +23,12 @@ impl Scheduler {
             Event::Seen(fact) => self.seen(fact, now),
             Event::Gone(key) => self.gone(key, now),
             Event::Listed(kind, present) => self.listed(*kind, present, now),
+            Event::Outcome(Outcome::Prepared { uid, attempt, versions }) => {
+                self.prepared(uid, *attempt, versions, now);
+            }
+            Event::Outcome(Outcome::PrepareRefused { uid, attempt }) => {
+                self.prepare_refused(uid, *attempt, now);
+            }
             Event::Outcome(Outcome::BindRefused { uid, attempt }) => {
                 self.refused(uid, *attempt, now);
             }
@@ -55,7 +61,7 @@ impl Scheduler {
                 let namespaces = self.catalog.set_cluster_queue(facts);
                 namespaces.iter().for_each(|namespace| self.reclassify(namespace));
             }
-            Fact::Storage(facts) => _ = self.catalog.set_storage(facts),
+            Fact::Storage(facts) => self.set_storage(facts, now),
         }
     }
 
@@ -84,7 +90,7 @@ impl Scheduler {
                 let namespaces = self.catalog.delete_cluster_queue(name);
                 namespaces.iter().for_each(|namespace| self.reclassify(namespace));
             }
-            Kind::Storage(sort) => _ = self.catalog.delete_storage(*sort, name),
+            Kind::Storage(sort) => self.delete_storage(*sort, name, now),
         }
     }
 
@@ -271,6 +277,7 @@ impl Scheduler {
             // Not confirmed yet: the pod keeps the place we gave it.
             (PodState::Assumed(node, _), None) => self.recharge(pod, facts, node, now),
             (PodState::Assumed(node, _) | PodState::Bound(node), Some(name)) => {
+                self.leave_commit(pod, false, now);
                 if self.catalog.node_name(node) == name {
                     self.recharge(pod, facts, node, now);
                     self.catalog.set_pod_state(pod, PodState::Bound(node));
@@ -385,12 +392,13 @@ impl Scheduler {
         }
     }
 
-    fn forget(&mut self, pod: PodId, now: Time) {
+    pub(crate) fn forget(&mut self, pod: PodId, now: Time) {
         let gang = self.catalog.pod(pod).gang;
         if let Some(gang) = gang.filter(|_| self.catalog.pod(pod).makes_others()) {
             self.release_holds(gang, now);
         }
         self.gangs.refused.remove(&pod);
+        self.leave_commit(pod, true, now);
         self.queue.take_out(pod);
         let proposed = self.catalog.nominated_node(pod);
         let proposed = proposed.filter(|_| self.catalog.pod(pod).state == PodState::Waiting);
@@ -418,10 +426,14 @@ impl Scheduler {
     }
 
     /// Takes a pod off its node.
-    fn unplace(&mut self, pod: PodId, node: NodeId, now: Time) {
+    pub(crate) fn unplace(&mut self, pod: PodId, node: NodeId, now: Time) {
         let occupant = self.catalog.pod(pod).occupant();
+        self.usage.take_back_assigned(pod);
         self.change(|txn| txn.evict(occupant, node));
         self.catalog.set_pod_state(pod, PodState::Waiting);
+        if self.catalog.class(occupant.class).has_volumes() {
+            self.wake_unmounted(occupant.tags, now);
+        }
         self.wake_left(node, pod, now);
         self.wake_around(occupant, now);
         self.release_if_empty(node);

@@ -21,7 +21,7 @@ use framework::Profile;
 use model::{ClassId, Gang, GangId, Hold, NodeId, Occupant, Pod, PodId, PodState, Txn, hash_of};
 
 use crate::board::Boards;
-use crate::cycle::{Within, seek};
+use crate::cycle::{Within, give, seek};
 use crate::gangs::Gangs;
 use crate::profile_of;
 use crate::trial::{Trial, view};
@@ -435,6 +435,9 @@ impl<'a> Arranger<'a> {
 
     fn take(&mut self, pod: PodId, node: NodeId) {
         self.txn.place(self.occupant(pod), node);
+        let class = self.txn.catalog().pod(pod).class;
+        let profile = profile_of(self.profiles, self.txn.catalog(), class);
+        give(&mut self.txn, profile, pod, node);
         self.places.push((pod, node));
     }
 

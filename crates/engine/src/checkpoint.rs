@@ -11,8 +11,8 @@ mod written;
 use std::sync::Arc;
 
 use model::{
-    Attempt, Diagnosis, Eligible, Fact, GangClaim, Labels, NodeFacts, Outlook, Owner, PodGroupKind,
-    PodKey, PodSpec, PodVolumes, Reason, Time,
+    Assignment, Attempt, Diagnosis, Eligible, Fact, GangClaim, Labels, NodeFacts, Outlook, Owner,
+    PodGroupKind, PodKey, PodSpec, PodVolumes, Reason, Time,
 };
 use serde::{Deserialize, Serialize};
 
@@ -48,6 +48,37 @@ pub struct Checkpoint {
     pub gangs: Vec<GangEntry>,
     /// Units that wait for a node, or for the answer to a binding.
     pub units: Vec<UnitEntry>,
+    /// Units on their way whose pods need something before they can be bound.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub commits: Vec<CommitEntry>,
+}
+
+/// A unit on its way.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CommitEntry {
+    /// Its pods.
+    pub members: Vec<MemberEntry>,
+    /// How often it was tried.
+    pub tries: u32,
+    /// When it could first be tried.
+    pub arrived: Time,
+    /// When its time is over, once all was written.
+    pub until: Option<Time>,
+}
+
+/// A pod on its way.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MemberEntry {
+    /// Which of the pods.
+    pub pod: usize,
+    /// What is given to its claims.
+    pub given: Vec<Assignment>,
+    /// For which of that something is written.
+    pub writes: Box<[usize]>,
+    /// The versions of what was written; nothing as long as the answer is out.
+    pub written: Option<Box<[u64]>>,
 }
 
 /// Which gang: namespace, name, and whether its parts are gangs.
@@ -237,6 +268,7 @@ impl Checkpoint {
             diagnoses,
             gangs,
             units,
+            commits,
         } = part;
         self.attempt = self.attempt.max(attempt);
         self.arrivals = self.arrivals.max(arrivals);
@@ -250,6 +282,7 @@ impl Checkpoint {
         self.diagnoses.extend(diagnoses);
         self.gangs.extend(gangs);
         self.units.extend(units);
+        self.commits.extend(commits);
     }
 
     /// The same in parts of at most `max` items, of which there is at least one, to be put together
@@ -273,10 +306,11 @@ impl Checkpoint {
             diagnoses,
             gangs,
             units,
+            commits,
         } = self;
         let (mut facts, mut kinds) = (facts.into_iter(), pod_group_kinds.into_iter());
         let (mut resources, mut nodes) = (resources.into_iter(), nodes.into_iter());
-        let mut gangs = gangs.into_iter();
+        let (mut gangs, mut commits) = (gangs.into_iter(), commits.into_iter());
         let (mut specs, mut pods) = (specs.into_iter(), pods.into_iter());
         let (mut diagnoses, mut units) = (diagnoses.into_iter(), units.into_iter());
         let mut is_first = true;
@@ -295,6 +329,7 @@ impl Checkpoint {
                 diagnoses: take(&mut diagnoses, &mut room),
                 gangs: take(&mut gangs, &mut room),
                 units: take(&mut units, &mut room),
+                commits: take(&mut commits, &mut room),
             };
             let is_needed = std::mem::take(&mut is_first) || room < max;
             is_needed.then_some(part)

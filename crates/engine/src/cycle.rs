@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
+use framework::Profile;
 use model::{
-    Attempt, ClassId, Code, Decision, Diagnosis, NodeId, Occupant, PodId, PodState, Preemption,
-    Reason, Rescue, Time, Txn, UnitId, Waiting, hash_of,
+    Attempt, ClassId, Code, Decision, Diagnosis, NodeId, Occupant, PodClaims, PodId, PodState,
+    Preemption, Reason, Rescue, Time, Txn, UnitId, Waiting, hash_of,
 };
 
 use crate::rescue::{Plan, is_own, rescue};
@@ -92,13 +93,23 @@ impl Scheduler {
             places.iter().map(|(pod, _)| self.catalog.pod(*pod).occupant()).collect();
         // The unit stays known until the API confirms: a refusal continues its backoff.
         let (tries, arrived) = self.queue.history(unit);
+        let assigned = self.usage.assigned();
+        let is_given = |(pod, _): &(PodId, NodeId)| assigned.of(*pod).is_some();
+        let needs_more = !assigned.is_empty() && places.iter().any(is_given);
+        let mut sent = Vec::new();
         for (pod, node) in places.iter().copied() {
             self.attempt = Attempt(self.attempt.0 + 1);
             let attempt = self.attempt;
             let proposed = self.catalog.nominated_node(pod);
             self.catalog.set_pod_state(pod, PodState::Assumed(node, attempt));
-            decisions.push(Decision::Bind { pod, node, attempt, tries, arrived });
+            match needs_more {
+                true => sent.push((pod, node, attempt)),
+                false => decisions.push(Decision::Bind { pod, node, attempt, tries, arrived }),
+            }
             self.unpropose(proposed.filter(|proposed| *proposed != node), now);
+        }
+        if needs_more {
+            self.begin_commit(&sent, (tries, arrived), decisions);
         }
         for occupant in occupants {
             self.wake_around(occupant, now);
@@ -162,8 +173,26 @@ impl Scheduler {
             Failure { class: pod.class, diagnosis, plan }
         })?;
         txn.place(pod.occupant(), node);
+        give(&mut txn, profile, id, node);
         txn.commit();
         Ok(node)
+    }
+}
+
+/// Gives the claims of a pod that goes to a node what they need.
+pub(crate) fn give(txn: &mut Txn<'_>, profile: &Profile, id: PodId, node: NodeId) {
+    let catalog = txn.catalog();
+    let pod = catalog.pod(id);
+    if profile.volume_timeout.is_none() || !catalog.class(pod.class).has_volumes() {
+        return;
+    }
+    let Ok(claims) = PodClaims::of(catalog, pod.tags) else { return };
+    if claims.are_bound() {
+        return;
+    }
+    if let Ok(way) = claims.way(catalog, txn.usage(), node) {
+        let given = way.assignments().collect();
+        txn.give(id, node, given);
     }
 }
 

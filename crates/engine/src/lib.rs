@@ -8,6 +8,7 @@ mod apply;
 mod arrange;
 mod board;
 mod checkpoint;
+mod commits;
 mod cycle;
 mod explain;
 mod gangs;
@@ -24,7 +25,8 @@ mod trial;
 mod wake;
 
 pub use checkpoint::{
-    Checkpoint, GangEntry, GangName, NodePlace, PodEntry, ResumeError, UnitEntry, UnitPlace,
+    Checkpoint, CommitEntry, GangEntry, GangName, MemberEntry, NodePlace, PodEntry, ResumeError,
+    UnitEntry, UnitPlace,
 };
 pub use explain::{JudgedPreemption, Judgement, NodeJudgement};
 pub use queue::{Backoff, Place, QueueCounts};
@@ -39,6 +41,7 @@ use model::{
 use serde::{Deserialize, Serialize};
 
 use board::Boards;
+use commits::Commits;
 use gangs::Gangs;
 use profiles::Profiles;
 use queue::Queue;
@@ -118,6 +121,7 @@ pub struct Scheduler {
     seed: u64,
     options: Options,
     gangs: Gangs,
+    commits: Commits,
     tries: u64,
     /// Read wherever a unit gets its place, and filled there.
     workloads: RefCell<Profiles>,
@@ -142,6 +146,7 @@ impl Scheduler {
             seed: options.seed,
             options,
             gangs: Gangs::default(),
+            commits: Commits::default(),
             tries: 0,
             workloads: RefCell::default(),
         }
@@ -176,6 +181,7 @@ impl Scheduler {
         mut show: impl FnMut(&Self, Shown<'_>),
     ) {
         self.restand();
+        self.review_commits(now, decisions);
         self.review_gangs(now, decisions);
         self.usage.settle_holds(&mut self.catalog);
         self.queue.advance(now);
@@ -200,7 +206,8 @@ impl Scheduler {
     /// that it can do something now.
     #[must_use]
     pub fn next_wakeup(&self) -> Option<Time> {
-        self.queue.next_wakeup().into_iter().chain(self.next_review()).min()
+        let reviews = self.next_review().into_iter().chain(self.commits.next_review());
+        self.queue.next_wakeup().into_iter().chain(reviews).min()
     }
 
     /// Facts.

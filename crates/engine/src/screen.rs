@@ -30,9 +30,12 @@ pub(crate) struct Refusal {
 }
 
 /// Asks the plugins in order. The first refusal ends it.
-pub(crate) fn screen(before: &[Named<dyn Narrow>], view: View<'_>) -> Screen {
+pub(crate) fn screen<'a>(
+    before: impl IntoIterator<Item = &'a Named<dyn Narrow>>,
+    view: View<'_>,
+) -> Screen {
     let mut only: Vec<(&'static str, BTreeSet<String>)> = Vec::new();
-    for (asked, (plugin, prepared)) in before.iter().enumerate() {
+    for (asked, (plugin, prepared)) in before.into_iter().enumerate() {
         match prepared.before(view) {
             Verdict::Open => continue,
             Verdict::Refused(reason) => return Screen::Refused(Refusal { plugin, reason, asked }),

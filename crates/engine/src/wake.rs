@@ -203,5 +203,6 @@ pub(crate) fn is_spread(reason: &Reason) -> bool {
 /// tell whether it still stands.
 fn is_about_more(reason: &Reason) -> bool {
     is_about_others(reason)
-        || matches!(reason, Reason::SpreadLabel | Reason::OtherDomain | Reason::ClusterShort { .. })
+        || matches!(reason, Reason::SpreadLabel | Reason::OtherDomain | Reason::Volume(_))
+        || matches!(reason, Reason::ClusterShort { .. })
 }

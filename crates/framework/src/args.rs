@@ -23,6 +23,8 @@ pub enum Args {
     Coscheduling(CoschedulingArgs),
     /// Of `ProfileClassifier`.
     Classifier(ClassifierArgs),
+    /// Of `VolumeBinding`.
+    VolumeBinding(VolumeBindingArgs),
 }
 
 /// How gangs wait, and who goes first among units of the same priority.
@@ -258,4 +260,20 @@ pub struct ShapePoint {
     pub utilization: i64,
     /// 0 to 10.
     pub score: i64,
+}
+
+/// Arguments of `VolumeBinding`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct VolumeBindingArgs {
+    /// For how long a pod that is on its way waits for its volumes.
+    pub bind_timeout: Millis,
+    /// How good it is if storage is so full, by utilisation.
+    pub shape: Vec<ShapePoint>,
+}
+
+impl Default for VolumeBindingArgs {
+    fn default() -> Self {
+        let point = |utilization, score| ShapePoint { utilization, score };
+        Self { bind_timeout: Millis::seconds(600), shape: vec![point(0, 10), point(100, 0)] }
+    }
 }

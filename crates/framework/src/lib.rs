@@ -21,7 +21,7 @@ pub use admit::Admit;
 pub use args::{
     Args, BalancedArgs, ClassifierArgs, CoschedulingArgs, FitArgs, NamespaceOffset, Namespaces,
     NodeAffinityArgs, PodAffinityArgs, PreemptionArgs, ResourceWeight, ShapePoint, SpreadArgs,
-    Strategy, Tenant, TierBoosts,
+    Strategy, Tenant, TierBoosts, VolumeBindingArgs,
 };
 pub use classify::Classify;
 pub use feasible::{Feasible, Narrow, Reach, Rows, UNFIT, Verdict, View};
@@ -32,4 +32,4 @@ pub use point::{Point, Points};
 pub use profile::{Profile, Ranking, Rescues};
 pub use rank::{MAX_SCORE, Normalize, Rank, Scores, WEIGHTS_MAX, sweep_by_node};
 pub use settings::{PluginChoice, PluginInfo, ProfileSettings};
-pub use wake::{cures, is_about_others};
+pub use wake::{cures, is_about_others, names_object};

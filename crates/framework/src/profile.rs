@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use model::Millis;
+
 use crate::admit::Admit;
 use crate::classify::Classify;
 use crate::feasible::Feasible;
@@ -30,6 +32,9 @@ pub struct Profile {
     pub gang_reader: Option<&'static str>,
     /// Who is asked about a pod that fits nowhere.
     pub rescues: Rescues,
+    /// For how long a pod that is on its way waits for its volumes; none if claims are not given
+    /// volumes.
+    pub volume_timeout: Option<Millis>,
 }
 
 /// What is tried for pods that fit nowhere.

@@ -1,6 +1,6 @@
 //! "Could this change cure that reason?" One rule for every reason.
 
-use model::{Change, Reason};
+use model::{Change, Reason, VolumeFault};
 
 /// Whether a unit that waits for `reason` is worth another try after `change`.
 #[must_use]
@@ -26,6 +26,7 @@ pub fn cures(reason: &Reason, change: Change) -> bool {
         | Reason::Unwelcome
         | Reason::OtherDomain => aspects.labels,
         Reason::SpreadSkew => aspects.labels || aspects.taints,
+        Reason::Volume(fault) => aspects.labels && is_about_place(fault),
         Reason::NoNodes
         | Reason::Gated(_)
         | Reason::OtherNode
@@ -67,6 +68,7 @@ fn is_about_nodes(reason: &Reason) -> bool {
         | Reason::Unwelcome
         | Reason::OtherDomain
         | Reason::ClusterShort { .. } => true,
+        Reason::Volume(fault) => is_about_place(fault) || is_about_mounts(fault),
         Reason::Gated(_)
         | Reason::AffinityConflict
         | Reason::NoneNamed(_)
@@ -90,7 +92,9 @@ fn is_about_load(reason: &Reason) -> bool {
         | Reason::TooManyPods
         | Reason::Insufficient { is_beyond_node: false, .. }
         | Reason::ClusterShort { .. } => true,
-        Reason::Insufficient { is_beyond_node: true, .. }
+        // Who is helped by the volumes of a pod that left is found by these.
+        Reason::Volume(_)
+        | Reason::Insufficient { is_beyond_node: true, .. }
         | Reason::NoNodes
         | Reason::Gated(_)
         | Reason::OtherNode
@@ -151,7 +155,47 @@ pub fn is_about_others(reason: &Reason) -> bool {
         | Reason::MemberGated(_)
         | Reason::After(_)
         | Reason::AfterCycle(_)
+        | Reason::Volume(_)
         | Reason::OtherDomain
         | Reason::ClusterShort { .. } => false,
     }
+}
+
+/// Whether a volume, or the storage for one, cannot be used from where a node is.
+fn is_about_place(fault: &VolumeFault) -> bool {
+    matches!(
+        fault,
+        VolumeFault::NodeConflict
+            | VolumeFault::NoMatch
+            | VolumeFault::NoSpace
+            | VolumeFault::OtherZone
+    )
+}
+
+/// Whether volumes of the pods on a node are in the way there, or of its drivers.
+fn is_about_mounts(fault: &VolumeFault) -> bool {
+    matches!(fault, VolumeFault::DiskInUse | VolumeFault::TooMany | VolumeFault::NoDriver(_))
+}
+
+/// Reasons that name an object which has to be there, or has to change: there can be as many of
+/// them as units, no node ends one, and whoever waits for one is found by the object.
+#[must_use]
+pub fn names_object(reason: &Reason) -> bool {
+    let Reason::Volume(fault) = reason else {
+        return matches!(reason, Reason::After(_) | Reason::AfterCycle(_));
+    };
+    matches!(
+        fault,
+        VolumeFault::NoClaim(_)
+            | VolumeFault::NotMade(_)
+            | VolumeFault::Lost { .. }
+            | VolumeFault::Deleted(_)
+            | VolumeFault::NotOwned { .. }
+            | VolumeFault::NoClass(_)
+            | VolumeFault::NoMode(_)
+            | VolumeFault::NoVolume(_)
+            | VolumeFault::Uncounted(_)
+            | VolumeFault::BrokenSelector(_)
+            | VolumeFault::Untranslatable(_)
+    )
 }

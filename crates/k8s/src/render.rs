@@ -6,6 +6,7 @@ mod group;
 mod profile;
 mod reason;
 mod record;
+mod volume;
 
 pub use binding::{Binding, binding};
 pub use condition::{Condition, HELD, QUEUED, condition, message};
@@ -17,3 +18,4 @@ pub use record::{
     deletion, disruption_patch, event, nomination_patch, preempted_note, preemption,
     scheduled_note, status_patch, taken_back,
 };
+pub use volume::{VolumePatch, unprepared_text, volume_patch, written_version};

@@ -9,6 +9,7 @@ mod eligible;
 mod evictions;
 mod gangs;
 mod notes;
+mod prepared;
 mod recorded;
 mod synced;
 #[cfg(test)]
@@ -174,6 +175,7 @@ impl Core {
         match input {
             Input::Seen(seen) => self.see(seen),
             Input::Outcome(outcome) => self.settle(outcome),
+            Input::Prepared { pod, attempt, result } => self.prepared(&pod, attempt, result),
             Input::Eviction { uid, is_done } => self.evicted(&uid, is_done),
             Input::NotTold { uid } => {
                 self.state.notes.forget_told(&uid);
@@ -326,6 +328,8 @@ impl Core {
                         self.disband(&disband);
                     }
                     Decision::Report(report) => self.report(&report),
+                    Decision::Prepare(preparation) => self.prepare(preparation),
+                    Decision::Unprepared { pod, why } => self.unprepared(pod, &why),
                     Decision::Wait(waiting) => {
                         let message = self.wait(&waiting, began);
                         if self.journal.is_some() {

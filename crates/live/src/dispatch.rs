@@ -5,6 +5,7 @@
 //! may yet arrive. Its place on the node stays taken all the while.
 
 mod evict;
+mod prepare;
 #[cfg(test)]
 mod tests;
 
@@ -62,6 +63,7 @@ pub(crate) async fn run(dispatch: Dispatch, mut orders: UnboundedReceiver<Order>
                 dispatch.metrics.bind_started();
                 tokio::spawn(carry_out(dispatch.clone(), bind));
             }
+            Order::Prepare(prepare) => prepare::carry_out(&dispatch, prepare),
             Order::Preempt(preempt) => evict::carry_out(&dispatch, preempt),
             Order::Disband(disband) => evict::take_back(&dispatch, disband),
             Order::Tell(tell) => dispatch.writes.tell(tell),

@@ -19,6 +19,15 @@ pub(crate) enum Input {
     Seen(Seen),
     /// What became of a binding.
     Outcome(Outcome),
+    /// What became of what a pod needs before it can be bound.
+    Prepared {
+        /// Which pod.
+        pod: PodKey,
+        /// To be given back.
+        attempt: Attempt,
+        /// The versions of all that was written, or why it was not.
+        result: Result<Box<[u64]>, String>,
+    },
     /// What became of an eviction.
     Eviction {
         /// The uid of the pod that was to go.

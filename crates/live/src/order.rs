@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 use k8s::render::{GroupCondition, StatusChange};
-use model::{Attempt, PodGroupKey, PodKey};
+use model::{Attempt, PodGroupKey, PodKey, Write};
 
 use crate::watch::Watched;
 
@@ -13,6 +13,8 @@ use crate::watch::Watched;
 pub(crate) enum Order {
     /// Bind a pod.
     Bind(Bind),
+    /// Write what a pod needs before it can be bound.
+    Prepare(Prepare),
     /// Evict pods for another one.
     Preempt(Preempt),
     /// Evict pods of a gang that could not be completed.
@@ -130,6 +132,13 @@ pub(crate) struct Bind {
     pub(crate) arrived: Instant,
     /// How often it was tried, this time included.
     pub(crate) tries: u32,
+}
+
+/// What a pod needs before it can be bound.
+pub(crate) struct Prepare {
+    pub(crate) pod: PodKey,
+    pub(crate) attempt: Attempt,
+    pub(crate) writes: Vec<Write>,
 }
 
 /// A pod that waits, and why.

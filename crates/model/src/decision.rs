@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::ids::{GangId, NodeId, PodId, ResourceId};
 use crate::reason::Reason;
 use crate::time::Time;
+use crate::volume::ClaimRef;
 
 /// Numbers the attempts of a scheduler, so that late answers are recognised.
 #[derive(
@@ -31,6 +32,16 @@ pub enum Decision {
         /// When its unit could first be tried: the start of what its owner waits for.
         arrived: Time,
     },
+    /// Write what the pod needs before it can be bound, in this order, and tell what came of it.
+    Prepare(Preparation),
+    /// What the pod needed before it could be bound did not come about: it is on no node, and is
+    /// tried again. Tell its owner.
+    Unprepared {
+        /// Which pod.
+        pod: PodId,
+        /// Why.
+        why: Unprepared,
+    },
     /// Evict pods so that another one finds room.
     Preempt(Preemption),
     /// The pod has to wait; tell its owner why.
@@ -39,6 +50,69 @@ pub enum Decision {
     Disband(Disband),
     /// Something is different about a gang; tell its owner.
     Report(GangReport),
+}
+
+/// What a pod needs before it can be bound.
+#[derive(Clone, Debug)]
+pub struct Preparation {
+    /// Which pod.
+    pub pod: PodId,
+    /// To which node it goes.
+    pub node: NodeId,
+    /// To be given back with the outcome.
+    pub attempt: Attempt,
+    /// What is to be written, one after the other; the first refusal ends it.
+    pub writes: Vec<Write>,
+}
+
+/// Something that is written before a pod is bound. What the API server accepted stays, whatever
+/// becomes of the pod.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Write {
+    /// A volume is for a claim.
+    BindVolume {
+        /// The volume, by name.
+        volume: Box<str>,
+        /// The uid of the volume.
+        uid: Box<str>,
+        /// The state of the volume that this is about.
+        version: Box<str>,
+        /// The claim.
+        claim: ClaimRef,
+    },
+    /// A volume is to be made for a claim where a node can use it.
+    SelectNode {
+        /// The claim.
+        claim: ClaimRef,
+        /// The state of the claim that this is about.
+        version: Box<str>,
+        /// The node, by name.
+        node: Box<str>,
+    },
+}
+
+/// Why a pod could not be bound after something was written for it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Unprepared {
+    /// Its volumes did not come in time.
+    TimedOut,
+    /// The node is gone.
+    NodeGone(Box<str>),
+    /// A claim is gone; its name.
+    ClaimGone(Box<str>),
+    /// A volume is gone; its name.
+    VolumeGone(Box<str>),
+    /// A volume is not for the claim any more; its name.
+    Unclaimed(Box<str>),
+    /// Whoever makes volumes gave the node back; the name of the claim.
+    NotMade(Box<str>),
+    /// A volume cannot be used from the node.
+    NodeConflict {
+        /// The volume.
+        volume: Box<str>,
+        /// The node.
+        node: Box<str>,
+    },
 }
 
 /// A gang that cannot be completed.

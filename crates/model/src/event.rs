@@ -81,6 +81,22 @@ pub enum Outcome {
     },
     /// A pod that was to be evicted for another one was not; by uid.
     EvictionFailed(Box<str>),
+    /// What a pod needs before it can be bound was written.
+    Prepared {
+        /// The pod's uid.
+        uid: Box<str>,
+        /// Which of our attempts this answers.
+        attempt: Attempt,
+        /// The `resourceVersion` of every object as it was written, in the order of the writes.
+        versions: Box<[u64]>,
+    },
+    /// The API server refused to write something that a pod needs before it can be bound.
+    PrepareRefused {
+        /// The pod's uid.
+        uid: Box<str>,
+        /// Which of our attempts this answers.
+        attempt: Attempt,
+    },
 }
 
 /// A disruption budget as the API has it.

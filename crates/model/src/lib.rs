@@ -41,7 +41,7 @@ pub use catalog::{
 };
 pub use decision::{
     Attempt, Decision, Diagnosis, Disband, GangReport, GangState, OnPartialFailure, Outlook,
-    Preemption, Rescue, Shortfall, Waiting,
+    Preemption, Preparation, Rescue, Shortfall, Unprepared, Waiting, Write,
 };
 pub use event::{
     BudgetFacts, Change, ClusterQueueFacts, Eligible, Event, LocalQueueFacts, NamespaceFacts,
@@ -74,10 +74,12 @@ pub use symbol::{Symbol, Symbols};
 pub use taint::{Effect, Operator, Taint, Toleration};
 pub use time::{Millis, Moment, Time};
 pub use txn::{Savepoint, Txn};
-pub use usage::{AMOUNT_MAX, Columns, Hold, HoldOwner, Holds, Levels, Load, Touch, Touched, Usage};
+pub use usage::{
+    AMOUNT_MAX, Assigned, Columns, Hold, HoldOwner, Holds, Levels, Load, Touch, Touched, Usage,
+};
 pub use volume::{
-    AccessModes, BindingMode, ClaimRef, CsiDriverFacts, CsiNodeFacts, CsiStorageCapacityFacts,
-    CsiVolume, Disk, DiskId, Migrated, PersistentVolumeFacts, PodVolume, PodVolumes,
-    StorageClassFacts, StorageFacts, StorageKind, VolumeAttachmentFacts, VolumeClaimFacts,
-    VolumeSource, claim_key,
+    AccessModes, Assignment, BindingMode, ClaimRef, CsiDriverFacts, CsiNodeFacts,
+    CsiStorageCapacityFacts, CsiVolume, Disk, DiskId, Migrated, PersistentVolumeFacts, PodClaims,
+    PodVolume, PodVolumes, StorageClassFacts, StorageFacts, StorageKind, VolumeAttachmentFacts,
+    VolumeClaimFacts, VolumeFault, VolumeSource, Way, claim_key,
 };

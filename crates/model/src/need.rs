@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Something a pod asks for that is not supported yet. Such a pod waits with that reason: it must
-/// never be placed as if it had not asked.
+/// Something a pod asks for beyond a node with room for it. Where no plugin answers for it, the pod
+/// waits with that reason: it must never be placed as if it had not asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Need {
     /// Volumes that tie a pod to nodes: claims, ephemeral claims and in-tree disks.

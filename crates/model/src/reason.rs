@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::ids::ResourceId;
 use crate::need::Need;
+use crate::volume::VolumeFault;
 
 /// Whether evicting pods could turn a no into a yes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -96,6 +97,8 @@ pub enum Reason {
     After(Box<str>),
     /// Gangs wait for each other; their names, from one back to itself.
     AfterCycle(Box<[Box<str>]>),
+    /// Volumes of the pod are in the way.
+    Volume(VolumeFault),
     /// The node is not in the domain of the pods of the gang that are on nodes.
     OtherDomain,
     /// All nodes together have less free than the gang asks for.
@@ -151,6 +154,7 @@ impl Reason {
             | Self::MemberGated(_)
             | Self::After(_)
             | Self::AfterCycle(_)
+            | Self::Volume(_)
             | Self::OtherDomain
             | Self::ClusterShort { .. } => self,
         })
@@ -190,6 +194,7 @@ impl Reason {
             Self::MemberGated(_) => "GangMemberGated",
             Self::After(_) => "DependencyPending",
             Self::AfterCycle(_) => "DependencyCycle",
+            Self::Volume(fault) => fault.word(),
             Self::OtherDomain => "GangDomainMismatch",
             Self::ClusterShort { .. } => "MinResourcesShort",
         }
@@ -234,6 +239,7 @@ impl Reason {
             | Self::AfterCycle(_)
             | Self::OtherDomain
             | Self::ClusterShort { .. } => Code::Unresolvable,
+            Self::Volume(fault) => fault.code(),
             Self::BrokenPreference | Self::BrokenSpread => Code::Error,
         }
     }

@@ -36,7 +36,7 @@ pub struct PodSpec {
     pub images: Vec<String>,
     /// Features its node must declare.
     pub features: Features,
-    /// What it asks for that is not supported yet.
+    /// What it asks for beyond a node with room for it.
     pub needs: Vec<Need>,
     /// How evenly it and its like must be, or had better be, spread over topology domains.
     pub spread: Vec<SpreadSpec>,

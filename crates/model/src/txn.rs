@@ -1,8 +1,9 @@
 //! Placements as a transaction: what is not committed is undone.
 
 use crate::catalog::{Catalog, Occupant};
-use crate::ids::NodeId;
+use crate::ids::{NodeId, PodId};
 use crate::usage::{Hold, Usage};
+use crate::volume::Assignment;
 
 /// One change, with what is needed to take it back.
 #[derive(Clone, Copy, Debug)]
@@ -14,9 +15,10 @@ pub(crate) enum Step {
 }
 
 /// A moment inside a transaction.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Savepoint {
     steps: usize,
+    given: usize,
     mark: u64,
 }
 
@@ -78,16 +80,24 @@ impl<'a> Txn<'a> {
         self.usage.undo.push(Step::Released(hold));
     }
 
+    /// Gives something to claims of a pod that goes to a node.
+    pub fn give(&mut self, pod: PodId, node: NodeId, given: Vec<Assignment>) {
+        let assigned = self.usage.assigned_mut();
+        assigned.give(pod, node, given);
+        assigned.undo.push(pod);
+    }
+
     /// This moment, to come back to.
     #[must_use]
     pub fn savepoint(&self) -> Savepoint {
-        Savepoint { steps: self.usage.undo.len(), mark: self.usage.mark() }
+        let given = self.usage.assigned().undo.len();
+        Savepoint { steps: self.usage.undo.len(), given, mark: self.usage.mark() }
     }
 
     /// Takes back every change since a moment, as if nothing had been touched. Whoever looked in
     /// between catches up before the log forgets.
     pub fn rewind(&mut self, to: Savepoint, catch_up: impl FnOnce(&Usage)) {
-        self.undo(to.steps);
+        self.undo(to);
         catch_up(self.usage);
         self.usage.forget_touched_since(to.mark);
     }
@@ -95,11 +105,16 @@ impl<'a> Txn<'a> {
     /// Takes back every change since a moment. The nodes count as touched, so that whoever looked
     /// in between catches up later.
     pub fn back_to(&mut self, to: Savepoint) {
-        self.undo(to.steps);
+        self.undo(to);
     }
 
-    fn undo(&mut self, steps: usize) {
-        while self.usage.undo.len() > steps {
+    fn undo(&mut self, to: Savepoint) {
+        let assigned = self.usage.assigned_mut();
+        while assigned.undo.len() > to.given {
+            let Some(pod) = assigned.undo.pop() else { break };
+            assigned.take_back(pod);
+        }
+        while self.usage.undo.len() > to.steps {
             match self.usage.undo.pop() {
                 Some(Step::Placed(pod, node)) => self.usage.evict(self.catalog, pod, node),
                 Some(Step::Evicted(pod, node)) => self.usage.place(self.catalog, pod, node),
@@ -113,11 +128,12 @@ impl<'a> Txn<'a> {
     /// Makes the changes last.
     pub fn commit(self) {
         self.usage.undo.clear();
+        self.usage.assigned_mut().undo.clear();
     }
 }
 
 impl Drop for Txn<'_> {
     fn drop(&mut self) {
-        self.undo(0);
+        self.undo(Savepoint::default());
     }
 }

@@ -7,10 +7,11 @@ mod columns;
 mod crowds;
 mod holds;
 mod log;
+mod mounts;
 
 use crate::amounts::Charge;
 use crate::catalog::{Catalog, Class, Occupant};
-use crate::ids::{CrowdId, NodeId, ResourceId};
+use crate::ids::{CrowdId, NodeId, PodId, ResourceId, TagsId};
 use crate::spec::HostPort;
 use crate::symbol::Symbol;
 use columns::Odd;
@@ -19,6 +20,8 @@ use crowds::Gatherings;
 pub use holds::{Hold, HoldOwner, Holds};
 use log::Log;
 pub use log::{Touch, Touched};
+pub use mounts::Assigned;
+use mounts::Mounts;
 
 /// What the pods on one node take. It fills one cache line: every placement looks at it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -146,6 +149,8 @@ pub struct Usage {
     facts_before: u64,
     gatherings: Gatherings,
     holds: Holds,
+    mounts: Mounts,
+    assigned: Assigned,
     /// Scratch of transactions, kept so that a placement allocates nothing.
     pub(crate) undo: Vec<crate::txn::Step>,
 }
@@ -167,6 +172,32 @@ impl Usage {
     #[must_use]
     pub fn is_crowd_empty(&self, crowd: CrowdId) -> bool {
         self.gatherings.is_empty(crowd)
+    }
+
+    /// Tags of the pods with volumes on a node, in order.
+    pub fn mounted(&self, node: NodeId) -> impl Iterator<Item = TagsId> {
+        self.mounts.on_node(node)
+    }
+
+    /// Whether a pod on a node names a claim.
+    #[must_use]
+    pub fn has_claim_user(&self, claim: &str) -> bool {
+        self.mounts.has_user(claim)
+    }
+
+    /// What was given to claims for pods on their way.
+    #[must_use]
+    pub fn assigned(&self) -> &Assigned {
+        &self.assigned
+    }
+
+    /// Takes back what was given to claims of a pod, if anything was.
+    pub fn take_back_assigned(&mut self, pod: PodId) {
+        self.assigned.take_back(pod);
+    }
+
+    pub(crate) fn assigned_mut(&mut self) -> &mut Assigned {
+        &mut self.assigned
     }
 
     /// Counts the crowds that were made, or whose members are others, since the last time. To be
@@ -286,6 +317,9 @@ impl Usage {
         self.columns.set_load(node, catalog.offer(node), load);
         self.odd.set(node, catalog.offer(node), load);
         self.gatherings.enter(catalog, occupant, node);
+        if class.has_volumes() {
+            self.mounts.change(catalog, occupant, node, true);
+        }
         self.touch(Touch { node, is_facts: false });
     }
 
@@ -298,6 +332,9 @@ impl Usage {
         self.columns.set_load(node, catalog.offer(node), load);
         self.odd.set(node, catalog.offer(node), load);
         self.gatherings.leave(catalog, occupant, node);
+        if class.has_volumes() {
+            self.mounts.change(catalog, occupant, node, false);
+        }
         self.touch(Touch { node, is_facts: false });
     }
 

@@ -15,9 +15,6 @@ impl Guard {
     /// The guard for a plugin that pods can need, if it is one.
     pub(crate) fn of(name: &'static str) -> Option<Self> {
         let need = match name {
-            "VolumeRestrictions" | "NodeVolumeLimits" | "VolumeBinding" | "VolumeZone" => {
-                Need::Volumes
-            }
             "DynamicResources" => Need::ResourceClaims,
             _ => return None,
         };

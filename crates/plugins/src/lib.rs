@@ -20,5 +20,6 @@ mod scheduling_gates;
 mod sums;
 mod taint_toleration;
 mod topology_spread;
+mod volumes;
 
 pub use registry::{BuildError, build, known, reads_gang_keys};

@@ -8,6 +8,7 @@ mod whole;
 
 pub(crate) use balanced::NodeResourcesBalancedAllocation;
 pub(crate) use fit::NodeResourcesFit;
+pub(crate) use fullness::along;
 
 use framework::View;
 use model::{Amounts, Catalog, NodeId, ResourceId, is_scalar_resource};

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use framework::{
     Admit, Args, BalancedArgs, ClassifierArgs, Classify, CoschedulingArgs, Feasible, FitArgs,
     NodeAffinityArgs, Order, PluginChoice, PluginInfo, PodAffinityArgs, Point, Points, Profile,
-    ProfileSettings, Rank, Ranking, Rescues, SpreadArgs, WEIGHTS_MAX,
+    ProfileSettings, Rank, Ranking, Rescues, SpreadArgs, VolumeBindingArgs, WEIGHTS_MAX,
 };
 use model::Catalog;
 
@@ -25,6 +25,7 @@ use crate::profile_classifier::ProfileClassifier;
 use crate::scheduling_gates::SchedulingGates;
 use crate::taint_toleration::TaintToleration;
 use crate::topology_spread::PodTopologySpread;
+use crate::volumes::{NodeVolumeLimits, VolumeBinding, VolumeRestrictions, VolumeZone};
 
 use Point::{
     Bind, Filter, Permit, PlacementGenerate, PlacementScore, PodGroupPostFilter, PostFilter,
@@ -62,10 +63,10 @@ pub fn known() -> &'static [PluginInfo] {
         built("ImageLocality", &[Score]),
         built("NodeDeclaredFeatures", FILTER),
         built("DefaultBinder", &[Bind]),
-        planned("VolumeRestrictions", &[], FILTER),
-        planned("NodeVolumeLimits", &[], FILTER),
-        planned("VolumeBinding", &[], &[PreFilter, Filter, Reserve, PreBind, PreScore, Score]),
-        planned("VolumeZone", &[], FILTER),
+        built("VolumeRestrictions", FILTER),
+        built("NodeVolumeLimits", FILTER),
+        built("VolumeBinding", &[PreFilter, Filter, Reserve, PreBind, PreScore, Score]),
+        built("VolumeZone", FILTER),
         built("PodTopologySpread", ALL),
         built("InterPodAffinity", ALL),
         planned(
@@ -204,6 +205,9 @@ pub fn build(settings: &ProfileSettings, catalog: &mut Catalog) -> Result<Profil
     }
     let scheduler = settings.scheduler.clone();
     let rescues = rescues(settings);
+    let binds = |choice: &PluginChoice| choice.name == "VolumeBinding";
+    let is_binding = settings.at(Reserve).iter().any(binds);
+    let volume_timeout = is_binding.then(|| volume_args(settings).bind_timeout);
     let gang_reader = reads_gang_keys(settings).then_some("Coscheduling");
     Ok(Profile {
         scheduler,
@@ -215,6 +219,7 @@ pub fn build(settings: &ProfileSettings, catalog: &mut Catalog) -> Result<Profil
         rankings,
         gang_reader,
         rescues,
+        volume_timeout,
     })
 }
 
@@ -271,6 +276,10 @@ fn make_feasible(
         "NodeDeclaredFeatures" => Arc::new(NodeDeclaredFeatures),
         "PodTopologySpread" => Arc::new(PodTopologySpread::new(&spread_args(settings), catalog)),
         "InterPodAffinity" => Arc::new(InterPodAffinity::new(pod_affinity_args(settings))),
+        "VolumeRestrictions" => Arc::new(VolumeRestrictions),
+        "NodeVolumeLimits" => Arc::new(NodeVolumeLimits),
+        "VolumeBinding" => Arc::new(VolumeBinding::new(&volume_args(settings))),
+        "VolumeZone" => Arc::new(VolumeZone),
         name => Arc::new(Guard::of(name).ok_or_else(|| unknown(settings, choice, point))?),
     })
 }
@@ -290,6 +299,7 @@ fn make_rank(
         "ImageLocality" => Arc::new(ImageLocality),
         "PodTopologySpread" => Arc::new(PodTopologySpread::new(&spread_args(settings), catalog)),
         "InterPodAffinity" => Arc::new(InterPodAffinity::new(pod_affinity_args(settings))),
+        "VolumeBinding" => Arc::new(VolumeBinding::new(&volume_args(settings))),
         // Pods that these would rank are refused by their guard.
         name if Guard::of(name).is_some() => return Ok(None),
         _ => return Err(unknown(settings, choice, Score)),
@@ -328,6 +338,13 @@ fn spread_args(settings: &ProfileSettings) -> SpreadArgs {
     match settings.args_of("PodTopologySpread") {
         Some(Args::Spread(args)) => args.clone(),
         _ => SpreadArgs::default(),
+    }
+}
+
+fn volume_args(settings: &ProfileSettings) -> VolumeBindingArgs {
+    match settings.args_of("VolumeBinding") {
+        Some(Args::VolumeBinding(args)) => args.clone(),
+        _ => VolumeBindingArgs::default(),
     }
 }
 

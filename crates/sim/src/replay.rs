@@ -311,7 +311,9 @@ fn step(scheduler: &mut Scheduler, at: Time) -> Vec<Decided> {
             Decision::Wait(waiting) => {
                 Decided::wait(catalog, waiting, &render::message(&waiting.diagnosis, catalog))
             }
-            Decision::Report(_) => return None,
+            Decision::Report(_) | Decision::Prepare(_) | Decision::Unprepared { .. } => {
+                return None;
+            }
         })
     };
     decisions.iter().filter_map(decided).collect()

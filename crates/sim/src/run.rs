@@ -353,6 +353,8 @@ impl Run {
                     Decision::Wait(waiting) => self.explain(waiting)?,
                     Decision::Disband(disband) => self.disband(&disband)?,
                     Decision::Report(report) => self.report(&report),
+                    // Nothing in the world has volumes.
+                    Decision::Prepare(_) | Decision::Unprepared { .. } => {}
                 }
             }
             self.decisions = decisions;

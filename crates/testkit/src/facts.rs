@@ -24,9 +24,9 @@
 //! ```
 
 use model::{
-    Amounts, BudgetFacts, Charge, Eligible, Features, GroupingFacts, GroupingKey, GroupingKind,
-    HostPort, LabelSelector, NamespaceFacts, Need, NodeFacts, Owner, PodFacts, PodKey, PodSpec,
-    PodTerm, Protocol, Quantity, Requests, Said, Tier,
+    Amounts, BudgetFacts, Charge, Disk, DiskId, Eligible, Features, GroupingFacts, GroupingKey,
+    GroupingKind, HostPort, LabelSelector, NamespaceFacts, Need, NodeFacts, Owner, PodFacts,
+    PodKey, PodSpec, PodTerm, PodVolume, Protocol, Quantity, Requests, Said, Tier,
 };
 
 use crate::{gangs, terms};
@@ -148,6 +148,24 @@ pub fn pod(words: &str) -> PodFacts {
     pod
 }
 
+/// A claim by name, a disk, or the claim of an ephemeral volume.
+fn volume(pod: &mut PodFacts, key: &str, value: &str) {
+    let volume = match key {
+        "claim" => PodVolume::Claim(value.into()),
+        "ephemeral" => PodVolume::Ephemeral {
+            claim: value.into(),
+            pod: pod.key.uid.clone(),
+            pod_name: pod.key.name.clone(),
+        },
+        _ => PodVolume::Inline {
+            disk: Some(Disk { id: DiskId::Gce(value.into()), is_read_only: false }),
+            csi: None,
+        },
+    };
+    pod.volumes = pod.volumes.iter().cloned().chain([volume]).collect();
+    pod.spec.needs = vec![Need::Volumes];
+}
+
 fn set_pod(pod: &mut PodFacts, key: &str, value: &str) {
     let spec = &mut pod.spec;
     match key {
@@ -171,6 +189,7 @@ fn set_pod(pod: &mut PodFacts, key: &str, value: &str) {
         "image" => spec.images.push(value.into()),
         "feature" => spec.features = spec.features.with(Features::named([value])),
         "need" => spec.needs.push(need(value)),
+        "claim" | "disk" | "ephemeral" => volume(pod, key, value),
         "label" => {
             let (key, value) = terms::pair(value);
             let mut labels = pod.labels.to_vec();

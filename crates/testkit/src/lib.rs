@@ -23,9 +23,11 @@ pub mod fuzz;
 mod gangs;
 mod profile;
 mod script;
+mod storage;
 mod terms;
 
 pub use facts::{budget, grouping, namespace, node, pod};
 pub use gangs::pod_group;
 pub use profile::{default_profile, kube_profile, only, own_profile, with_args};
 pub use script::{Script, check, check_with};
+pub use storage::{storage, storage_kind};

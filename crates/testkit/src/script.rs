@@ -19,6 +19,11 @@
 //! keep UID                        a pod that was to be evicted was not
 //! budget WORDS                    there is such a disruption budget, or it is different now
 //! gone budget NAMESPACE/NAME      it is gone
+//! pv WORDS | pvc WORDS | ...      there is such an object of storage (see `storage`)
+//! gone pv NAME | gone pvc KEY ..  it is gone
+//! written UID [VERSION ..]        what a pod needs before it can be bound was written
+//! unwritten UID                   that was refused
+//! given UID                       what is given to the claims of a pod on its way
 //! refuse UID [ATTEMPT]            the API refuses the pod's binding, or that of another attempt
 //! after 1s | after 20ms           time passes
 //! step [BUDGET]                   decisions: `web -> a`, `web on a: evicts b` or `web waits: why`
@@ -34,16 +39,17 @@ use std::collections::BTreeMap;
 
 use engine::{Checkpoint, NodeJudgement, Options, ResumeError, Scheduler};
 use framework::ProfileSettings;
-use k8s::render::{code_word, message, reason_text};
+use k8s::render::{code_word, message, reason_text, unprepared_text};
 use model::{
-    Attempt, Catalog, ClusterQueueFacts, Code, Decision, Diagnosis, Disband, Event, GangReport,
-    GangState, Kind, LabelSelector, LocalQueueFacts, Millis, Outcome, PodFacts, PodId, PodState,
-    Preemption, Present, Reason, Rescue, SucceededFacts, Time, Waiting,
+    Assignment, Attempt, Catalog, ClusterQueueFacts, Code, Decision, Diagnosis, Disband, Event,
+    GangReport, GangState, Kind, LabelSelector, LocalQueueFacts, Millis, Outcome, PodFacts, PodId,
+    PodState, Preemption, Preparation, Present, Reason, Rescue, SucceededFacts, Time, Waiting,
+    Write,
 };
 
 use crate::facts::{grouping_key, grouping_kind};
 use crate::gangs::group_key;
-use crate::{budget, default_profile, grouping, namespace, node, pod, pod_group};
+use crate::{budget, default_profile, grouping, namespace, node, pod, pod_group, storage_kind};
 
 /// Runs a script with the default profile.
 ///
@@ -167,6 +173,11 @@ impl Script {
                 let kind = grouping_kind(kind);
                 self.apply(&Event::Listed(Kind::Grouping(kind), Present::Names(names)));
             }
+            ["written" | "unwritten", ..] => self.write(&words),
+            ["given", uid] => return vec![self.given(uid)],
+            [kind, ..] | ["gone", kind, _] if storage_kind(kind).is_some() => {
+                self.apply(&crate::storage::event(&words, rest));
+            }
             ["confirm", uid] => self.confirm(uid, None),
             ["confirm", uid, node] => self.confirm(uid, Some(node)),
             ["refuse", uid] => {
@@ -262,6 +273,30 @@ impl Script {
         lines
     }
 
+    /// Tells what became of what a pod needs before it can be bound.
+    fn write(&mut self, words: &[&str]) {
+        let uid = words[1];
+        let attempt = self.assumed(uid).expect("a pod that is prepared was sent").1;
+        let versions = words[2..].iter().map(|it| it.parse().expect("a version")).collect();
+        let uid = uid.into();
+        let outcome = match words[0] {
+            "written" => Outcome::Prepared { uid, attempt, versions },
+            _ => Outcome::PrepareRefused { uid, attempt },
+        };
+        self.apply(&Event::Outcome(outcome));
+    }
+
+    fn given(&self, uid: &str) -> String {
+        let pod = self.scheduler.catalog().find_pod(uid);
+        let given = pod.and_then(|pod| self.scheduler.usage().assigned().of(pod));
+        let Some((_, given)) = given else { return "nothing".into() };
+        let text = |it: &Assignment| match &it.volume {
+            Some(volume) => format!("{volume} for {}", it.claim),
+            None => format!("a new one for {}", it.claim),
+        };
+        given.iter().map(text).collect::<Vec<_>>().join(", ")
+    }
+
     fn queue(&self) -> String {
         let counts = self.scheduler.waiting();
         let places = [
@@ -342,6 +377,8 @@ fn cluster_queue(name: &str, labels: Option<&str>) -> Event {
 fn text(decision: &Decision, catalog: &Catalog) -> String {
     match decision {
         Decision::Bind { .. }
+        | Decision::Prepare(_)
+        | Decision::Unprepared { .. }
         | Decision::Preempt(_)
         | Decision::Disband(_)
         | Decision::Report(_) => full_text(decision, catalog),
@@ -352,10 +389,25 @@ fn text(decision: &Decision, catalog: &Catalog) -> String {
     }
 }
 
+fn write_text(write: &Write) -> String {
+    match write {
+        Write::BindVolume { volume, claim, .. } => format!("{volume} for {}", claim.key()),
+        Write::SelectNode { claim, node, .. } => format!("{node} for {}", claim.key()),
+    }
+}
+
 fn full_text(decision: &Decision, catalog: &Catalog) -> String {
     match decision {
         Decision::Bind { pod, node, .. } => {
             format!("{} -> {}", catalog.pod(*pod).key.uid, catalog.node_name(*node))
+        }
+        Decision::Prepare(Preparation { pod, node, writes, .. }) => {
+            let writes: Vec<_> = writes.iter().map(write_text).collect();
+            let (uid, node) = (&catalog.pod(*pod).key.uid, catalog.node_name(*node));
+            format!("{uid} -> {node} after {}", writes.join(", "))
+        }
+        Decision::Unprepared { pod, why } => {
+            format!("{} not bound: {}", catalog.pod(*pod).key.uid, unprepared_text(why))
         }
         Decision::Preempt(Preemption { pod, node, victims, outranked }) => {
             let names = |pods: &[PodId]| -> String {

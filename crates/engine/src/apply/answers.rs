@@ -27,7 +27,7 @@ impl Scheduler {
     }
 
     /// Tries a pod by itself again, as what it is by now: it may have changed since it was sent.
-    fn retry_alone(&mut self, pod: PodId, now: Time) {
+    pub(crate) fn retry_alone(&mut self, pod: PodId, now: Time) {
         let (standing, is_gated) = self.standing(pod);
         let unit = self.queue.unit_alone(pod).unwrap_or_else(|| {
             // It was sent with its gang, and has left that since.

@@ -247,6 +247,8 @@ impl Ground {
         view.catalog.look(nodes.len());
         nodes.iter().for_each(|node| self.fixed[node.index()] = UNFIT);
         nodes.retain(|node| view.catalog.has_node(*node));
+        // What is said of single pods is no part of the ground.
+        let before = before.iter().filter(|(_, filter)| filter.reach() != Reach::Around);
         if let Screen::Only(only) = screen(before, view) {
             let is_named = |name: &str| only.iter().all(|(_, names)| names.contains(name));
             nodes.retain(|node| is_named(view.catalog.node_name(*node)));

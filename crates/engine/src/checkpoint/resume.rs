@@ -9,7 +9,11 @@ use model::{
     PodState, ResourceId, Stage, Time, Txn,
 };
 
-use super::{Checkpoint, GangEntry, GangName, NodePlace, PodEntry, UnitEntry, UnitPlace};
+use super::{
+    Checkpoint, CommitEntry, GangEntry, GangName, MemberEntry, NodePlace, PodEntry, UnitEntry,
+    UnitPlace,
+};
+use crate::commits::{Commit, Member};
 use crate::lanes::Urgency;
 use crate::lines::alike;
 use crate::queue::{Clock, Crew, Place, Standing, Unit};
@@ -52,6 +56,7 @@ impl Scheduler {
             diagnoses,
             gangs,
             units,
+            commits,
         } = checkpoint;
         scheduler.attempt = attempt;
         scheduler.queue.restore_arrivals(arrivals);
@@ -82,10 +87,40 @@ impl Scheduler {
         for entry in units {
             scheduler.resume_unit(entry, &resumed, &classes, &diagnoses)?;
         }
+        for entry in commits {
+            scheduler.resume_commit(entry, &resumed)?;
+        }
         classes.into_iter().for_each(|class| scheduler.catalog.release_class(class));
         resources.into_iter().for_each(|id| scheduler.catalog.release_resource(id));
         scheduler.settle_all();
         Ok(scheduler)
+    }
+
+    /// Puts a unit back on its way.
+    fn resume_commit(
+        &mut self,
+        entry: CommitEntry,
+        pods: &[Option<PodId>],
+    ) -> Result<(), ResumeError> {
+        let CommitEntry { members: entries, tries, arrived, until } = entry;
+        let mut members = Vec::with_capacity(entries.len());
+        for MemberEntry { pod, given, writes, written } in entries {
+            let Some(pod) = pods.get(pod).copied().flatten() else {
+                return fault("a pod on its way is not listed");
+            };
+            let PodState::Assumed(node, attempt) = self.catalog.pod(pod).state else {
+                return fault(format!("pod {} is on no way", self.catalog.pod(pod).key.uid));
+            };
+            if self.usage.assigned().of(pod).is_some() {
+                return fault(format!("pod {} is on two ways", self.catalog.pod(pod).key.uid));
+            }
+            let mut txn = Txn::begin(&self.catalog, &mut self.usage);
+            txn.give(pod, node, given);
+            txn.commit();
+            members.push(Member { pod, node, attempt, writes, written });
+        }
+        self.commits.add(Commit { members, tries, arrived, until });
+        Ok(())
     }
 
     /// Works out what follows from pods, nodes and gangs once all are there.
@@ -157,11 +192,10 @@ impl Scheduler {
         if self.catalog.find_pod(uid).is_some() {
             return fault(format!("pod {uid} is there twice"));
         }
-        if node.is_none() && attempt.is_some() {
-            return fault(format!("pod {uid} was sent nowhere"));
-        }
-        if node.is_none() && !self.schedules(&spec.scheduler) {
-            return Ok(None);
+        match (&node, attempt) {
+            (None, Some(_)) => return fault(format!("pod {uid} was sent nowhere")),
+            (None, None) if !self.schedules(&spec.scheduler) => return Ok(None),
+            (None, None) | (Some(_), _) => {}
         }
         let pod = self.catalog.add_pod(&PodFacts {
             key,

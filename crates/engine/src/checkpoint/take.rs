@@ -8,8 +8,12 @@ use model::{
     Stage, Symbol,
 };
 
-use super::{Checkpoint, GangEntry, GangName, NodePlace, PodEntry, UnitEntry, UnitPlace};
+use super::{
+    Checkpoint, CommitEntry, GangEntry, GangName, MemberEntry, NodePlace, PodEntry, UnitEntry,
+    UnitPlace,
+};
 use crate::Scheduler;
+use crate::commits::{Commit, Member};
 use crate::lanes::Urgency;
 use crate::queue::{Place, Unit};
 
@@ -64,9 +68,25 @@ impl Scheduler {
             };
             checkpoint.units.push(entry(unit, &pods, place, catalog));
         }
+        checkpoint.commits = self.commits.rows().map(|it| self.commit_entry(it, &pods)).collect();
         let names = resources.listed.iter().map(|resource| catalog.resource_name(*resource).into());
         checkpoint.resources = names.collect();
         checkpoint
+    }
+
+    fn commit_entry(&self, commit: &Commit, pods: &Map<PodId, usize>) -> CommitEntry {
+        let Commit { members, tries, arrived, until } = commit;
+        let member = |it: &Member| {
+            let given = self.usage.assigned().of(it.pod);
+            MemberEntry {
+                pod: pods[&it.pod],
+                given: given.map(|(_, given)| given.to_vec()).unwrap_or_default(),
+                writes: it.writes.clone(),
+                written: it.written.clone(),
+            }
+        };
+        let members = members.iter().map(member).collect();
+        CommitEntry { members, tries: *tries, arrived: *arrived, until: *until }
     }
 
     fn gang_entry(&self, id: GangId, pods: &Map<PodId, usize>) -> GangEntry {

@@ -6,7 +6,7 @@ use model::{
 };
 use serde::Deserialize;
 
-use super::{Checkpoint, GangEntry, NodePlace, PodEntry, UnitEntry};
+use super::{Checkpoint, CommitEntry, GangEntry, NodePlace, PodEntry, UnitEntry};
 
 /// A checkpoint, or a part of one, in a journal of any format.
 #[derive(Default, Deserialize)]
@@ -24,6 +24,7 @@ pub(super) struct Written {
     diagnoses: Vec<Diagnosis>,
     gangs: Vec<GangEntry>,
     units: Vec<UnitEntry>,
+    commits: Vec<CommitEntry>,
     // Format 1 has a list for every kind there was.
     namespaces: Vec<NamespaceFacts>,
     budgets: Vec<BudgetFacts>,
@@ -55,6 +56,7 @@ impl From<Written> for Checkpoint {
             diagnoses: written.diagnoses,
             gangs: written.gangs,
             units: written.units,
+            commits: written.commits,
         }
     }
 }

@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 use std::sync::Arc;
 
-use framework::cures;
+use framework::{cures, names_object};
 use model::{Change, ClassId, Diagnosis, Reason, Rescue, ResourceId};
 
 /// What a node has, as far as amounts go.
@@ -85,7 +85,7 @@ impl Index {
         let row = self.classes.entry(class).or_default();
         *row.ranks.entry(rank).or_default() += 1;
         row.idle += usize::from(is_idle(diagnosis));
-        for reason in diagnosis.curable() {
+        for reason in diagnosis.curable().into_iter().filter(|reason| !names_object(reason)) {
             match row.reasons.get_mut(reason) {
                 Some(count) => *count += 1,
                 None => _ = row.reasons.insert(reason.clone(), 1),
@@ -98,7 +98,8 @@ impl Index {
         let row = self.classes.get_mut(&class).expect("a parked unit is counted under its class");
         row.idle -= usize::from(is_idle(diagnosis));
         uncount(&mut row.ranks, &rank);
-        diagnosis.curable().into_iter().for_each(|reason| uncount(&mut row.reasons, reason));
+        let reasons = diagnosis.curable().into_iter().filter(|reason| !names_object(reason));
+        reasons.for_each(|reason| uncount(&mut row.reasons, reason));
         self.changed.insert(class);
     }
 

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use framework::names_object;
 use model::{ClassId, Diagnosis, Reason, ResourceId, Time, UnitId};
 
 use super::index::{Index, is_idle};
@@ -96,6 +97,13 @@ impl Queue {
         woken.into_iter().for_each(|id| self.unpark(id, now));
     }
 
+    /// Wakes the parked units that wait for just this reason, which names an object.
+    pub(crate) fn wake_named(&mut self, reason: &Reason, now: Time) {
+        let by_class = self.parked_after.get(reason);
+        let units = by_class.into_iter().flat_map(BTreeMap::values).flatten().copied();
+        self.wake_all(units.collect(), now);
+    }
+
     /// Wakes a unit if it is parked.
     pub(crate) fn wake_unit(&mut self, id: UnitId, now: Time) {
         if matches!(self.unit(id).place, Place::Parked(_)) {
@@ -149,7 +157,6 @@ impl Queue {
     }
 
     fn by_reason(&mut self, reason: &Reason) -> &mut BTreeMap<Reason, ByClass> {
-        let is_after = matches!(reason, Reason::After(_) | Reason::AfterCycle(_));
-        if is_after { &mut self.parked_after } else { &mut self.parked_by_reason }
+        if names_object(reason) { &mut self.parked_after } else { &mut self.parked_by_reason }
     }
 }

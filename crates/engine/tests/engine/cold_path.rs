@@ -117,6 +117,9 @@ pub(super) fn step_judged(run: &mut Script) -> Vec<Decision> {
                 }
                 Decision::Preempt(plan) => check_preempts(&judgements[&plan.pod], plan),
                 Decision::Disband(_) | Decision::Report(_) => unreachable!("there are no gangs"),
+                Decision::Prepare(_) | Decision::Unprepared { .. } => {
+                    unreachable!("there are no volumes")
+                }
                 Decision::Wait(waiting) => {
                     check_waits(&judgements[&waiting.pod], &waiting.diagnosis);
                 }

@@ -32,5 +32,7 @@ mod rescue;
 mod room;
 mod sizes;
 mod turns;
+mod volumes;
 mod wake;
+mod wake_volumes;
 mod work;

@@ -107,7 +107,7 @@ fn without_nodes_nothing_is_tried() {
         "
         pod p priority=5
         pod q require=@metadata.name:in:a&@metadata.name:in:b
-        pod r need=volumes
+        pod r need=claims
         step in full
         > p waits: no nodes available to schedule pods
         > q waits: no nodes available to schedule pods
@@ -155,10 +155,9 @@ fn what_is_not_built_is_not_mixed_with_what_kube_scheduler_would_do() {
     check(
         "
         node a
-        pod p need=volumes
+        pod p need=claims
         step in full
-        > p waits: 0/1 nodes are available: volumes that tie a pod to nodes (claims and disks) \
-        are not supported yet.
+        > p waits: 0/1 nodes are available: resource claims (DRA) are not supported yet.
         ",
     );
 }

@@ -10,7 +10,7 @@ use crate::cold_path::strict;
 
 /// A cluster in which pod `p` waits, what wakes it, and what does not. Several commands are
 /// separated by semicolons.
-struct Case {
+pub(crate) struct Case {
     profile: ProfileSettings,
     start: &'static str,
     cures: &'static [&'static str],
@@ -18,7 +18,7 @@ struct Case {
 }
 
 impl Case {
-    fn new(
+    pub(crate) fn new(
         start: &'static str,
         cures: &'static [&'static str],
         idle: &'static [&'static str],
@@ -54,7 +54,7 @@ fn reasons() -> Vec<Reason> {
         Reason::Unwelcome,
         Reason::BrokenSpread,
         Reason::BrokenTerm,
-        Reason::NotSupported(Need::Volumes),
+        Reason::NotSupported(Need::ResourceClaims),
         Reason::BrokenPreference,
         Reason::GangFault("x".into()),
         Reason::NoPodGroup("g".into()),
@@ -97,7 +97,7 @@ fn case(reason: &Reason) -> Case {
         Reason::NoneNamed(_) => {
             stuck("node a; pod r on=a; pod p target=a require=@metadata.name:in:b")
         }
-        Reason::NotSupported(_) => stuck("node a; pod r on=a; pod p need=volumes"),
+        Reason::NotSupported(_) => stuck("node a; pod r on=a; pod p need=claims"),
         Reason::BrokenPreference => stuck("node a; pod r on=a; pod p prefer=5:zone:what:x"),
         Reason::GangFault(_) => stuck("node a; pod r on=a; pod p broken=x"),
         Reason::NoPodGroup(_) => without_group(),
@@ -105,6 +105,7 @@ fn case(reason: &Reason) -> Case {
         Reason::MemberGated(_) => gated_member(),
         Reason::After(_) => after(),
         Reason::AfterCycle(_) => in_cycle(),
+        Reason::Volume(fault) => crate::wake_volumes::case(fault),
         Reason::OtherDomain => elsewhere(),
         Reason::ClusterShort { .. } => short_in_all(),
         Reason::OtherNode => named(true),
@@ -335,7 +336,8 @@ fn waits(case: &Case, reason: &Reason) -> Script {
 
 #[test]
 fn parked_units_are_woken_by_what_can_cure_them_and_by_nothing_else() {
-    for reason in reasons() {
+    let volumes = crate::wake_volumes::faults().into_iter().map(Reason::Volume);
+    for reason in reasons().into_iter().chain(volumes) {
         let case = case(&reason);
         let all = case.cures.iter().map(|event| (event, true));
         for (event, is_curing) in all.chain(case.idle.iter().map(|event| (event, false))) {

@@ -8,6 +8,7 @@ mod namespaces;
 mod preemption;
 mod resources;
 mod unbuilt;
+mod volumes;
 
 pub(super) use affinity::node_affinity;
 pub(super) use classifier::classifier;
@@ -15,4 +16,5 @@ pub(super) use company::{pod_affinity, spread};
 pub(super) use coscheduling::coscheduling;
 pub(super) use preemption::preemption;
 pub(super) use resources::{balanced, fit};
-pub(super) use unbuilt::{dynamic_resources, volume_binding};
+pub(super) use unbuilt::dynamic_resources;
+pub(super) use volumes::volume_binding;

@@ -117,10 +117,7 @@ fn plugin_args(info: &PluginInfo, spot: Spot<'_>, problems: &mut Problems) -> Op
         "InterPodAffinity" => args::pod_affinity(spot, problems),
         "PodTopologySpread" => args::spread(spot, problems),
         "DefaultPreemption" => args::preemption(spot, problems),
-        "VolumeBinding" => {
-            args::volume_binding(spot, problems);
-            None
-        }
+        "VolumeBinding" => args::volume_binding(spot, problems),
         "DynamicResources" => {
             args::dynamic_resources(spot, problems);
             None

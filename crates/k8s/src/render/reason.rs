@@ -1,6 +1,6 @@
 //! Reasons in kube-scheduler's words, which users, dashboards and alerts already know.
 
-use model::{Catalog, Code, Need, Reason, is_huge_page};
+use model::{Catalog, Code, Need, Reason, VolumeFault, is_huge_page};
 
 /// The text of a reason.
 #[must_use]
@@ -48,6 +48,7 @@ pub fn reason_text(reason: &Reason, catalog: &Catalog) -> String {
         Reason::MemberGated(pod) => format!("waiting for the scheduling gates of {pod:?}"),
         Reason::After(gang) => format!("waiting for gang {gang:?} to succeed"),
         Reason::AfterCycle(gangs) => format!("gangs wait for each other: {}", gangs.join(" -> ")),
+        Reason::Volume(fault) => volume_text(fault),
         Reason::OtherDomain => "node(s) were outside the topology domain of the gang".into(),
         Reason::ClusterShort { resource, asked, free, offered } => {
             let text = |amount: i64| amount_text(resource, amount);
@@ -61,6 +62,58 @@ pub fn reason_text(reason: &Reason, catalog: &Catalog) -> String {
             }
             format!("{short}, which have {}. It can never fit this cluster.", text(*offered))
         }
+    }
+}
+
+fn volume_text(fault: &VolumeFault) -> String {
+    match fault {
+        VolumeFault::NoClaim(claim) => format!("persistentvolumeclaim {claim:?} not found"),
+        VolumeFault::Nameless => "PersistentVolumeClaim had no name".into(),
+        VolumeFault::NotMade(claim) => format!(
+            "waiting for ephemeral volume controller to create the persistentvolumeclaim {claim:?}"
+        ),
+        VolumeFault::Lost { claim, volume } => format!(
+            "persistentvolumeclaim {claim:?} bound to non-existent persistentvolume {volume:?}"
+        ),
+        VolumeFault::Deleted(claim) => format!("persistentvolumeclaim {claim:?} is being deleted"),
+        VolumeFault::NotOwned { claim, pod } => {
+            format!("PVC {claim} was not created for pod {pod} (pod is not owner)")
+        }
+        VolumeFault::Unbound => "pod has unbound immediate PersistentVolumeClaims".into(),
+        VolumeFault::NoClassNamed => {
+            "PersistentVolumeClaim had no pv name and storageClass name".into()
+        }
+        VolumeFault::NoClass(class) => format!("storageclass.storage.k8s.io {class:?} not found"),
+        VolumeFault::NoMode(class) => {
+            format!("VolumeBindingMode not set for StorageClass {class:?}")
+        }
+        VolumeFault::NoVolumeNamed => "PersistentVolume had no name".into(),
+        VolumeFault::NoVolume(volume) => format!("persistentvolume {volume:?} not found"),
+        VolumeFault::Uncounted(key) => {
+            let name = key.rsplit('/').next().unwrap_or(key);
+            format!("looking up PVC {key}: persistentvolumeclaim {name:?} not found")
+        }
+        VolumeFault::BrokenSelector(claim) => {
+            format!("the selector of persistentvolumeclaim {claim:?} is invalid")
+        }
+        VolumeFault::Untranslatable(volume) => {
+            format!("could not translate persistentvolume {volume:?} for its CSI driver")
+        }
+        VolumeFault::NodeConflict => "node(s) didn't match PersistentVolume's node affinity".into(),
+        VolumeFault::NoMatch => "node(s) didn't find available persistent volumes to bind".into(),
+        VolumeFault::NoSpace => "node(s) did not have enough free storage".into(),
+        VolumeFault::VolumeGone => {
+            "node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)".into()
+        }
+        VolumeFault::DiskInUse => "node(s) had no available disk".into(),
+        VolumeFault::ClaimInUse => "node(s) unavailable due to PersistentVolumeClaim with \
+                                    ReadWriteOncePod access mode already in-use by another pod"
+            .into(),
+        VolumeFault::TooMany => "node(s) exceed max volume count".into(),
+        VolumeFault::NoDriver(driver) => {
+            format!("{driver} CSI driver is not installed on the node")
+        }
+        VolumeFault::OtherZone => "node(s) had no available volume zone".into(),
     }
 }
 

@@ -57,7 +57,10 @@ pub(crate) fn recorded(name: &str, spoil: impl Fn(&mut Decided)) -> PathBuf {
                     Decided::bind(catalog, pod, node, attempt)
                 }
                 Decision::Preempt(preemption) => Decided::preempt(catalog, &preemption),
-                Decision::Disband(_) | Decision::Report(_) => continue,
+                Decision::Disband(_)
+                | Decision::Report(_)
+                | Decision::Prepare(_)
+                | Decision::Unprepared { .. } => continue,
                 Decision::Wait(waiting) => {
                     let message = k8s::render::message(&waiting.diagnosis, catalog);
                     Decided::wait(catalog, &waiting, &message)

@@ -102,6 +102,7 @@ mod tests {
             }
             Input::Seen(_)
             | Input::Outcome(_)
+            | Input::Prepared { .. }
             | Input::Eviction { .. }
             | Input::NotTold { .. }
             | Input::Lead

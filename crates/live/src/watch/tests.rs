@@ -78,6 +78,7 @@ fn fed(inbox: &Receiver<Input>) -> Vec<String> {
         }
         Input::Seen(_)
         | Input::Outcome(_)
+        | Input::Prepared { .. }
         | Input::Eviction { .. }
         | Input::NotTold { .. }
         | Input::Await(_)

@@ -4,6 +4,7 @@ use crate::amounts::Requests;
 use crate::catalog::compile_preferences;
 use crate::ids::{ClassId, CrowdId, KeyId, ResourceId};
 use crate::map::{Table, hash_of};
+use crate::need::Need;
 use crate::resources::Resources;
 use crate::selector::{Selector, WeightedTerm};
 use crate::spec::{HostPort, PodSpec};
@@ -43,6 +44,12 @@ pub struct Class {
 }
 
 impl Class {
+    /// Whether its pods have volumes that limit where they can run.
+    #[must_use]
+    pub fn has_volumes(&self) -> bool {
+        self.spec.needs.contains(&Need::Volumes)
+    }
+
     fn new(spec: &PodSpec, hash: u64, symbols: &mut Symbols, resources: &mut Resources) -> Self {
         let symbols = &mut Holder::new(symbols);
         let toleration = |symbols: &mut Holder<'_>, toleration: &Toleration<String>| Toleration {

@@ -98,6 +98,12 @@ impl Volume {
         Some(affinity.is_none_or(|affinity| affinity.matches(node, &catalog.symbols)))
     }
 
+    /// Whether it is a volume of a CSI driver by itself.
+    #[must_use]
+    pub fn is_csi(&self) -> bool {
+        matches!(self.facts.source, VolumeSource::Csi(_))
+    }
+
     /// What it counts as on a node, if a CSI driver counts it.
     #[must_use]
     pub fn csi(&self, csi_node: Option<&CsiNodeFacts>) -> Option<&CsiVolume> {

@@ -182,7 +182,7 @@ fn most(requested: i64, offered: i64) -> i64 {
 }
 
 /// The height of the line at `at`; flat before its first and after its last point.
-fn along(shape: &[ShapePoint], at: i64) -> i64 {
+pub(crate) fn along(shape: &[ShapePoint], at: i64) -> i64 {
     let Some(next) = shape.iter().position(|point| at <= point.utilization) else {
         return shape.last().map_or(0, |point| point.score);
     };

@@ -143,6 +143,8 @@ impl Ledger {
             Event::Listed(Kind::Budget, Present::Names(keys)) => {
                 self.budgets.retain(|key, _| keys.contains(key));
             }
+            Event::Outcome(Outcome::Prepared { .. }) => {}
+            Event::Outcome(Outcome::PrepareRefused { uid, attempt }) => self.refused(uid, *attempt),
             Event::Outcome(Outcome::EvictionFailed(uid)) => {
                 self.pods.get_mut(uid).into_iter().for_each(|pod| pod.is_asked = false);
             }

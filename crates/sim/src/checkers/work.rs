@@ -145,7 +145,11 @@ impl Before {
                 in_gangs(&PodGroupKey::of(*sort, name))
             }
             Event::Seen(_) | Event::Gone(_) | Event::Outcome(Outcome::EvictionFailed(_)) => 0,
-            Event::Outcome(Outcome::BindRefused { .. }) => self.groups(ledger),
+            Event::Outcome(
+                Outcome::BindRefused { .. }
+                | Outcome::Prepared { .. }
+                | Outcome::PrepareRefused { .. },
+            ) => self.groups(ledger),
             Event::Listed(..) => {
                 let each = BASE + EACH * (helped + 1) as u64;
                 return each * (1 + self.known + ledger.pod_count()) as u64;

@@ -1,26 +1,11 @@
 //! Arguments of plugins that every profile has and that are not built yet: they must be valid, and
 //! nothing reads them.
 
-use super::resources::shape;
 use crate::config::duration;
 use crate::config::sections::{check_args_type, note_without_effect};
 use crate::document::{Problems, Spot};
 
 const WHY: &str = "the plugin is not built yet";
-
-/// `VolumeBindingArgs`.
-pub(in crate::config) fn volume_binding(spot: Spot<'_>, problems: &mut Problems) {
-    const TIMEOUT: &str = "bindTimeoutSeconds";
-    const SHAPE: &str = "shape";
-    let fields = spot.fields(&["apiVersion", "kind", TIMEOUT, SHAPE], problems);
-    let Some(fields) = fields else { return };
-    check_args_type(&fields, "VolumeBinding", problems);
-    note_without_effect(&fields, &[(TIMEOUT, WHY), (SHAPE, WHY)], problems);
-    fields.integer(TIMEOUT, 0..=i64::MAX, problems);
-    if fields.get(SHAPE).is_some() {
-        shape(&fields, problems);
-    }
-}
 
 /// `DynamicResourcesArgs`.
 pub(in crate::config) fn dynamic_resources(spot: Spot<'_>, problems: &mut Problems) {

@@ -4,7 +4,8 @@ mod gangs;
 
 use framework::{
     Args, BalancedArgs, ClassifierArgs, CoschedulingArgs, FitArgs, NodeAffinityArgs,
-    PodAffinityArgs, PreemptionArgs, ResourceWeight, SpreadArgs, Strategy,
+    PodAffinityArgs, PreemptionArgs, ResourceWeight, ShapePoint, SpreadArgs, Strategy,
+    VolumeBindingArgs,
 };
 use model::{FieldOperator, LabelOperator, NodeTerm, RequirementSpec, SpreadSpec};
 use serde_json::{Map, Value, json};
@@ -12,7 +13,7 @@ use serde_json::{Map, Value, json};
 use crate::config::sections::API_VERSION;
 
 /// The arguments of every plugin that takes any, where nothing is given.
-pub(super) fn defaults() -> [(&'static str, Args); 8] {
+pub(super) fn defaults() -> [(&'static str, Args); 9] {
     [
         ("NodeResourcesFit", Args::Fit(FitArgs::default())),
         ("NodeResourcesBalancedAllocation", Args::Balanced(BalancedArgs::default())),
@@ -22,6 +23,7 @@ pub(super) fn defaults() -> [(&'static str, Args); 8] {
         ("DefaultPreemption", Args::Preemption(PreemptionArgs::default())),
         ("Coscheduling", Args::Coscheduling(CoschedulingArgs::default())),
         ("ProfileClassifier", Args::Classifier(ClassifierArgs::default())),
+        ("VolumeBinding", Args::VolumeBinding(VolumeBindingArgs::default())),
     ]
 }
 
@@ -50,7 +52,18 @@ pub(super) fn write(args: &Args) -> Value {
         }),
         Args::Coscheduling(args) => gangs::coscheduling(args),
         Args::Classifier(args) => gangs::classifier(args),
+        Args::VolumeBinding(args) => json!({
+            "apiVersion": API_VERSION,
+            "kind": "VolumeBindingArgs",
+            "bindTimeoutSeconds": args.bind_timeout.0 / 1000,
+            "shape": shape(&args.shape),
+        }),
     }
+}
+
+fn shape(points: &[ShapePoint]) -> Value {
+    let point = |it: &ShapePoint| json!({"utilization": it.utilization, "score": it.score});
+    points.iter().map(point).collect()
 }
 
 fn spread(args: &SpreadArgs) -> Value {
@@ -88,10 +101,7 @@ fn fit(args: &FitArgs) -> Value {
         "resources": resources(&args.resources),
     });
     if let Strategy::RequestedToCapacityRatio(points) = &args.strategy {
-        let points = points
-            .iter()
-            .map(|point| json!({"utilization": point.utilization, "score": point.score}));
-        strategy["requestedToCapacityRatio"] = json!({"shape": points.collect::<Vec<_>>()});
+        strategy["requestedToCapacityRatio"] = json!({"shape": shape(points)});
     }
     json!({
         "apiVersion": API_VERSION,

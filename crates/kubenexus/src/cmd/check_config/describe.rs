@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 
 use framework::{
     Args, FitArgs, NodeAffinityArgs, PluginInfo, PodAffinityArgs, Point, PreemptionArgs,
-    ProfileSettings, ResourceWeight, SpreadArgs, Strategy,
+    ProfileSettings, ResourceWeight, ShapePoint, SpreadArgs, Strategy, VolumeBindingArgs,
 };
 use k8s::config::{ClientConnection, LeaderElection, Notes, Settings};
 use model::{Millis, NodeTerm, SpreadSpec};
@@ -83,6 +83,7 @@ fn profile(profile: &ProfileSettings, known: &[PluginInfo], text: &mut String) {
                     row(plugin, &line, text);
                 }
             }
+            Args::VolumeBinding(args) => row(plugin, &volumes(args), text),
         }
     }
     text.push('\n');
@@ -94,6 +95,15 @@ fn pod_affinity(args: PodAffinityArgs) -> String {
         text.push_str("; preferences of other pods count only for pods with preferences");
     }
     text
+}
+
+fn volumes(args: &VolumeBindingArgs) -> String {
+    let seconds = args.bind_timeout.0 / 1000;
+    format!("pods wait for volumes for {seconds} s; storage counts{}", points(&args.shape))
+}
+
+fn points(shape: &[ShapePoint]) -> String {
+    shape.iter().map(|at| format!(" {}%:{}", at.utilization, at.score)).collect()
 }
 
 fn preemption(args: PreemptionArgs) -> String {
@@ -111,8 +121,7 @@ fn fit(args: &FitArgs) -> String {
         Strategy::LeastAllocated => "LeastAllocated".to_owned(),
         Strategy::MostAllocated => "MostAllocated".to_owned(),
         Strategy::RequestedToCapacityRatio(points) => {
-            let points = points.iter().map(|at| format!(" {}%:{}", at.utilization, at.score));
-            format!("RequestedToCapacityRatio{}", points.collect::<String>())
+            format!("RequestedToCapacityRatio{}", self::points(points))
         }
     };
     let mut text = format!("{strategy} by {}", resources(&args.resources));
