@@ -423,6 +423,7 @@ impl Scheduler {
             StorageKind::Class => {
                 self.queue.wake_named(&Reason::Volume(VolumeFault::NoClass(name.into())), now);
                 self.queue.wake_named(&Reason::Volume(VolumeFault::NoMode(name.into())), now);
+                self.queue.wake_named(&Reason::Volume(VolumeFault::BrokenClass(name.into())), now);
                 self.wake_volumes(now, |it| *it == VolumeFault::NoMatch || is_of_claims(it));
             }
             StorageKind::CsiNode => self.wake_volumes(now, |fault| {

@@ -193,6 +193,7 @@ pub fn names_object(reason: &Reason) -> bool {
             | VolumeFault::NotOwned { .. }
             | VolumeFault::NoClass(_)
             | VolumeFault::NoMode(_)
+            | VolumeFault::BrokenClass(_)
             | VolumeFault::NoVolume(_)
             | VolumeFault::Uncounted(_)
             | VolumeFault::BrokenSelector(_)

@@ -84,7 +84,7 @@ fn volume_text(fault: &VolumeFault) -> String {
             "PersistentVolumeClaim had no pv name and storageClass name".into()
         }
         VolumeFault::NoClass(class) => format!("storageclass.storage.k8s.io {class:?} not found"),
-        VolumeFault::NoMode(class) => {
+        VolumeFault::NoMode(class) | VolumeFault::BrokenClass(class) => {
             format!("VolumeBindingMode not set for StorageClass {class:?}")
         }
         VolumeFault::NoVolumeNamed => "PersistentVolume had no name".into(),

@@ -128,6 +128,7 @@ impl Bench {
 fn word(order: Order) -> String {
     match order {
         Order::Bind(bind) => format!("bind {}", bind.pod.name),
+        Order::Prepare(prepare) => format!("prepare {}", prepare.pod.name),
         Order::Preempt(_) => "preempt".into(),
         Order::Tell(tell) => format!("tell {}", tell.pod.key.name),
         Order::Warn(Warn { pod, scheduler, doubt, note }) => {

@@ -6,13 +6,16 @@ use super::{Catalog, Node};
 use crate::ids::{PodId, TagsId};
 use crate::quantity::Quantity;
 use crate::selector::{Selector, Term};
-use crate::spec::NodeTerm;
+use crate::spec::{FieldOperator, NodeTerm, RequirementSpec};
 use crate::symbol::{Holder, Symbol};
 use crate::volume::{
     CsiDriverFacts, CsiNodeFacts, CsiStorageCapacityFacts, CsiVolume, PersistentVolumeFacts,
     StorageClassFacts, StorageFacts, StorageKind, VolumeAttachmentFacts, VolumeClaimFacts,
     VolumeSource,
 };
+
+/// The one field that terms can speak of.
+const NAME_FIELD: &str = "metadata.name";
 
 /// All of storage.
 #[derive(Default)]
@@ -318,9 +321,11 @@ impl Storage {
         if let Some(claim) = &facts.claim {
             self.by_claim.entry(claim.key()).or_default().insert(name.clone());
         }
-        let affinity = compile(facts.affinity.as_deref(), holder);
+        let affinity = compile(nameless(facts.affinity.as_deref()).as_deref(), holder);
         let migrated = match &facts.source {
-            VolumeSource::InTree(source) => compile(source.affinity.as_deref(), holder),
+            VolumeSource::InTree(source) => {
+                compile(nameless(source.affinity.as_deref()).as_deref(), holder)
+            }
             VolumeSource::Csi(_) | VolumeSource::Other => None,
         };
         let volume = Volume { affinity, migrated, held: holder.take(), facts };
@@ -354,6 +359,30 @@ impl Storage {
             }
         }
     }
+}
+
+/// Terms as Kubernetes reads them for volumes, where no node has a name: none if one of them holds
+/// for all nodes.
+fn nameless(terms: Option<&[NodeTerm]>) -> Option<Vec<NodeTerm>> {
+    let term = |term: &NodeTerm| {
+        let is_never = |field: &&RequirementSpec<FieldOperator>| {
+            field.operator != FieldOperator::NotIn || field.key != NAME_FIELD
+        };
+        // What cannot hold stays, and names no node that is there.
+        let fields: Vec<_> = term.fields.iter().filter(is_never).cloned().map(unnamed).collect();
+        NodeTerm { expressions: term.expressions.clone(), fields }
+    };
+    let holds = |(before, after): (&NodeTerm, &NodeTerm)| {
+        !before.fields.is_empty() && after.fields.is_empty() && after.expressions.is_empty()
+    };
+    let terms = terms?;
+    let read: Vec<NodeTerm> = terms.iter().map(term).collect();
+    (!terms.iter().zip(&read).any(holds)).then_some(read)
+}
+
+/// A requirement on the name of a node that no node meets.
+fn unnamed(field: RequirementSpec<FieldOperator>) -> RequirementSpec<FieldOperator> {
+    RequirementSpec { operator: FieldOperator::Unknown, ..field }
 }
 
 fn compile(terms: Option<&[NodeTerm]>, holder: &mut Holder<'_>) -> Option<Selector> {

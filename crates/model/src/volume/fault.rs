@@ -38,6 +38,8 @@ pub enum VolumeFault {
     NoClass(Box<str>),
     /// A class does not say when claims get their volumes; its name.
     NoMode(Box<str>),
+    /// The same, where claims are given volumes by it: nothing can be said.
+    BrokenClass(Box<str>),
     /// A claim without a volume is none that waits for its first pod.
     NoVolumeNamed,
     /// The volume of a claim is not there; its name.
@@ -80,7 +82,7 @@ impl VolumeFault {
             Self::Deleted(_) => "VolumeClaimTerminating",
             Self::NotOwned { .. } => "VolumeClaimNotOwned",
             Self::Unbound | Self::NoVolumeNamed | Self::NoClassNamed => "VolumeClaimUnbound",
-            Self::NoClass(_) | Self::NoMode(_) => "StorageClassMissing",
+            Self::NoClass(_) | Self::NoMode(_) | Self::BrokenClass(_) => "StorageClassMissing",
             Self::NoVolume(_) | Self::VolumeGone => "VolumeMissing",
             Self::BrokenSelector(_) | Self::Untranslatable(_) => "VolumeInvalid",
             Self::NodeConflict => "VolumeNodeAffinityConflict",
@@ -101,7 +103,7 @@ impl VolumeFault {
             Self::DiskInUse | Self::ClaimInUse | Self::TooMany | Self::NoDriver(_) => {
                 Code::Unschedulable
             }
-            Self::BrokenSelector(_) | Self::Untranslatable(_) => Code::Error,
+            Self::BrokenClass(_) | Self::BrokenSelector(_) | Self::Untranslatable(_) => Code::Error,
             Self::NoClaim(_)
             | Self::Nameless
             | Self::NotMade(_)

@@ -211,7 +211,7 @@ fn is_delayed(catalog: &Catalog, claim: &VolumeClaimFacts) -> Result<bool, Volum
     let Some(class) = catalog.storage_class(&claim.class) else { return Ok(false) };
     match class.facts.mode {
         Some(mode) => Ok(mode == BindingMode::WaitForFirstConsumer),
-        None => Err(VolumeFault::NoMode(claim.class.clone())),
+        None => Err(VolumeFault::BrokenClass(claim.class.clone())),
     }
 }
 
