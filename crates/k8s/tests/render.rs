@@ -1,9 +1,11 @@
 //! Decisions as the API server and users see them, to the letter.
 
+use std::collections::BTreeSet;
+
 use kubenexus_k8s::render::{binding, code_word, condition, reason_text};
 use model::{
     Catalog, Code, Diagnosis, Need, NodeFacts, PodFacts, PodKey, PodSpec, Reason, Rescue,
-    ResourceId,
+    ResourceId, VolumeFault,
 };
 
 fn boxed(names: &[&str]) -> Box<[Box<str>]> {
@@ -36,7 +38,6 @@ fn every_reason(gpu: ResourceId) -> Vec<Reason> {
         Reason::Unwelcome,
         Reason::BrokenSpread,
         Reason::BrokenTerm,
-        Reason::NotSupported(Need::Volumes),
         Reason::NotSupported(Need::ResourceClaims),
         Reason::BrokenPreference,
         Reason::GangFault("two names".into()),
@@ -49,6 +50,9 @@ fn every_reason(gpu: ResourceId) -> Vec<Reason> {
         short_in_all("cpu", (40_000, 12_500, 64_000)),
         short_in_all("memory", (10 << 30, 0, 5 << 20)),
     ]
+    .into_iter()
+    .chain(volume_faults().into_iter().map(|(fault, ..)| Reason::Volume(fault)))
+    .collect()
 }
 
 fn short_in_all(resource: &str, (asked, free, offered): (i64, i64, i64)) -> Reason {
@@ -106,6 +110,11 @@ fn expected(reason: &Reason) -> (&'static str, &'static str) {
         Reason::MemberGated(_) => ("waiting for the scheduling gates of \"worker-3\"", never),
         Reason::After(_) => ("waiting for gang \"prepare\" to succeed", never),
         Reason::AfterCycle(_) => ("gangs wait for each other: a -> b -> a", never),
+        Reason::Volume(fault) => {
+            let (_, text, code) =
+                volume_faults().into_iter().find(|(it, ..)| it == fault).expect("it");
+            (text, code)
+        }
         Reason::OtherDomain => ("node(s) were outside the topology domain of the gang", never),
         Reason::ClusterShort { resource, .. } => match &**resource {
             "cpu" => (
@@ -120,6 +129,106 @@ fn expected(reason: &Reason) -> (&'static str, &'static str) {
             ),
         },
     }
+}
+
+/// Every fault of volumes, what users read for it, and whether evicting pods may help.
+fn volume_faults() -> Vec<(VolumeFault, &'static str, &'static str)> {
+    let never = "UnschedulableAndUnresolvable";
+    vec![
+        (VolumeFault::NoClaim("data".into()), "persistentvolumeclaim \"data\" not found", never),
+        (VolumeFault::Nameless, "PersistentVolumeClaim had no name", never),
+        (
+            VolumeFault::NotMade("web-data".into()),
+            "waiting for ephemeral volume controller to create the persistentvolumeclaim \
+             \"web-data\"",
+            never,
+        ),
+        (
+            VolumeFault::Uncounted("team/data".into()),
+            "looking up PVC team/data: persistentvolumeclaim \"data\" not found",
+            never,
+        ),
+        (
+            VolumeFault::Lost { claim: "data".into(), volume: "pv".into() },
+            "persistentvolumeclaim \"data\" bound to non-existent persistentvolume \"pv\"",
+            never,
+        ),
+        (
+            VolumeFault::Deleted("data".into()),
+            "persistentvolumeclaim \"data\" is being deleted",
+            never,
+        ),
+        (
+            VolumeFault::NotOwned { claim: "team/data".into(), pod: "team/web".into() },
+            "PVC team/data was not created for pod team/web (pod is not owner)",
+            never,
+        ),
+        (VolumeFault::Unbound, "pod has unbound immediate PersistentVolumeClaims", never),
+        (
+            VolumeFault::NoClassNamed,
+            "PersistentVolumeClaim had no pv name and storageClass name",
+            never,
+        ),
+        (VolumeFault::NoVolumeNamed, "PersistentVolume had no name", never),
+        (
+            VolumeFault::NoClass("fast".into()),
+            "storageclass.storage.k8s.io \"fast\" not found",
+            never,
+        ),
+        (
+            VolumeFault::NoMode("fast".into()),
+            "VolumeBindingMode not set for StorageClass \"fast\"",
+            never,
+        ),
+        (
+            VolumeFault::BrokenClass("fast".into()),
+            "VolumeBindingMode not set for StorageClass \"fast\"",
+            "Error",
+        ),
+        (VolumeFault::NoVolume("pv".into()), "persistentvolume \"pv\" not found", never),
+    ]
+    .into_iter()
+    .chain(node_faults())
+    .collect()
+}
+
+/// The same of those that nodes give.
+fn node_faults() -> Vec<(VolumeFault, &'static str, &'static str)> {
+    let never = "UnschedulableAndUnresolvable";
+    vec![
+        (
+            VolumeFault::VolumeGone,
+            "node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)",
+            never,
+        ),
+        (
+            VolumeFault::BrokenSelector("team/data".into()),
+            "the selector of persistentvolumeclaim \"team/data\" is invalid",
+            "Error",
+        ),
+        (
+            VolumeFault::Untranslatable("pv".into()),
+            "could not translate persistentvolume \"pv\" for its CSI driver",
+            "Error",
+        ),
+        (VolumeFault::NodeConflict, "node(s) didn't match PersistentVolume's node affinity", never),
+        (VolumeFault::NoMatch, "node(s) didn't find available persistent volumes to bind", never),
+        (VolumeFault::NoSpace, "node(s) did not have enough free storage", never),
+        (VolumeFault::DiskInUse, "node(s) had no available disk", "Unschedulable"),
+        (
+            VolumeFault::ClaimInUse,
+            "node(s) unavailable due to PersistentVolumeClaim with ReadWriteOncePod access mode \
+             already in-use by another pod",
+            "Unschedulable",
+        ),
+        (VolumeFault::TooMany, "node(s) exceed max volume count", "Unschedulable"),
+        (
+            VolumeFault::NoDriver("ebs".into()),
+            "ebs CSI driver is not installed on the node",
+            "Unschedulable",
+        ),
+        (VolumeFault::OtherZone, "node(s) had no available volume zone", never),
+    ]
 }
 
 fn not_supported(need: Need) -> &'static str {
@@ -162,7 +271,9 @@ fn every_code_is_in_the_documentation_and_stays_what_it_is() {
     }
     // A reader of reasons knows all of them by name: none is left out above.
     let names = serde_json::from_str::<Reason>("\"?\"").expect_err("no such reason").to_string();
-    assert_eq!(names.matches('`').count() / 2 - 1, expected.len(), "{names}");
+    let of_volumes: BTreeSet<_> = volume_faults().iter().map(|(it, ..)| it.word()).collect();
+    let others = names.matches('`').count() / 2 - 2;
+    assert_eq!(others + of_volumes.len(), expected.len(), "{names}");
 }
 
 #[test]

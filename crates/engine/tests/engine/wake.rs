@@ -7,6 +7,7 @@ use model::{Decision, Need, Reason, ResourceId};
 use testkit::{Script, default_profile, pod, with_args};
 
 use crate::cold_path::strict;
+use crate::wake_volumes;
 
 /// A cluster in which pod `p` waits, what wakes it, and what does not. Several commands are
 /// separated by semicolons.
@@ -105,7 +106,10 @@ fn case(reason: &Reason) -> Case {
         Reason::MemberGated(_) => gated_member(),
         Reason::After(_) => after(),
         Reason::AfterCycle(_) => in_cycle(),
-        Reason::Volume(fault) => crate::wake_volumes::case(fault),
+        Reason::Volume(fault) => {
+            let found = wake_volumes::cases().into_iter().find(|(it, _)| it == fault);
+            found.expect("a fault with a case").1
+        }
         Reason::OtherDomain => elsewhere(),
         Reason::ClusterShort { .. } => short_in_all(),
         Reason::OtherNode => named(true),
@@ -336,7 +340,7 @@ fn waits(case: &Case, reason: &Reason) -> Script {
 
 #[test]
 fn parked_units_are_woken_by_what_can_cure_them_and_by_nothing_else() {
-    let volumes = crate::wake_volumes::faults().into_iter().map(Reason::Volume);
+    let volumes = wake_volumes::cases().into_iter().map(|(it, _)| Reason::Volume(it));
     for reason in reasons().into_iter().chain(volumes) {
         let case = case(&reason);
         let all = case.cures.iter().map(|event| (event, true));

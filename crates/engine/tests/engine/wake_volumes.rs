@@ -4,86 +4,99 @@ use model::VolumeFault;
 
 use crate::wake::Case;
 
-/// One example of every fault that a change of another object can end.
-pub(crate) fn faults() -> Vec<VolumeFault> {
+/// Faults that a change of another object can end, and what is tried for each.
+pub(crate) fn cases() -> Vec<(VolumeFault, Case)> {
     vec![
-        VolumeFault::NoClaim("c".into()),
-        VolumeFault::Unbound,
-        VolumeFault::NoMatch,
-        VolumeFault::NodeConflict,
-        VolumeFault::NoSpace,
-        VolumeFault::ClaimInUse,
-        VolumeFault::DiskInUse,
-        VolumeFault::TooMany,
-        VolumeFault::NoDriver("d".into()),
-        VolumeFault::OtherZone,
-    ]
-}
-
-/// What is tried for a fault.
-pub(crate) fn case(fault: &VolumeFault) -> Case {
-    match fault {
-        VolumeFault::NoClaim(_) => Case::new(
-            "node a; pod r on=a; pod p claim=c",
-            &["pvc c"],
-            &["pvc d", "node b", "gone pod r", "pv v size=1Gi", "pvc c namespace=other"],
+        (
+            VolumeFault::NoClaim("c".into()),
+            Case::new(
+                "node a; pod r on=a; pod p claim=c",
+                &["pvc c"],
+                &["pvc d", "node b", "gone pod r", "pv v size=1Gi", "pvc c namespace=other"],
+            ),
         ),
-        VolumeFault::Unbound => Case::new(
-            "node a; pod r on=a; pvc c class=s; pod p claim=c",
-            &["pv v taken; pvc c volume=v bound", "storageclass s"],
-            &["node b", "gone pod r", "pvc d volume=v bound", "pv v size=1Gi"],
+        (
+            VolumeFault::Unbound,
+            Case::new(
+                "node a; pod r on=a; pvc c class=s; pod p claim=c",
+                &["pv v taken; pvc c volume=v bound", "storageclass s"],
+                &["node b", "gone pod r", "pvc d volume=v bound", "pv v size=1Gi"],
+            ),
         ),
-        VolumeFault::NoMatch => Case::new(
-            "node a x=y; storageclass s; pvc c class=s size=2Gi; pod p claim=c",
-            &["pv v class=s size=2Gi", "storageclass s by=disk", "node b"],
-            &["pvc d class=s", "csidriver e", "pod r on=a; gone pod r", "node a x=y cpu=9"],
+        (
+            VolumeFault::NoMatch,
+            Case::new(
+                "node a x=y; storageclass s; pvc c class=s size=2Gi; pod p claim=c",
+                &["pv v class=s size=2Gi", "storageclass s by=disk", "node b"],
+                &["pvc d class=s", "csidriver e", "pod r on=a; gone pod r", "node a x=y cpu=9"],
+            ),
         ),
-        VolumeFault::NodeConflict => Case::new(
-            "node a host=a; pv v on=b claim=default/c/own; \
+        (
+            VolumeFault::NodeConflict,
+            Case::new(
+                "node a host=a; pv v on=b claim=default/c/own; \
              pvc c volume=v bound; pod p claim=c",
-            &["node b host=b", "node a host=b"],
-            &["pvc d", "pod r on=a; gone pod r", "pv w size=1Gi"],
+                &["node b host=b", "node a host=b"],
+                &["pvc d", "pod r on=a; gone pod r", "pv w size=1Gi"],
+            ),
         ),
-        VolumeFault::NoSpace => Case::new(
-            "node a; csidriver disk tells; storageclass s by=disk; pvc c class=s size=2Gi; \
+        (
+            VolumeFault::NoSpace,
+            Case::new(
+                "node a; csidriver disk tells; storageclass s by=disk; pvc c class=s size=2Gi; \
              pod p claim=c",
-            &["capacity x class=s size=2Gi", "csidriver disk", "node b"],
-            &["pvc d", "pod r on=a; gone pod r"],
+                &["capacity x class=s size=2Gi", "csidriver disk", "node b"],
+                &["pvc d", "pod r on=a; gone pod r"],
+            ),
         ),
-        VolumeFault::ClaimInUse => Case::new(
-            "node a; pv v claim=default/c/own; pvc c volume=v bound mode=ReadWriteOncePod; \
+        (
+            VolumeFault::ClaimInUse,
+            Case::new(
+                "node a; pv v claim=default/c/own; pvc c volume=v bound mode=ReadWriteOncePod; \
              pod q on=a claim=c; pod r on=a; pod p claim=c",
-            &["gone pod q", "pod q on=a claim=c finished"],
-            &["gone pod r", "node b", "pvc d"],
+                &["gone pod q", "pod q on=a claim=c finished"],
+                &["gone pod r", "node b", "pvc d"],
+            ),
         ),
-        VolumeFault::DiskInUse => Case::new(
-            "node a; pod q on=a disk=x; pod r on=a; pod p disk=x",
-            &["gone pod q", "node b"],
-            &["gone pod r", "pvc d"],
+        (
+            VolumeFault::DiskInUse,
+            Case::new(
+                "node a; pod q on=a disk=x; pod r on=a; pod p disk=x",
+                &["gone pod q", "node b"],
+                &["gone pod r", "pvc d"],
+            ),
         ),
-        VolumeFault::TooMany => Case::new(
-            "node a; csinode a driver=d:1; pv v driver=d handle=1 claim=default/c/own; \
+        (
+            VolumeFault::TooMany,
+            Case::new(
+                "node a; csinode a driver=d:1; pv v driver=d handle=1 claim=default/c/own; \
              pv w driver=d handle=2 claim=default/e/own; pvc c volume=v bound; \
              pvc e volume=w bound; pod q on=a claim=e; pod r on=a; pod p claim=c",
-            &["gone pod q", "csinode a driver=d:2", "node b"],
-            &["gone pod r", "pvc d"],
+                &["gone pod q", "csinode a driver=d:2", "node b"],
+                &["gone pod r", "pvc d"],
+            ),
         ),
-        VolumeFault::NoDriver(_) => Case::new(
-            "node a; csidriver d required; pv v driver=d handle=1 claim=default/c/own; \
+        (
+            VolumeFault::NoDriver("d".into()),
+            Case::new(
+                "node a; csidriver d required; pv v driver=d handle=1 claim=default/c/own; \
              pvc c volume=v bound; pod r on=a; pod p claim=c",
-            &["csinode a driver=d", "csidriver d", "csinode b driver=d; node b"],
-            &["gone pod r", "pvc d"],
+                &["csinode a driver=d", "csidriver d", "csinode b driver=d; node b"],
+                &["gone pod r", "pvc d"],
+            ),
         ),
-        VolumeFault::OtherZone => Case::new(
-            "node a label=topology.kubernetes.io/zone:x; \
+        (
+            VolumeFault::OtherZone,
+            Case::new(
+                "node a label=topology.kubernetes.io/zone:x; \
              pv v label=topology.kubernetes.io/zone:y claim=default/c/own; pvc c volume=v bound; \
              pod r on=a; pod p claim=c",
-            &[
-                "node a label=topology.kubernetes.io/zone:y",
-                "node b label=topology.kubernetes.io/zone:y",
-            ],
-            &["gone pod r", "pvc d"],
+                &[
+                    "node a label=topology.kubernetes.io/zone:y",
+                    "node b label=topology.kubernetes.io/zone:y",
+                ],
+                &["gone pod r", "pvc d"],
+            ),
         ),
-        _ => unreachable!("an example needs a case"),
-    }
+    ]
 }
