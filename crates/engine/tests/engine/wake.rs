@@ -106,10 +106,7 @@ fn case(reason: &Reason) -> Case {
         Reason::MemberGated(_) => gated_member(),
         Reason::After(_) => after(),
         Reason::AfterCycle(_) => in_cycle(),
-        Reason::Volume(fault) => {
-            let found = wake_volumes::cases().into_iter().find(|(it, _)| it == fault);
-            found.expect("a fault with a case").1
-        }
+        Reason::Volume(fault) => wake_volumes::case(fault),
         Reason::OtherDomain => elsewhere(),
         Reason::ClusterShort { .. } => short_in_all(),
         Reason::OtherNode => named(true),

@@ -49,6 +49,15 @@ pub(crate) fn cases() -> Vec<(VolumeFault, Case)> {
                 &["pvc d", "pod r on=a; gone pod r"],
             ),
         ),
+    ]
+    .into_iter()
+    .chain(of_mounts())
+    .collect()
+}
+
+/// The same of those that volumes on nodes are the cause of.
+fn of_mounts() -> Vec<(VolumeFault, Case)> {
+    vec![
         (
             VolumeFault::ClaimInUse,
             Case::new(
@@ -99,4 +108,10 @@ pub(crate) fn cases() -> Vec<(VolumeFault, Case)> {
             ),
         ),
     ]
+}
+
+/// What is tried for a fault.
+pub(crate) fn case(fault: &VolumeFault) -> Case {
+    let found = cases().into_iter().find(|(it, _)| it == fault);
+    found.expect("a fault with a case").1
 }
