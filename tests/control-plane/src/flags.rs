@@ -59,6 +59,8 @@ pub(crate) fn controller_manager(folder: &Path, kubeconfig: &Path) -> Vec<String
         "--secure-port=0".into(),
         "--kube-api-qps=1000".into(),
         "--kube-api-burst=1000".into(),
+        // A claim that came before its volume is looked at again after this long.
+        "--pvclaimbinder-sync-period=1s".into(),
     ]
 }
 
