@@ -4,6 +4,7 @@ mod beside;
 mod check;
 mod fit;
 mod objects;
+mod provisioner;
 mod scenarios;
 mod suite;
 mod wait;

@@ -22,15 +22,15 @@ pub(super) struct Step {
     pub(super) manifests: String,
     /// Further commands: the words after `kubectl`.
     pub(super) commands: Vec<Vec<String>>,
-    /// What holds in the end, of pods and budgets.
+    /// What holds in the end, of pods, budgets and claims.
     pub(super) expected: Vec<Expected>,
 }
 
-/// What is expected of a pod, or of a budget.
+/// What is expected of a pod, a budget or a claim.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Expected {
     /// A pod's name, with its namespace and a slash before it unless that is `default`. With a star
-    /// at its end it means all pods whose names begin so.
+    /// at its end it means all pods whose names begin so. A claim's name has `claim` before it.
     pub(super) who: String,
     pub(super) outcome: Outcome,
 }
@@ -42,12 +42,44 @@ pub(super) enum Outcome {
     On(Vec<String>),
     /// The pod fits nowhere; it has this node in prospect.
     Waits(Option<String>),
+    /// The scheduler has decided for this node and waits for the pod's volumes.
+    Prebinding(String),
     /// The pod is deleted and still there.
     Leaving,
     /// The pod is not there any more.
     Gone,
     /// The budget allows so many disruptions.
     Allows(i32),
+    /// The claim is in this state.
+    Claim(ClaimState),
+}
+
+/// How a PersistentVolumeClaim stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum ClaimState {
+    /// It has no volume.
+    Pending,
+    /// It has this one, or if nothing is said any.
+    Bound(Option<String>),
+    /// Its volume is not there any more.
+    Lost,
+    /// It is deleted and still there.
+    Leaving,
+    /// It is not there.
+    Gone,
+}
+
+impl fmt::Display for ClaimState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Pending => f.write_str("pending"),
+            Self::Bound(None) => f.write_str("bound"),
+            Self::Bound(Some(volume)) => write!(f, "bound to {volume}"),
+            Self::Lost => f.write_str("lost"),
+            Self::Leaving => f.write_str("leaving"),
+            Self::Gone => f.write_str("gone"),
+        }
+    }
 }
 
 impl fmt::Display for Outcome {
@@ -56,9 +88,11 @@ impl fmt::Display for Outcome {
             Self::On(nodes) => write!(f, "on {}", nodes.join(" or ")),
             Self::Waits(None) => f.write_str("waits"),
             Self::Waits(Some(node)) => write!(f, "waits for {node}"),
+            Self::Prebinding(node) => write!(f, "prebinding on {node}"),
             Self::Leaving => f.write_str("leaving"),
             Self::Gone => f.write_str("gone"),
             Self::Allows(number) => write!(f, "allows {number}"),
+            Self::Claim(state) => state.fmt(f),
         }
     }
 }
@@ -124,9 +158,14 @@ fn words(text: &str) -> Result<Vec<String>> {
 
 fn expected(text: &str) -> Result<Expected> {
     const FORMS: &str = "expected is `POD: on NODE or NODE`, `POD: waits`, `POD: waits for NODE`, \
-                         `POD: leaving`, `POD: gone` or `BUDGET: allows NUMBER`";
+                         `POD: prebinding on NODE`, `POD: leaving`, `POD: gone`, \
+                         `BUDGET: allows NUMBER` or what is expected of `claim CLAIM`";
     let (who, outcome) = text.split_once(": ").context(FORMS)?;
     let outcome: Vec<_> = outcome.split_whitespace().collect();
+    if who.starts_with("claim ") {
+        let outcome = Outcome::Claim(expected_of_claim(&outcome)?);
+        return Ok(Expected { who: who.to_owned(), outcome });
+    }
     let outcome = match outcome.as_slice() {
         ["on", nodes @ ..] if nodes.len() % 2 == 1 => {
             let (names, others): (Vec<_>, Vec<_>) =
@@ -136,12 +175,28 @@ fn expected(text: &str) -> Result<Expected> {
         }
         ["waits"] => Outcome::Waits(None),
         ["waits", "for", node] => Outcome::Waits(Some((*node).to_owned())),
+        ["prebinding", "on", node] => Outcome::Prebinding((*node).to_owned()),
         ["leaving"] => Outcome::Leaving,
         ["gone"] => Outcome::Gone,
         ["allows", number] => Outcome::Allows(number.parse().context(FORMS)?),
         _ => bail!(FORMS),
     };
     Ok(Expected { who: who.to_owned(), outcome })
+}
+
+fn expected_of_claim(outcome: &[&str]) -> Result<ClaimState> {
+    Ok(match outcome {
+        ["pending"] => ClaimState::Pending,
+        ["bound"] => ClaimState::Bound(None),
+        ["bound", "to", volume] => ClaimState::Bound(Some((*volume).to_owned())),
+        ["lost"] => ClaimState::Lost,
+        ["leaving"] => ClaimState::Leaving,
+        ["gone"] => ClaimState::Gone,
+        _ => bail!(
+            "expected of a claim is `pending`, `bound`, `bound to VOLUME`, `lost`, `leaving` or \
+             `gone`"
+        ),
+    })
 }
 
 #[cfg(test)]
@@ -158,7 +213,9 @@ mod tests {
                     # then, later\n\
                     # kubectl patch pod a -p '{\"a b\": 1}'\n\
                     # expect a: on x or y\n\
-                    # expect other/b: waits for x\n";
+                    # expect other/b: waits for x\n\
+                    # expect c: prebinding on x\n\
+                    # expect claim data: bound to pv-a\n";
         let steps = parse(text).unwrap();
         assert_eq!(steps.len(), 2);
         assert_eq!(steps[0].manifests, "kind: Node\n---\nkind: Pod # a word\n");
@@ -168,11 +225,23 @@ mod tests {
         let on = Outcome::On(vec!["x".into(), "y".into()]);
         assert_eq!(steps[1].expected[0], Expected { who: "a".into(), outcome: on });
         assert_eq!(steps[1].expected[1].outcome, Outcome::Waits(Some("x".into())));
+        assert_eq!(steps[1].expected[2].outcome, Outcome::Prebinding("x".into()));
+        let bound = Outcome::Claim(ClaimState::Bound(Some("pv-a".into())));
+        assert_eq!(steps[1].expected[3], Expected { who: "claim data".into(), outcome: bound });
     }
 
     #[test]
     fn what_is_not_understood_is_refused_with_its_line() {
-        for line in ["a: on", "a: on x y", "a: stays", "a on x", "a: allows many"] {
+        for line in [
+            "a: on",
+            "a: on x y",
+            "a: stays",
+            "a on x",
+            "a: allows many",
+            "a: bound",
+            "claim a: waits",
+            "claim a: bound to",
+        ] {
             let error = parse(&format!("kind: Pod\n# expect {line}\n")).unwrap_err();
             assert!(format!("{error:#}").starts_with(&format!("line 2: `{line}`")), "{error:#}");
         }

@@ -13,6 +13,9 @@ use crate::world::{name_of, node_of, phase_of};
 /// The name both schedulers run under, so that nothing they write differs because of it.
 pub(super) const SCHEDULER: &str = "default-scheduler";
 
+/// Why a pod may wait: nothing takes it, something went wrong, or it is not to be scheduled yet.
+const WAITING: [&str; 3] = ["Unschedulable", "SchedulerError", "SchedulingGated"];
+
 /// What is expected, by the names that cases use.
 pub(super) type Expectations = BTreeMap<String, Outcome>;
 
@@ -21,7 +24,12 @@ pub(super) fn check(
     records: &BTreeMap<String, Record>,
     expectations: &Expectations,
 ) -> Result<(), String> {
-    for record in records.values() {
+    // One that is gone and was made anew is not asked.
+    let is_replaced = |record: &Record| {
+        let is_next = |it: &Record| !it.is_gone && full_name(&it.pod) == full_name(&record.pod);
+        record.is_gone && records.values().any(is_next)
+    };
+    for record in records.values().filter(|record| !is_replaced(record)) {
         let name = full_name(&record.pod);
         match expectation_of(&name, expectations) {
             Some((_, outcome)) => check_pod(&name, record, outcome)?,
@@ -37,7 +45,7 @@ pub(super) fn check(
         }
     }
     for (who, outcome) in expectations {
-        let is_met = matches!(outcome, Outcome::Allows(_))
+        let is_met = matches!(outcome, Outcome::Allows(_) | Outcome::Claim(_))
             || records.values().any(|it| is_meant(who, &full_name(&it.pod)));
         if !is_met {
             return Err(format!("there is no pod {who}"));
@@ -56,11 +64,14 @@ fn check_pod(name: &str, record: &Record, outcome: &Outcome) -> Result<(), Strin
             !is_deleted(record)
                 && node.is_none()
                 && nominated == prospect.as_deref()
-                && conditions(&record.pod).any(|it| it["reason"] == "Unschedulable")
+                && conditions(&record.pod).any(|it| WAITING.iter().any(|why| it["reason"] == *why))
+        }
+        Outcome::Prebinding(prospect) => {
+            !is_deleted(record) && node.is_none() && nominated == Some(prospect)
         }
         Outcome::Leaving => is_deleted(record) && !record.is_gone,
         Outcome::Gone => record.is_gone,
-        Outcome::Allows(_) => false,
+        Outcome::Allows(_) | Outcome::Claim(_) => false,
     };
     match is_right {
         true => Ok(()),

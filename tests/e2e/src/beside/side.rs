@@ -14,8 +14,10 @@ use serde_json::json;
 use super::case::{Outcome, Step};
 use super::ledger::Ledger;
 use super::seen::{self, Expectations, SCHEDULER};
+use super::volumes::{self, Volumes};
 use crate::Args;
 use crate::objects::{self, Election};
+use crate::provisioner::Provisioner;
 use crate::wait::until;
 use crate::world::{Start, World};
 
@@ -36,12 +38,30 @@ const NAMESPACED: &[&str] = &[
     "/apis/events.k8s.io/v1/namespaces/NAMESPACE/events",
 ];
 
+/// What cases with volumes put into namespaces, besides.
+const NAMESPACED_VOLUMES: &[&str] = &[
+    "/api/v1/namespaces/NAMESPACE/persistentvolumeclaims",
+    "/apis/storage.k8s.io/v1/namespaces/NAMESPACE/csistoragecapacities",
+];
+
+/// What cases with volumes put beside nodes.
+const VOLUMES: &[&str] = &[
+    "/api/v1/persistentvolumes",
+    "/apis/storage.k8s.io/v1/storageclasses",
+    "/apis/storage.k8s.io/v1/csinodes",
+    "/apis/storage.k8s.io/v1/csidrivers",
+    "/apis/storage.k8s.io/v1/volumeattachments",
+];
+
 /// A scheduler on a control plane of its own.
 pub(super) struct Side {
     pub(super) name: &'static str,
     pub(super) world: World,
     ledger: Ledger,
+    provisioner: Provisioner,
     expectations: Expectations,
+    /// Whether the case has claims or volumes.
+    has_volumes: bool,
 }
 
 impl Side {
@@ -55,11 +75,14 @@ impl Side {
         config["profiles"] = json!([{"schedulerName": SCHEDULER}]);
         world.run_scheduler(Start { proxy: None, config, flags: Vec::new() }).await?;
         let ledger = Ledger::open(world.client.clone());
-        Ok(Self { name, world, ledger, expectations: Expectations::new() })
+        let provisioner = Provisioner::start(world.client.clone());
+        let expectations = Expectations::new();
+        Ok(Self { name, world, ledger, provisioner, expectations, has_volumes: false })
     }
 
     /// Does what a step says and waits until what it expects is there and nothing changes.
     pub(super) async fn play(&mut self, step: &Step) -> Result<()> {
+        self.has_volumes |= volumes::are_in(&step.manifests);
         // kwok passes over a pod that comes with its node, if it does not know yet that the node is
         // its own, and does not look at it again.
         let is_node = |document: &&str| document.lines().any(|line| line == "kind: Node");
@@ -100,12 +123,22 @@ impl Side {
             let (records, changed) = self.ledger.read()?;
             let so_far = seen::check(&records, &self.expectations);
             let so_far = so_far.and(self.check_budgets().await?);
+            let so_far = so_far.and(self.volumes().await?.check(&self.expectations));
             let is_quiet = changed.max(start).elapsed() >= rest;
             let quiet = is_quiet.then_some(()).ok_or("pods keep changing".to_owned());
             Ok(so_far.and(quiet))
         })
         .await?;
+        self.provisioner.must_run()?;
         self.world.replicas[0].scheduler.must_run()
+    }
+
+    /// The claims and volumes of the case.
+    async fn volumes(&self) -> Result<Volumes> {
+        match self.has_volumes {
+            true => Volumes::read(self.world.client.clone()).await,
+            false => Ok(Volumes::default()),
+        }
     }
 
     async fn check_budgets(&self) -> Result<Result<(), String>> {
@@ -129,7 +162,14 @@ impl Side {
         let mut events = events.list(&ListParams::default()).await?.items;
         events.retain(|event| event.reporting_controller.as_deref() == Some(SCHEDULER));
         let (records, _) = self.ledger.read()?;
-        Ok(seen::lines(&records, &events, &self.expectations))
+        let volumes = self.volumes().await?;
+        let mut lines = seen::lines(&records, &events, &self.expectations);
+        lines.extend(volumes.lines());
+        for (uid, text) in volumes.uids() {
+            lines.iter_mut().for_each(|line| *line = line.replace(uid, &text));
+        }
+        lines.sort();
+        Ok(lines)
     }
 
     /// Takes everything away that a case has made but its namespaces, which would take seconds to
@@ -144,6 +184,7 @@ impl Side {
         }
         self.world.delete_all("/api/v1/nodes").await?;
         self.world.wait_empty().await?;
+        self.clear_volumes().await?;
         self.expectations.clear();
         until("the watch to show that pods are gone", STEP_WITHIN, || async {
             let (records, _) = self.ledger.read()?;
@@ -152,6 +193,30 @@ impl Side {
         })
         .await?;
         self.ledger.clear();
+        Ok(())
+    }
+
+    /// Takes claims and volumes away once no pod uses them: until then they would stay.
+    async fn clear_volumes(&mut self) -> Result<()> {
+        if !self.has_volumes {
+            return Ok(());
+        }
+        let mut namespaces = self.namespaces().await?;
+        namespaces.push("default".into());
+        for namespace in namespaces {
+            for path in NAMESPACED_VOLUMES {
+                self.world.delete_all(&path.replace("NAMESPACE", &namespace)).await?;
+            }
+        }
+        for path in VOLUMES {
+            self.world.delete_all(path).await?;
+        }
+        until("claims and volumes to be gone", STEP_WITHIN, || async {
+            let left = self.volumes().await?.count();
+            Ok((left == 0).then_some(()).ok_or(format!("{left} are left")))
+        })
+        .await?;
+        self.has_volumes = false;
         Ok(())
     }
 
@@ -168,8 +233,9 @@ impl Side {
 /// time to do what it should not. It tries again after a second.
 fn rest_after(outcome: &Outcome) -> Duration {
     match outcome {
-        Outcome::On(_) | Outcome::Gone | Outcome::Allows(_) => REST,
+        Outcome::On(_) | Outcome::Gone | Outcome::Allows(_) | Outcome::Claim(_) => REST,
         Outcome::Waits(None) => 2 * REST,
+        Outcome::Prebinding(_) => 5 * REST,
         Outcome::Waits(Some(_)) | Outcome::Leaving => 5 * REST,
     }
 }
