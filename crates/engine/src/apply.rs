@@ -62,6 +62,11 @@ impl Scheduler {
                 namespaces.iter().for_each(|namespace| self.reclassify(namespace));
             }
             Fact::Storage(facts) => self.set_storage(facts, now),
+            Fact::Job(facts) => {
+                for (namespace, gang) in self.catalog.set_job(facts) {
+                    self.wake_after(&namespace, &gang, now);
+                }
+            }
         }
     }
 
@@ -80,7 +85,13 @@ impl Scheduler {
                 let gangs = self.catalog.delete_pod_group(&PodGroupKey::of(*sort, name));
                 self.regroup_all(gangs, now);
             }
-            Kind::Succeeded => self.catalog.delete_succeeded(name),
+            Kind::Succeeded => {
+                // A failure that is not there any more does not count.
+                let pod = self.catalog.delete_succeeded(name).filter(|facts| facts.is_failed);
+                if let Some(facts) = pod {
+                    self.wake_after(&facts.namespace, &facts.gang, now);
+                }
+            }
             Kind::LocalQueue => {
                 if let Some(namespace) = self.catalog.delete_local_queue(name) {
                     self.reclassify(namespace);
@@ -91,6 +102,7 @@ impl Scheduler {
                 namespaces.iter().for_each(|namespace| self.reclassify(namespace));
             }
             Kind::Storage(sort) => self.delete_storage(*sort, name, now),
+            Kind::Job => self.catalog.delete_job(name),
         }
     }
 

@@ -125,6 +125,15 @@ fn every_kind_is_read_alike_from_values_and_texts_and_can_be_written_down() {
         // A pod that succeeded is read from the same text.
         let is_pod = ingest::read_pod(text).is_ok();
         assert_eq!(ingest::read_succeeded(text).is_ok(), is_pod);
+        let read = ingest::read_job(text).map_err(|error| error.to_string());
+        if let Ok(value) = serde_json::from_slice(text) {
+            let value = ingest::job(&value).map_err(|error| error.to_string());
+            assert_eq!(value, read.clone().map(|read| read.1));
+        }
+        match read {
+            Ok((_, event)) => check_written(&event),
+            Err(error) => check_message(&error),
+        }
     });
 }
 
@@ -161,6 +170,9 @@ fn scheduler(objects: &[Value]) -> Script {
 fn event(object: &Value) -> Option<Event> {
     let word = |key: &str| object.get(key).and_then(Value::as_str).unwrap_or_default();
     let (group, _) = word("apiVersion").split_once('/').unwrap_or_default();
+    if (group, word("kind")) == ("batch", "Job") {
+        return ingest::job(object).ok().flatten();
+    }
     let read = match (word("kind"), ingest::pod_group_kind(group, word("kind"))) {
         (_, Some(kind)) => ingest::pod_group(kind, object),
         ("Node", None) => ingest::node(object),

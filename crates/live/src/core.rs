@@ -265,7 +265,11 @@ impl Core {
             Kind::PodGroup(sort) => {
                 state.groups.reset(sort, names);
             }
-            Kind::Succeeded | Kind::LocalQueue | Kind::ClusterQueue | Kind::Storage(_) => {}
+            Kind::Succeeded
+            | Kind::LocalQueue
+            | Kind::ClusterQueue
+            | Kind::Job
+            | Kind::Storage(_) => {}
         }
         self.tell_health(was_synced);
     }

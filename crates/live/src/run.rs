@@ -25,7 +25,8 @@ use crate::metrics::Metrics;
 use crate::outage::Outage;
 use crate::serve::{self, Health, Server};
 use crate::watch::{
-    BUDGETS, GROUPINGS, NAMESPACES, NODES, OptionalWatches, PODS, Progress, SUCCEEDED, Watcher,
+    BUDGETS, GROUPINGS, JOBS, NAMESPACES, NODES, OptionalWatches, PODS, Progress, SUCCEEDED,
+    Watcher,
 };
 use crate::writes::Writes;
 use crate::{beside, order};
@@ -318,11 +319,15 @@ impl Live {
             has_queues: self.has_queues,
         };
         tokio::spawn(asking.run(watches));
-        // There can be many pods that ran to a good end, and few clusters in which it matters.
-        let watcher = Watcher::new(&SUCCEEDED, client, feed, metrics, progress.clone());
+        // There can be many pods that ran to a good end and many Jobs, and few clusters in which
+        // that matters.
+        let watchers = [&SUCCEEDED, &JOBS].map(|watched| {
+            let (client, feed, metrics) = (client.clone(), feed.clone(), metrics.clone());
+            Watcher::new(watched, client, feed, metrics, progress.clone())
+        });
         tokio::spawn(async move {
             ends.notified().await;
-            watcher.run().await;
+            watchers.into_iter().for_each(|watcher| _ = tokio::spawn(watcher.run()));
         });
     }
 

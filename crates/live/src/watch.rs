@@ -39,7 +39,9 @@ use crate::limit::Limiter;
 use crate::metrics::Metrics;
 use crate::outage::Repeats;
 
-pub(crate) use kinds::{BUDGETS, GROUPINGS, NAMESPACES, NODES, OPTIONAL, PODS, SUCCEEDED, Watched};
+pub(crate) use kinds::{
+    BUDGETS, GROUPINGS, JOBS, NAMESPACES, NODES, OPTIONAL, PODS, SUCCEEDED, Watched,
+};
 use lines::{Line, Lines};
 pub(crate) use optional::{OptionalWatches, Served};
 pub(crate) use progress::Progress;

@@ -189,7 +189,11 @@ pub struct SucceededFacts {
     /// Kind and name of the controller that made it; empty if none did.
     #[serde(default)]
     pub owner: Box<str>,
-    /// Whether that is a Job, which may make more pods when all it made have ended.
+    /// The uid of the Job that made it; empty if none did, or if Jobs were not read yet.
+    #[serde(default)]
+    pub job: Box<str>,
+    /// Whether its controller may make more pods when all it made have ended, and does not say when
+    /// it is through: a Job that is not Kubernetes' own, or one of which the uid is not known.
     #[serde(default)]
     pub is_of_job: bool,
     /// How many of the gang start together, if the pod says so itself.
@@ -198,4 +202,14 @@ pub struct SucceededFacts {
     /// Objects that say so.
     #[serde(default)]
     pub objects: Box<[GroupPart]>,
+}
+
+/// A Job that is complete.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct JobFacts {
+    /// Its uid.
+    pub uid: Box<str>,
+    /// How many pods of a gang it stood for.
+    pub pods: u32,
 }

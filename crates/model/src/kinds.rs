@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::event::{
     BudgetFacts, ClusterQueueFacts, LocalQueueFacts, NamespaceFacts, NodeFacts, PodFacts,
 };
-use crate::gang::{PodGroupFacts, PodGroupKey, PodGroupKind, SucceededFacts};
+use crate::gang::{JobFacts, PodGroupFacts, PodGroupKey, PodGroupKind, SucceededFacts};
 use crate::grouping::{GroupingFacts, GroupingKey, GroupingKind};
 use crate::volume::{StorageFacts, StorageKind};
 
@@ -80,6 +80,8 @@ kinds! {
     ClusterQueue: ClusterQueueFacts, |it| it.name.clone();
     /// A volume, a claim, or what decides where volumes can be used.
     Storage(StorageKind): StorageFacts, |it| it.name();
+    /// A Job that is complete; others are not told. Only told if a pod waits for a gang to end.
+    Job: JobFacts, |it| it.uid.clone();
 }
 
 /// Which object.

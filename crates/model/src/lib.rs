@@ -49,7 +49,7 @@ pub use event::{
 };
 pub use gang::{
     GANG_AFTER_MAX, GANG_CHAIN_MAX, GANG_CLAIMS_MAX, GANG_LEVELS_MAX, GANG_MAX, GangClaim,
-    GroupPart, PodGroupFacts, PodGroupKey, PodGroupKind, SucceededFacts, Workers,
+    GroupPart, JobFacts, PodGroupFacts, PodGroupKey, PodGroupKind, SucceededFacts, Workers,
 };
 pub use grouping::{GroupingFacts, GroupingKey, GroupingKind, Owner};
 pub use ids::{

@@ -14,6 +14,8 @@ pub(crate) enum Stream {
     Shapes = 6,
     /// Who says how important a gang is.
     Ranks = 7,
+    /// Whose pods are made by Jobs of Kubernetes.
+    Batch = 8,
     TraceArrivals = 16,
     TracePolicy = 17,
 }

@@ -29,6 +29,8 @@ pub struct Happened {
     pub namespaces_changed: u64,
     /// Objects about gangs that changed, or came back.
     pub groups_changed: u64,
+    /// Jobs of Kubernetes that were complete.
+    pub jobs_complete: u64,
     /// Bindings that were refused.
     pub refused: u64,
     /// Requests that never arrived, or late.
@@ -46,7 +48,7 @@ pub struct Happened {
 impl Happened {
     /// Every count with its name, in a fixed order.
     #[must_use]
-    pub fn rows(&self) -> [(&'static str, u64); 19] {
+    pub fn rows(&self) -> [(&'static str, u64); 20] {
         [
             ("pods", self.pods),
             ("bound", self.bound),
@@ -61,6 +63,7 @@ impl Happened {
             ("nodes changed", self.nodes_changed),
             ("namespaces changed", self.namespaces_changed),
             ("objects of gangs changed", self.groups_changed),
+            ("Jobs complete", self.jobs_complete),
             ("bindings refused", self.refused),
             ("requests lost or late", self.lost),
             ("answers lost", self.unanswered),
@@ -87,6 +90,7 @@ impl Happened {
             nodes_changed,
             namespaces_changed,
             groups_changed,
+            jobs_complete,
             refused,
             lost,
             unanswered,
@@ -101,6 +105,7 @@ impl Happened {
         self.nodes_changed += nodes_changed;
         self.namespaces_changed += namespaces_changed;
         self.groups_changed += groups_changed;
+        self.jobs_complete += jobs_complete;
         self.refused += refused;
         self.lost += lost;
         self.unanswered += unanswered;

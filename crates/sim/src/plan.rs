@@ -240,6 +240,17 @@ pub struct Membership {
     /// What its pods say to the letter, if that is known; the gang's name, and with whom it is
     /// together, still hold.
     pub claim: Option<Arc<GangClaim>>,
+    /// The Job of Kubernetes that makes its pods, if one does.
+    pub batch: Option<BatchJob>,
+}
+
+/// What becomes of a Job of Kubernetes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct BatchJob {
+    /// How long after the last of its pods succeeded it is complete, at least and at most.
+    pub completes: (Millis, Millis),
+    /// How long after that it is deleted with its pods, at least and at most, if it is.
+    pub deleted: Option<(Millis, Millis)>,
 }
 
 /// An object about a gang.

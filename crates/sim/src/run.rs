@@ -29,7 +29,7 @@ use crate::dice::{Dice, Stream};
 use crate::fingerprint::Fingerprint;
 use crate::history::Recorder;
 use crate::map::{self, ClusterMap};
-use crate::plan::{Faults, Plan, PodGroupPlan};
+use crate::plan::{Faults, Job, Plan, PodGroupPlan};
 use crate::report::{self, Report};
 use crate::world::{
     Agenda, Answer, ByKind, Change, NodeAt, PodAt, WATCHED, Whereabouts, World, watched,
@@ -145,6 +145,8 @@ impl Run {
         let Plan { seed, span, nodes, jobs, settings, faults, .. } = plan;
         let is_composite = |group: &PodGroupPlan| group.facts.key.kind == PodGroupKind::Composite;
         let has_composites = plan.pod_groups.iter().any(is_composite);
+        let is_batch = |job: &Job| job.gang.as_ref().is_some_and(|gang| gang.batch.is_some());
+        let has_jobs = jobs.iter().any(is_batch);
         let objects = (plan.pod_groups, plan.namespaces);
         let recorder = Recorder::new(&jobs, span);
         let groupings = plan.groupings.into_iter();
@@ -161,7 +163,7 @@ impl Run {
             dice: Dice::new(seed, Stream::Network),
             agenda: Agenda::default(),
             versions: WATCHED.map(|_| 0),
-            kinds: watched(has_composites),
+            kinds: watched(has_composites, has_jobs),
             replicas: Vec::new(),
             replicas_made: 0,
             lead: Lead::Vacant,

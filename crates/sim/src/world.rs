@@ -6,6 +6,7 @@
 //! decides nothing for it.
 
 mod agenda;
+mod batch;
 mod bindings;
 mod budgets;
 mod evictions;
@@ -28,6 +29,7 @@ use crate::happened::Happened;
 use crate::meter::{Meter, PoolAt};
 use crate::plan::{Budget, Fate, Faults, Job, NamespacePlan, NodePlan, PodGroupPlan};
 pub(crate) use agenda::Agenda;
+use batch::BatchRecord;
 pub(crate) use bindings::{Answer, Whereabouts};
 use budgets::Budgets;
 pub(crate) use evictions::Step;
@@ -39,7 +41,7 @@ pub(crate) use records::{JobAt, NodeAt, NodeRecord, Phase, PodAt, PodRecord};
 /// Names of scheduling gates.
 type GateNames = Box<[Box<str>]>;
 
-/// What is watched. Gangs of gangs are the last, because most worlds have none.
+/// What is watched. Gangs of gangs and Jobs are the last, because most worlds have none.
 pub(crate) const WATCHED: ByKind<Kind> = [
     Kind::Node,
     Kind::Pod,
@@ -49,14 +51,20 @@ pub(crate) const WATCHED: ByKind<Kind> = [
     Kind::Succeeded,
     Kind::Namespace,
     Kind::PodGroup(PodGroupKind::Composite),
+    Kind::Job,
 ];
 
 /// Something for each kind that is watched.
-pub(crate) type ByKind<T> = [T; 8];
+pub(crate) type ByKind<T> = [T; 9];
 
-/// Those that are watched, with composites or without.
-pub(crate) fn watched(has_composites: bool) -> &'static [Kind] {
-    if has_composites { &WATCHED } else { &WATCHED[..WATCHED.len() - 1] }
+/// Those that are watched, with composites and Jobs or without.
+pub(crate) fn watched(has_composites: bool, has_jobs: bool) -> &'static [Kind] {
+    let without = match (has_composites, has_jobs) {
+        (_, true) => 0,
+        (true, false) => 1,
+        (false, false) => 2,
+    };
+    &WATCHED[..WATCHED.len() - without]
 }
 
 /// The place of a kind among those that are watched.
@@ -81,6 +89,8 @@ pub(crate) struct World {
     jobs: Vec<Job>,
     budgets: Budgets,
     groups: Vec<GroupRecord>,
+    /// For each job how far the Job of Kubernetes behind it is.
+    batches: Vec<BatchRecord>,
     namespaces: Vec<NamespaceRecord>,
     /// What the pods of each job say of their gang.
     claims: Vec<Option<Arc<GangClaim>>>,
@@ -136,6 +146,7 @@ impl World {
             groups: Vec::new(),
             namespaces: Vec::new(),
             claims: gangs::claims(&jobs),
+            batches: jobs.iter().map(BatchRecord::new).collect(),
             jobs,
             node_by_name: Map::default(),
             pod_by_uid: Map::default(),

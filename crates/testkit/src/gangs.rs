@@ -112,6 +112,7 @@ pub(crate) fn set_ended(facts: &mut SucceededFacts, word: &str) {
         Some(("owner", owner)) => {
             (facts.owner, facts.is_of_job) = (owner.into(), owner.starts_with("Job/"));
         }
+        Some(("job", uid)) => facts.job = uid.into(),
         Some(("created", at)) => facts.created = at.parse().expect("a number"),
         Some(("min", min)) => facts.min = Some(min.parse().expect("a number")),
         Some(("group", group)) => {

@@ -42,9 +42,9 @@ use framework::ProfileSettings;
 use k8s::render::{code_word, message, reason_text, unprepared_text};
 use model::{
     Assignment, Attempt, Catalog, ClusterQueueFacts, Code, Decision, Diagnosis, Disband, Event,
-    GangReport, GangState, Kind, LabelSelector, LocalQueueFacts, Millis, Outcome, PodFacts, PodId,
-    PodState, Preemption, Preparation, Present, Reason, Rescue, SucceededFacts, Time, Waiting,
-    Write,
+    GangReport, GangState, JobFacts, Kind, LabelSelector, LocalQueueFacts, Millis, Outcome,
+    PodFacts, PodId, PodState, Preemption, Preparation, Present, Reason, Rescue, SucceededFacts,
+    Time, Waiting, Write,
 };
 
 use crate::facts::{grouping_key, grouping_kind};
@@ -166,7 +166,9 @@ impl Script {
             | ["localqueue", _, _]
             | ["clusterqueue", ..]
             | ["gone", "namespace" | "podgroup" | "localqueue" | "clusterqueue", _]
-            | ["succeeded", ..] => self.apply(&around(&words, rest)),
+            | ["succeeded", ..]
+            | ["job", ..]
+            | ["gone", "job" | "succeeded", _] => self.apply(&around(&words, rest)),
             ["gone", "grouping", key] => self.apply(&Event::Gone(grouping_key(key).into())),
             ["relist", kind, ref names @ ..] => {
                 let names = names.iter().map(|name| (*name).into()).collect();
@@ -354,6 +356,11 @@ fn around(words: &[&str], rest: &str) -> Event {
         ["gone", "localqueue", key] => Event::gone(Kind::LocalQueue, key),
         ["podgroup", ..] => Event::seen(pod_group(rest)),
         ["gone", "podgroup", key] => Event::Gone(group_key(key).into()),
+        ["job", uid, pods] => {
+            Event::seen(JobFacts { uid: uid.into(), pods: pods.parse().expect("a number") })
+        }
+        ["gone", "job", uid] => Event::gone(Kind::Job, uid),
+        ["gone", "succeeded", uid] => Event::gone(Kind::Succeeded, uid),
         ["succeeded", uid, gang, ref more @ ..] => {
             let (uid, gang) = (uid.into(), gang.into());
             let namespace = "default".into();

@@ -155,7 +155,8 @@ impl Scheduler {
         Ok(())
     }
 
-    /// Puts a pod where it was; nothing if nobody schedules it.
+    /// Puts a pod where it was; nothing if nobody schedules it. Crowds are counted again, because
+    /// its owner may make it alike with pods that nobody asked about before.
     fn resume_pod(
         &mut self,
         entry: PodEntry,
@@ -221,7 +222,6 @@ impl Scheduler {
         self.catalog.restore_nomination(pod, nominated.as_deref());
         self.catalog.set_evicted(pod, is_evicted);
         self.catalog.set_plans(pod, plans);
-        // Its owner may make it alike with pods that nobody asked about before.
         self.count_crowds();
         node.iter().for_each(|name| self.settle(pod, name, attempt));
         Ok(Some(pod))

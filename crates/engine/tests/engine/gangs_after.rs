@@ -49,8 +49,10 @@ fn a_pod_that_failed_may_be_replaced() {
     assert!(!follows(&["succeeded a g failed created=5", "succeeded c g created=6"]), "no owner");
 }
 
+/// Such a controller does not say when it is through: a Job of Volcano, or one of a journal from
+/// before Jobs were read.
 #[test]
-fn a_job_may_make_more_pods_unless_several_start_together() {
+fn a_controller_may_make_more_pods_unless_several_start_together() {
     assert!(!follows(&["succeeded a g owner=Job/j"]));
     assert!(!follows(&["succeeded a g owner=Job/j min=1", "succeeded b g owner=Job/j min=1"]));
     let both = ["succeeded a g owner=Job/j min=2", "succeeded b g owner=Job/j min=2"];
@@ -58,14 +60,38 @@ fn a_job_may_make_more_pods_unless_several_start_together() {
     assert!(!follows(&both[..1]));
 }
 
-/// Wrong where the Job makes more than start together, such as two of four completions at a time:
-/// between them nothing of its pods tells that others will come. Until Jobs are read, docs/gangs.md
-/// says so.
 #[test]
-fn the_first_pods_of_a_job_with_more_completions_than_its_gang_are_followed_too_early() {
-    let first = ["succeeded a g owner=Job/j min=2", "succeeded b g owner=Job/j min=2"];
-    assert!(follows(&first));
-    assert!(!follows(&[&first[..], &["pod c gang=g/2"]].concat()), "the next one is there");
+fn pods_of_a_job_have_succeeded_when_it_is_complete() {
+    let two = ["succeeded a g job=j min=2", "succeeded b g job=j min=2"];
+    let with = |more: &[&str]| follows(&[&two[..], more].concat());
+    assert!(!with(&[]), "it may make more");
+    assert!(with(&["job j 2"]));
+    assert!(with(&["succeeded c g job=j failed", "job j 2"]), "which fail is up to it");
+    assert!(!with(&["job j 2", "gone job j"]));
+    assert!(!with(&["job other 2"]));
+    assert!(!with(&["job j 2", "pod c gang=g"]), "one waits");
+    assert!(follows(&["job j 1", "succeeded a g job=j"]), "whichever is heard of first");
+    assert!(follows(&["succeeded a g job=j", "job j 1"]));
+    assert!(follows(&["succeeded a g job=j failed min=8", "job j 8"]), "by its success policy");
+}
+
+#[test]
+fn all_jobs_of_a_gang_have_to_be_complete_and_all_others_of_it_succeed() {
+    let pods = ["succeeded a g job=i min=3", "succeeded b g job=j min=3"];
+    let with = |more: &[&str]| follows(&[&pods[..], more].concat());
+    assert!(!with(&["job i 1"]));
+    assert!(with(&["job i 1", "job j 2"]));
+    assert!(!with(&["job i 1", "job j 1"]), "somebody is missing");
+    assert!(with(&["job i 1", "job j 1", "succeeded c g min=3"]));
+    assert!(!with(&["job i 1", "job j 2", "succeeded c g min=3 failed"]));
+    assert!(!with(&["job i 2", "job j 2", "succeeded c g", "succeeded d g failed"]));
+}
+
+/// Whoever waits is woken by what ends the wait, and not minutes later.
+#[test]
+fn a_failure_that_is_deleted_does_not_count() {
+    assert!(!follows(&["succeeded a g", "succeeded b g failed"]));
+    assert!(follows(&["succeeded a g", "succeeded b g failed", "gone succeeded b"]));
 }
 
 #[test]

@@ -54,6 +54,10 @@ const COMMANDS: [&str; 13] = [
     "keep low",
 ];
 
+/// What happens to objects of kinds that the first format does not have.
+const LATER_COMMANDS: [&str; 4] =
+    ["succeeded p2 prepare job=j", "job j 2", "gone job j", "clusterqueue gpu"];
+
 fn script<'a>(commands: impl Iterator<Item = &'a str>) -> testkit::Script {
     let mut run = testkit::Script::new(&[testkit::default_profile()], engine::Options::default());
     commands.for_each(|command| _ = run.command(command));
@@ -103,10 +107,13 @@ fn every_kind_is_read_as_it_was_written() {
     let folder = Folder::new("kinds");
     let (mut journal, closer) = folder.open();
     journal.begin(Time(0), Checkpoint::default());
-    about_kinds().into_iter().for_each(|event| journal.applied(Time(0), event));
+    let mut all = about_kinds();
+    all.extend(script(LATER_COMMANDS.into_iter()).events);
+    all.push(Event::Listed(Kind::Job, Present::Names(["j".into()].into())));
+    all.iter().for_each(|event| journal.applied(Time(0), event.clone()));
     drop(journal);
     close(closer);
     let files = list(&folder.0).unwrap();
     let segment = Segment::open(&files[0].path).unwrap().unwrap();
-    assert_eq!((segment.header.format, read_all(segment)), (FORMAT, about_kinds()));
+    assert_eq!((segment.header.format, read_all(segment)), (FORMAT, all));
 }

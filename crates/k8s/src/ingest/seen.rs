@@ -59,8 +59,13 @@ pub fn read_succeeded(text: &[u8]) -> Result<(String, Option<Event>), IngestErro
     let version = std::mem::take(&mut view.metadata.resource_version);
     let is_failed = view.status.phase == "Failed";
     let owner = view.metadata.owner_references.iter().find(|owner| owner.controller);
-    let is_of_job = owner.is_some_and(|owner| owner.kind == "Job");
+    let job = owner.filter(|owner| owner.kind == "Job");
+    let own = job.filter(|job| job.api_version.starts_with("batch/") && !job.uid.is_empty());
+    let is_of_job = job.is_some() && own.is_none();
+    // Who is in whose place is the business of a Job that says when it is through.
+    let owner = owner.filter(|_| own.is_none());
     let owner = owner.map(|owner| format!("{}/{}", owner.kind, owner.name)).unwrap_or_default();
+    let job = own.map(|job| job.uid.as_str().into()).unwrap_or_default();
     let facts = pod::facts(view);
     let claim = facts.gang.filter(|claim| !claim.name.is_empty());
     let event = claim.map(|claim| {
@@ -71,6 +76,7 @@ pub fn read_succeeded(text: &[u8]) -> Result<(String, Option<Event>), IngestErro
             is_failed,
             created: facts.created,
             owner: owner.into(),
+            job,
             is_of_job,
             min: claim.min,
             objects: claim.objects.clone(),

@@ -83,7 +83,13 @@ views! {
         annotations: Annotations,
         owner_references: Vec<OwnerView>,
     }
-    OwnerView { api_version: String, kind: String, name: String, controller: bool, }
+    OwnerView {
+        api_version: String,
+        kind: String,
+        name: String,
+        uid: String,
+        controller: bool,
+    }
     ServiceView { metadata: GroupingMeta, spec: ServiceSpec, }
     ServiceSpec { selector: BTreeMap<String, String>, }
     ControllerView { metadata: GroupingMeta, spec: ControllerSpec, }
@@ -126,6 +132,10 @@ views! {
     LocalQueueView { metadata: LocalQueueMeta, spec: LocalQueueSpec, }
     LocalQueueMeta { name: String, namespace: String, resource_version: String, }
     LocalQueueSpec { cluster_queue: String, }
+    JobView { metadata: JobMeta, spec: JobSpec, status: JobStatus, }
+    JobMeta { uid: String, resource_version: String, }
+    JobSpec { parallelism: Option<i32>, completions: Option<i32>, }
+    JobStatus { conditions: Vec<Condition>, succeeded: Option<i32>, }
     NodeMeta { name: String, resource_version: String, labels: BTreeMap<String, String>, }
 
     NodeView { metadata: NodeMeta, spec: NodeSpec, status: NodeStatus, }

@@ -4,6 +4,7 @@ mod cluster_queue;
 mod gang;
 mod grouping;
 mod hints;
+mod job;
 mod local_queue;
 mod mistakes;
 mod node;

@@ -152,14 +152,17 @@ fn a_mistake_in_a_pod_group_names_its_place() {
 
 #[test]
 fn of_pods_that_ran_to_their_end_only_those_of_gangs_are_told() {
-    let ended = |annotations: Value, phase: &str| {
-        let owners = json!([{"kind": "Other", "name": "x"},
-            {"kind": "Job", "name": "j", "controller": true}]);
+    let owned = |annotations: Value, phase: &str, owner: Value| {
+        let owners = json!([{"kind": "Other", "name": "x"}, owner]);
         let object = json!({"metadata": {"name": "a-0", "namespace": "team", "uid": "u",
             "resourceVersion": "9", "annotations": annotations, "ownerReferences": owners,
             "creationTimestamp": "1970-01-01T00:01:00Z"}, "status": {"phase": phase}});
         read_succeeded(object.to_string().as_bytes()).unwrap()
     };
+    // Volcano's says nothing of its end that is read.
+    let volcano = json!({"apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job", "name": "j",
+        "uid": "v", "controller": true});
+    let ended = |annotations, phase: &str| owned(annotations, phase, volcano.clone());
     let pod = |annotations: Value| ended(annotations, "Succeeded");
     let facts = SucceededFacts {
         uid: "u".into(),
@@ -175,9 +178,18 @@ fn of_pods_that_ran_to_their_end_only_those_of_gangs_are_told() {
     let failed = SucceededFacts { is_failed: true, min: Some(3), ..facts.clone() };
     let failed = Some(Event::seen(failed));
     assert_eq!(ended(sized, "Failed"), ("9".into(), failed));
-    let expected = Some(Event::seen(facts));
+    let expected = Some(Event::seen(facts.clone()));
     let gang = json!({"scheduling.kubenexus.io/gang-group": "prepare"});
-    assert_eq!(pod(gang), ("9".into(), expected));
+    assert_eq!(pod(gang.clone()), ("9".into(), expected));
+    let own = json!({"apiVersion": "batch/v1", "kind": "Job", "name": "j", "uid": "k",
+        "controller": true});
+    let (owner, is_of_job) = ("".into(), false);
+    let of_job = SucceededFacts { owner, is_of_job, job: "k".into(), ..facts.clone() };
+    assert_eq!(owned(gang.clone(), "Succeeded", own).1, Some(Event::seen(of_job)));
+    let set = json!({"apiVersion": "apps/v1", "kind": "Set", "name": "s", "uid": "k",
+        "controller": true});
+    let of_set = SucceededFacts { owner: "Set/s".into(), is_of_job: false, ..facts };
+    assert_eq!(owned(gang, "Succeeded", set).1, Some(Event::seen(of_set)));
     assert_eq!(pod(json!({})), ("9".into(), None));
     assert_eq!(pod(json!({"scheduling.kubenexus.io/depends-on": "a"})).1, None);
 }

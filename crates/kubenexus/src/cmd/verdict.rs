@@ -205,7 +205,7 @@ fn profile(config: Option<&Value>, scheduler: &str) -> Result<ProfileSettings> {
 }
 
 /// Kinds that are looked at.
-const USED: [&str; 13] = [
+const USED: [&str; 14] = [
     "Node",
     "Pod",
     "Namespace",
@@ -219,6 +219,7 @@ const USED: [&str; 13] = [
     "Workload",
     "LocalQueue",
     "ClusterQueue",
+    "Job",
 ];
 
 /// Kinds that are part of a cluster but that nothing built so far looks at, by API group.
@@ -258,6 +259,10 @@ fn take_in(scheduler: &mut Scheduler, profile: &str, object: &Value) -> Result<(
         ("", "Namespace") => ingest::namespace(object)?,
         ("policy", "PodDisruptionBudget") => ingest::budget(object)?,
         ("kueue.x-k8s.io", "LocalQueue") => ingest::local_queue(object)?,
+        ("batch", "Job") => match ingest::job(object)? {
+            Some(event) => event,
+            None => return Ok(()),
+        },
         ("kueue.x-k8s.io", "ClusterQueue") => ingest::cluster_queue(object)?,
         ("", "Service") => ingest::grouping(GroupingKind::Service, object)?,
         ("", "ReplicationController") => {
@@ -274,7 +279,7 @@ fn take_in(scheduler: &mut Scheduler, profile: &str, object: &Value) -> Result<(
             bail!("unknown kind {kind} of apiVersion {version}; known are {}", known.join(", "));
         }
     };
-    if kind == "Pod" && phase_of(object) == "Succeeded" {
+    if kind == "Pod" && matches!(phase_of(object), "Succeeded" | "Failed") {
         // Other gangs may wait for its own.
         let (_, event) = ingest::read_succeeded(object.to_string().as_bytes())?;
         event.into_iter().for_each(|event| scheduler.apply(&event, Time::default()));

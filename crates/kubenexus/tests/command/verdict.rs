@@ -289,7 +289,21 @@ fn a_pod_whose_gang_makes_no_sense_is_not_feasible() {
     let told =
         |labels, annotations, more| prefilter("kubenexus-scheduler", labels, annotations, &[more]);
     assert_eq!(told(json!({theirs: "a"}), none.clone(), group), Value::Null);
-    assert_eq!(told(none, after, done), Value::Null);
+    assert_eq!(told(none.clone(), after.clone(), done.clone()), Value::Null);
+    let mut of_job = done;
+    of_job["metadata"]["ownerReferences"] = json!([{"apiVersion": "batch/v1", "kind": "Job",
+        "name": "prepare", "uid": "2", "controller": true}]);
+    let job = |condition: &str| {
+        json!({"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "prepare", "uid": "2"},
+            "status": {"conditions": [{"type": condition, "status": "True"}]}})
+    };
+    for (condition, expected) in
+        [("Complete", Value::Null), ("Failed", refused("waiting for gang \"prepare\" to succeed"))]
+    {
+        let objects = [of_job.clone(), job(condition)];
+        let told = prefilter("kubenexus-scheduler", none.clone(), after.clone(), &objects);
+        assert_eq!(told, expected, "{condition}");
+    }
 }
 
 /// What the pod of a case is.

@@ -67,6 +67,11 @@ pub(crate) static SUCCEEDED: Watched = Watched {
             %2Cstatus.phase%21%3DUnknown",
     ..row(Kind::Succeeded, "", "v1", "pods")
 };
+/// Jobs, of which nothing matters but that they are complete: none is without a pod that succeeded.
+pub(crate) static JOBS: Watched = Watched {
+    query: "fieldSelector=status.successful%21%3D0",
+    ..row(Kind::Job, "batch", "v1", "jobs")
+};
 pub(crate) static GROUPINGS: [Watched; 4] = [
     grouping(GroupingKind::Service, "", "services"),
     grouping(GroupingKind::ReplicationController, "", "replicationcontrollers"),
@@ -127,6 +132,7 @@ impl Watched {
             | Kind::PodGroup(_)
             | Kind::Succeeded
             | Kind::ClusterQueue
+            | Kind::Job
             | Kind::Storage(_) => Present::Names(BTreeSet::new()),
         }
     }
@@ -187,7 +193,7 @@ impl Meta {
         let name = match kind {
             Kind::Node | Kind::Namespace | Kind::ClusterQueue => self.name,
             Kind::Storage(_) if self.namespace.is_empty() => self.name,
-            Kind::Pod | Kind::Succeeded => self.uid,
+            Kind::Pod | Kind::Succeeded | Kind::Job => self.uid,
             Kind::Budget
             | Kind::Grouping(_)
             | Kind::PodGroup(_)
@@ -300,6 +306,10 @@ impl Watcher {
             Kind::Storage(_) => return Ok(None),
             Kind::Succeeded => {
                 let (version, event) = ingest::read_succeeded(object)?;
+                return Ok(event.map(|event| Read::plain((version, event))));
+            }
+            Kind::Job => {
+                let (version, event) = ingest::read_job(object)?;
                 return Ok(event.map(|event| Read::plain((version, event))));
             }
         };

@@ -249,6 +249,52 @@ async fn pods_that_ended_well_are_told_of_gangs_only_and_who_waits_for_them_is_n
     assert!(is_told().await);
 }
 
+#[tokio::test(start_paused = true)]
+async fn of_jobs_only_those_that_are_complete_are_told() {
+    let job = |name: &str, condition: &str| {
+        json!({"metadata": {"name": name, "namespace": "ns", "uid": format!("u-{name}"),
+            "resourceVersion": "3"}, "spec": {"parallelism": 2},
+            "status": {"conditions": [{"type": condition, "status": "True"}]}})
+    };
+    let body = [
+        line("ADDED", &job("a", "Complete")),
+        line("ADDED", &job("b", "Failed")),
+        line(
+            "ADDED",
+            &json!({"metadata": {"name": "c", "namespace": "ns", "uid": "u-c",
+            "resourceVersion": "3"}, "spec": {"parallelism": "many"}}),
+        ),
+        bookmark(7, true),
+        line("MODIFIED", &job("d", "Suspended")),
+        line("MODIFIED", &job("d", "Complete")),
+        line("DELETED", &job("a", "Complete")),
+    ];
+    let body = body.concat();
+    let (client, log) = server(move |_| {
+        let body = body.clone();
+        async move { Some((200, body)) }
+    });
+    let (feed, inbox) = feed();
+    let metrics = Arc::new(Metrics::new(["a"], "host", "lease"));
+    let task = tokio::spawn(Watcher::new(&JOBS, client, feed, metrics, Progress::default()).run());
+    tokio::time::sleep(Duration::from_millis(50)).await;
+    task.abort();
+    let word = |input: Input| {
+        let Input::Seen(Seen { event, .. }) = input else { return "?".into() };
+        if let Event::Seen(Fact::Job(facts)) = event {
+            return format!("{} {}", facts.uid, facts.pods);
+        }
+        format!("{event:?}")
+    };
+    let fed: Vec<String> = inbox.try_iter().take(4).map(word).collect();
+    // What was known of one that cannot be read stays.
+    let listed = r#"Listed(Job, Names({"u-a", "u-c"}))"#;
+    assert_eq!(fed, ["u-a 2", listed, "u-d 2", r#"Gone(Key { kind: Job, name: "u-a" })"#]);
+    let target = log.lock().unwrap()[0].target.clone();
+    let expected = "/apis/batch/v1/jobs?fieldSelector=status.successful%21%3D0&";
+    assert!(target.starts_with(expected), "{target}");
+}
+
 /// A server whose pods are at a version that the watch of them does not show by itself; the lists
 /// and watches that were asked for.
 fn quiet(now: Arc<Mutex<u64>>) -> (kube::Client, impl Fn() -> Vec<String>) {

@@ -20,7 +20,7 @@ use crate::ids::{GangId, PodId};
 use crate::looks::Looks;
 use crate::map::{Table, hash_of};
 use crate::reason::Reason;
-use ended::Ended;
+use ended::{Ended, Jobs};
 pub use progress::{Found, Kept, Progress, Stage};
 
 /// Pods that start together, or groups of such pods.
@@ -180,6 +180,7 @@ pub(super) struct Gangs {
     /// Pods that ran to their end, by the gang they were in.
     ended_pods: BTreeMap<Name, Ended>,
     gang_of_ended: BTreeMap<Box<str>, Name>,
+    jobs: Jobs,
     /// How many gangs wait for which.
     awaited: BTreeMap<Name, u32>,
     /// Grows when a gang waits for others that is waited for itself.

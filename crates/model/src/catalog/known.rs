@@ -23,7 +23,8 @@ impl Catalog {
             | Fact::Namespace(_)
             | Fact::Budget(_)
             | Fact::PodGroup(_)
-            | Fact::Succeeded(_) => false,
+            | Fact::Succeeded(_)
+            | Fact::Job(_) => false,
         }
     }
 
@@ -38,6 +39,7 @@ impl Catalog {
             .chain(self.local_queues().map(Fact::from))
             .chain(self.cluster_queues.facts().map(Fact::from))
             .chain(self.storage.facts().map(Fact::from))
+            .chain(self.jobs().map(Fact::from))
     }
 
     /// Takes in an object that was known before, and tells whether it is one: nodes and pods have
@@ -53,6 +55,7 @@ impl Catalog {
             Fact::LocalQueue(facts) => _ = self.set_local_queue(facts),
             Fact::ClusterQueue(facts) => _ = self.set_cluster_queue(facts),
             Fact::Storage(facts) => _ = self.set_storage(facts),
+            Fact::Job(facts) => _ = self.set_job(facts),
         }
         true
     }
@@ -87,6 +90,7 @@ impl Catalog {
             Kind::LocalQueue => gone(self.local_queues().map(|facts| facts.key()).collect()),
             Kind::ClusterQueue => gone(self.cluster_queues.facts().map(|it| it.name).collect()),
             Kind::Storage(sort) => gone(self.storage.names(sort)),
+            Kind::Job => gone(self.jobs().map(|facts| facts.uid).collect()),
         }
     }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use super::{Catalog, Chain, Gang, Moved, Pod, Progress, Tenant};
 use crate::event::PodFacts;
-use crate::gang::{GangClaim, PodGroupFacts, PodGroupKey, PodGroupKind, SucceededFacts};
+use crate::gang::{GangClaim, JobFacts, PodGroupFacts, PodGroupKey, PodGroupKind, SucceededFacts};
 use crate::ids::{GangId, PodId};
 
 impl Catalog {
@@ -166,14 +166,29 @@ impl Catalog {
         self.gangs.set_ended(&facts.uid, Some(facts));
     }
 
-    /// Forgets a pod that ran to its end; by uid.
-    pub fn delete_succeeded(&mut self, uid: &str) {
-        self.gangs.set_ended(uid, None);
+    /// Forgets a pod that ran to its end, by uid; returns what was known of it.
+    pub fn delete_succeeded(&mut self, uid: &str) -> Option<SucceededFacts> {
+        self.gangs.set_ended(uid, None)
     }
 
     /// Pods of gangs that ran to their end.
     pub fn succeeded(&self) -> impl Iterator<Item = SucceededFacts> {
         self.gangs.ended_pods().cloned()
+    }
+
+    /// Notes that a Job is complete; tells the gangs of its pods that ended, by namespace and name.
+    pub fn set_job(&mut self, facts: &JobFacts) -> Vec<(Box<str>, Box<str>)> {
+        self.gangs.set_job(facts)
+    }
+
+    /// Forgets a Job, by uid.
+    pub fn delete_job(&mut self, uid: &str) {
+        self.gangs.delete_job(uid);
+    }
+
+    /// The Jobs that are complete.
+    pub fn jobs(&self) -> impl Iterator<Item = JobFacts> {
+        self.gangs.jobs()
     }
 
     /// Whether a gang ran to a good end: none of its pods lives, and enough of them did.

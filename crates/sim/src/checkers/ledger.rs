@@ -161,7 +161,7 @@ impl Ledger {
                 self.namespaces.retain(|name, _| names.contains(name));
             }
             // The world has no services, controllers or queues.
-            Event::Seen(_) | Event::Gone(_) | Event::Listed(..) => {}
+            Event::Seen(_) | Event::Gone(_) | Event::Listed(..) => self.roster.apply(event),
         }
     }
 

@@ -31,6 +31,9 @@ pub(crate) struct SeatFacts {
     pub(crate) spec: PodSpec,
 }
 
+/// How many start together by a pod that succeeded, and the Job that made it, if one did.
+type Success = (u32, Box<str>);
+
 /// All gangs.
 #[derive(Default)]
 pub(crate) struct Roster {
@@ -39,8 +42,10 @@ pub(crate) struct Roster {
     groups: BTreeMap<PodGroupKey, PodGroupFacts>,
     /// Pods that succeeded, by uid: of which gang.
     succeeded: BTreeMap<Box<str>, GangKey>,
-    /// The same by gang, with how many of it start together.
-    succeeded_of: BTreeMap<GangKey, BTreeMap<Box<str>, u32>>,
+    /// The same by gang.
+    succeeded_of: BTreeMap<GangKey, BTreeMap<Box<str>, Success>>,
+    /// Jobs that are complete, with how many pods they had.
+    complete: BTreeMap<Box<str>, u32>,
     /// Gangs that had enough pods on nodes, as far as was seen, or as an object said while any of
     /// their pods lived: another object of the same name need not say it.
     pub(super) reached: BTreeSet<GangKey>,
@@ -127,13 +132,20 @@ impl Roster {
                 self.unsucceed(&facts.uid);
                 self.succeeded.insert(facts.uid.clone(), key.clone());
                 let own = self.succeeded_of.entry(key).or_default();
-                own.insert(facts.uid.clone(), facts.min.unwrap_or(1));
+                own.insert(facts.uid.clone(), (facts.min.unwrap_or(1), facts.job.clone()));
             }
             Event::Gone(Key { kind: Kind::Succeeded, name: uid }) => self.unsucceed(uid),
             Event::Listed(Kind::Succeeded, Present::Names(uids)) => {
                 let gone = self.succeeded.keys().filter(|uid| !uids.contains(*uid));
                 let gone: Vec<Box<str>> = gone.cloned().collect();
                 gone.iter().for_each(|uid| self.unsucceed(uid));
+            }
+            Event::Seen(Fact::Job(facts)) => {
+                self.complete.insert(facts.uid.clone(), facts.pods);
+            }
+            Event::Gone(Key { kind: Kind::Job, name }) => _ = self.complete.remove(name),
+            Event::Listed(Kind::Job, Present::Names(names)) => {
+                self.complete.retain(|uid, _| names.contains(uid));
             }
             Event::Seen(_) | Event::Gone(_) | Event::Listed(..) | Event::Outcome(_) => {}
         }
@@ -209,10 +221,18 @@ impl Roster {
     }
 
     /// Whether a gang ran to a good end: as many of its pods did as start together, and none lives.
+    /// Of pods that Jobs made that is up to the Jobs.
     pub(super) fn is_over(&self, key: &GangKey) -> bool {
-        let Some(own) = self.succeeded_of.get(key) else { return false };
-        let min = own.values().copied().max().unwrap_or(1).max(1);
-        !self.members.contains_key(key) && own.len() >= min as usize
+        let Some(own) = self.succeeded_of.get(key).filter(|_| !self.members.contains_key(key))
+        else {
+            return false;
+        };
+        let min = own.values().map(|(min, _)| *min).max().unwrap_or(1).max(1);
+        let jobs: BTreeSet<&str> = own.values().map(|(_, job)| &**job).collect();
+        let jobs = jobs.into_iter().filter(|job| !job.is_empty());
+        let made: Option<Vec<u32>> = jobs.map(|job| self.complete.get(job).copied()).collect();
+        let others = own.values().filter(|(_, job)| job.is_empty()).count() as u64;
+        made.is_some_and(|made| made.into_iter().map(u64::from).sum::<u64>() + others >= min.into())
     }
 }
 

@@ -15,7 +15,7 @@ use super::length::Length;
 use super::mistakes::Mistakes;
 use super::script::Script;
 use super::{DURATION, Origin, groupings, pools};
-use crate::plan::{Gates, Job, Keeper, Life, Membership};
+use crate::plan::{BatchJob, Gates, Job, Keeper, Life, Membership};
 
 /// The kinds that are read here.
 pub(super) const KINDS: [&str; 6] =
@@ -248,6 +248,7 @@ impl Draft<'_> {
                 gang: claim.name.clone(),
                 is_bare: self.kind == "Pod" && self.owner.is_none(),
                 claim: Some(claim.clone()),
+                batch: (self.kind == "Job").then(BatchJob::default),
                 ..Membership::default()
             }),
         }

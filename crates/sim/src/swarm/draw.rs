@@ -2,6 +2,7 @@
 //!
 //! Small numbers of few values, so that conflicts, full nodes and ties are frequent.
 
+mod batch;
 mod company;
 mod gangs;
 mod importance;
@@ -39,6 +40,7 @@ const MIB: i64 = 1 << 20;
 pub(super) fn plan(seed: u64) -> Plan {
     let mut plan = plain(seed);
     shapes::add(&mut plan);
+    batch::add(&mut plan);
     plan
 }
 

@@ -78,6 +78,7 @@ impl World {
             Kind::PodGroup(sort) => self.list_groups(sort),
             Kind::Succeeded => self.list_succeeded(),
             Kind::Namespace => self.list_namespaces(),
+            Kind::Job => self.list_batches(),
             Kind::Grouping(_) | Kind::LocalQueue | Kind::ClusterQueue | Kind::Storage(_) => {
                 Vec::new()
             }

@@ -124,6 +124,7 @@ impl World {
             namespace: record.key.namespace.clone(),
             gang: claim.name.clone(),
             min: claim.min,
+            job: self.batch_uid(record.job),
             ..SucceededFacts::default()
         })
     }

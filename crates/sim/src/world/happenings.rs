@@ -44,6 +44,9 @@ pub(super) enum Happening {
     /// Pods of nodes that are gone are removed.
     PodCollected(PodAt),
     SecondSchedulerBinds(PodAt),
+    /// Enough pods of a Job of Kubernetes succeeded.
+    BatchCompletes(JobAt),
+    BatchDeleted(JobAt),
 }
 
 impl Happening {
@@ -55,6 +58,7 @@ impl Happening {
             | Self::MakerEnded(_)
             | Self::PodGone(_)
             | Self::PodCollected(_)
+            | Self::BatchCompletes(_)
             | Self::GateLifted(_) => true,
             Self::NodeJoins(_)
             | Self::NodeMeets(..)
@@ -70,6 +74,7 @@ impl Happening {
             | Self::PodEnds(_)
             | Self::OwnerDeletes(_)
             | Self::OwnerReplaces(_)
+            | Self::BatchDeleted(_)
             | Self::SecondSchedulerBinds(_) => false,
         }
     }
@@ -99,6 +104,8 @@ impl World {
             Happening::OwnerReplaces(pod) => self.replace(pod),
             Happening::PodCollected(pod) => self.collect(pod),
             Happening::SecondSchedulerBinds(pod) => self.second_scheduler_binds(pod),
+            Happening::BatchCompletes(job) => self.batch_completes(job),
+            Happening::BatchDeleted(job) => self.batch_deleted(job),
         }
     }
 

@@ -218,6 +218,7 @@ impl World {
         self.publish_pod(pod);
         self.publish_success(pod);
         let job = self.pods[pod.0].job;
+        self.count_success(job);
         if self.jobs[job.0].followers > 0 {
             self.jobs[job.0].followers -= 1;
             self.replace(pod);

@@ -15,7 +15,7 @@ use crate::check::{self, Expected};
 use crate::objects::{Election, many, node, pod};
 use crate::suite::Run;
 use crate::wait::until;
-use crate::world::{Start, World, name_of, node_of, phase_of};
+use crate::world::{Start, World, condition_of, name_of, node_of, phase_of};
 
 /// The PodGroup of scheduler-plugins, as far as it is read.
 const CRD: &str = include_str!("gangs/podgroup-crd.yaml");
@@ -168,7 +168,8 @@ fn replica_set(name: &str, size: usize) -> Value {
     })
 }
 
-/// A pod that waits for a gang is bound when the gang's pods ran to a good end, and not before.
+/// A pod that waits for a gang which a Job makes is bound when the Job is complete, and not when
+/// the first pods of it ran to a good end.
 pub(crate) fn after(world: &mut World) -> Run<'_> {
     Box::pin(async move {
         world.create_nodes(4, &node("node", "1", "16Gi", 110)).await?;
@@ -189,7 +190,7 @@ pub(crate) fn after(world: &mut World) -> Run<'_> {
             "metadata": {"name": "prepare"},
             "spec": {
                 "parallelism": 2,
-                "completions": 2,
+                "completions": 4,
                 "template": {"metadata": metadata, "spec": template["spec"]},
             },
         });
@@ -201,7 +202,20 @@ pub(crate) fn after(world: &mut World) -> Run<'_> {
             let is_bound = train.is_some_and(|pod| node_of(pod).is_some());
             Ok(is_bound.then_some(()).ok_or("it is on no node".into()))
         })
-        .await
+        .await?;
+        let namespace = world.namespace.clone();
+        let job = ["-n", &namespace, "get", "job", "prepare", "-o", "json"];
+        let job: Value = serde_json::from_str(&world.plane.kubectl(&job).await?)?;
+        let mut conditions = job["status"]["conditions"].as_array().into_iter().flatten();
+        let complete = conditions.find(|it| it["type"] == "Complete").cloned().unwrap_or_default();
+        ensure!(complete["status"] == "True", "the Job is not complete: {}", job["status"]);
+        let pods = world.pods().await?;
+        let train = pods.iter().find(|pod| name_of(pod) == "train");
+        let bound = train.map(|pod| condition_of(pod, "PodScheduled")).unwrap_or_default();
+        let [complete, bound] = [complete, bound].map(|it| it["lastTransitionTime"].to_string());
+        // Both are UTC, to the second.
+        ensure!(bound >= complete, "the pod was bound at {bound}, the Job complete at {complete}");
+        Ok(())
     })
 }
 
@@ -366,7 +380,7 @@ pub(crate) fn example(world: &mut World) -> Run<'_> {
         until("all eight to say why they wait", Duration::from_secs(30), || async {
             let pods = world.pods().await?;
             let is_told = |pod: &&k8s_openapi::api::core::v1::Pod| {
-                let condition = crate::world::condition_of(pod, "PodScheduled");
+                let condition = condition_of(pod, "PodScheduled");
                 condition["message"].as_str().is_some_and(|text| text.contains("room for 4 of"))
             };
             let told = pods.iter().filter(is_told).count();

@@ -42,6 +42,7 @@ pub(super) fn draw(dice: &mut Dice, jobs: &mut Vec<Job>, span: Millis) -> Vec<Po
                 after: after(dice, &known, &namespace),
                 made_by: None,
                 claim: None,
+                batch: None,
             };
             if let Some(partner) = partner {
                 let job = &mut jobs[partner];

@@ -80,7 +80,7 @@ pub(super) fn add(plan: &mut Plan) {
 }
 
 /// A job whose pods take little, come some time and stay.
-fn job(dice: &mut Dice, name: String, span: Millis) -> Job {
+pub(super) fn job(dice: &mut Dice, name: String, span: Millis) -> Job {
     let amounts = Amounts { cpu: dice.pick(&[0, 10, 100, 500]), ..Amounts::default() };
     let spec = PodSpec {
         scheduler: dice.pick(&OURS).to_owned(),
@@ -109,7 +109,7 @@ fn some_time(dice: &mut Dice, span: Millis) -> Time {
     Time(if dice.percent(50) { 0 } else { dice.between(0, span.0 * 8 / 10) })
 }
 
-fn range(dice: &mut Dice, most: u64) -> (Millis, Millis) {
+pub(super) fn range(dice: &mut Dice, most: u64) -> (Millis, Millis) {
     let low = dice.between(1, most);
     (Millis(low), Millis(dice.between(low, most)))
 }

@@ -3,7 +3,7 @@
 use model::{Amounts, Event, Fact, Millis, PodGroupFacts, PodGroupKey, PodGroupKind, Time};
 
 use super::{Alters, FailureKind, Saboteur, World, caught, check, plan, requests, run};
-use crate::plan::{Job, Membership, Plan, PodGroupPlan};
+use crate::plan::{BatchJob, Job, Membership, Plan, PodGroupPlan};
 
 fn member(gang: &str, min: u32) -> Option<Membership> {
     Some(Membership { gang: gang.into(), min: Some(min), ..Membership::default() })
@@ -200,4 +200,42 @@ fn a_pod_that_does_not_wait_for_others_is_caught() {
         true
     });
     check(&caught(plan, bug), FailureKind::Wrong, "gang never has not succeeded");
+}
+
+/// A pod that waits for a gang of three, which a Job makes: complete ten seconds after the last of
+/// them succeeded.
+fn after_job() -> Plan {
+    let mut plan = gang();
+    let job = &mut plan.jobs[0];
+    job.runs = Some((Millis(500), Millis(1_500)));
+    let completes = (Millis(10_000), Millis(10_000));
+    let batch = Some(BatchJob { completes, deleted: None });
+    job.gang = Some(Membership { batch, ..member("g", 3).unwrap() });
+    let gang = Membership { after: ["g".into()].into(), ..member("h", 1).unwrap() };
+    let follower = Job { name: "follower".to_owned(), pods: 1, gang: Some(gang), ..job.clone() };
+    plan.jobs.push(follower);
+    plan
+}
+
+#[test]
+fn nobody_is_accused_who_waits_for_a_job() {
+    assert_eq!(run(after_job(), Alters(|_: &mut Event| true)), Ok(()));
+}
+
+#[test]
+fn a_pod_that_does_not_wait_until_a_job_is_complete_is_caught() {
+    let bug = Alters(|event: &mut Event| {
+        if let Event::Seen(Fact::Succeeded(facts)) = event {
+            facts.job = "".into();
+        }
+        true
+    });
+    check(&caught(after_job(), bug), FailureKind::Wrong, "gang g has not succeeded");
+}
+
+#[test]
+fn a_pod_that_is_not_told_of_a_job_that_is_complete_is_caught() {
+    let bug = Alters(|event: &mut Event| !matches!(event, Event::Seen(Fact::Job(_))));
+    let (kind, text) = caught(after_job(), bug);
+    assert!(text.contains("follower"), "{kind:?}: {text}");
 }
