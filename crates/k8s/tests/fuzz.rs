@@ -5,7 +5,7 @@ use std::fmt::Debug;
 
 use kubenexus_k8s::ingest::{self, IngestError};
 use kubenexus_k8s::{config, manifest};
-use model::{Event, Fact, GroupingKind, Kind, PodGroupKind};
+use model::{Event, Fact, GroupingKind, Kind, PodGroupKind, StorageKind};
 use serde_json::Value;
 use testkit::{Script, fuzz, own_profile};
 
@@ -81,6 +81,10 @@ fn readings(text: &[u8]) -> Vec<(&'static str, Option<Read>, Read)> {
     ] {
         let read = ingest::read_grouping(kind, text).map(|seen| seen.1);
         all.push(("grouping", of(&|value| ingest::grouping(kind, value)), read));
+    }
+    for kind in StorageKind::ALL {
+        let read = ingest::read_storage(kind, text).map(|seen| seen.1);
+        all.push(("storage", of(&|value| ingest::storage(kind, value)), read));
     }
     for kind in [
         PodGroupKind::Native,
@@ -170,6 +174,9 @@ fn scheduler(objects: &[Value]) -> Script {
 fn event(object: &Value) -> Option<Event> {
     let word = |key: &str| object.get(key).and_then(Value::as_str).unwrap_or_default();
     let (group, _) = word("apiVersion").split_once('/').unwrap_or_default();
+    if let Some(kind) = ingest::storage_kind(group, word("kind")) {
+        return ingest::storage(kind, object).ok();
+    }
     if (group, word("kind")) == ("batch", "Job") {
         return ingest::job(object).ok().flatten();
     }

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use serde::de::IgnoredAny;
 use serde_json::{Map, Value, json};
 
-use super::quantity::List;
+use super::quantity::{Amount, List};
 use super::timestamp::Timestamp;
 use super::view::{DisruptionMode, NodeView, PodView, Weight};
 
@@ -21,6 +21,7 @@ impl Slim for bool {}
 impl Slim for i32 {}
 impl Slim for i64 {}
 impl Slim for List {}
+impl Slim for Amount {}
 impl Slim for Weight {}
 impl Slim for DisruptionMode {}
 impl Slim for Timestamp {}

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use serde::de::{Deserialize, Deserializer, IgnoredAny, Visitor};
 
 use super::annotations::Annotations;
-use super::quantity::List;
+use super::quantity::{Amount, List};
 use super::slim::{Slim, is_field};
 use super::timestamp::Timestamp;
 use super::words::{Args, Env, Words};
@@ -217,9 +217,96 @@ views! {
     AzureDisk {
         #[serde(rename = "diskURI")]
         disk_uri: String,
+        kind: Option<String>,
     }
     Iscsi { iqn: String, read_only: bool, }
     Rbd { monitors: Vec<String>, pool: String, image: String, read_only: bool, }
+
+    PersistentVolumeView {
+        metadata: StorageMeta,
+        spec: PersistentVolumeSpec,
+        status: StorageStatus,
+    }
+    /// Of volumes and of claims.
+    StorageMeta {
+        name: String,
+        namespace: String,
+        uid: String,
+        resource_version: String,
+        deletion_timestamp: Option<String>,
+        labels: BTreeMap<String, String>,
+        annotations: ClaimAnnotations,
+        owner_references: Vec<OwnerView>,
+    }
+    ClaimAnnotations {
+        #[serde(rename = "volume.beta.kubernetes.io/storage-class")]
+        class: Option<String>,
+        #[serde(rename = "pv.kubernetes.io/bind-completed")]
+        bind_completed: Option<IgnoredAny>,
+        #[serde(rename = "volume.kubernetes.io/selected-node")]
+        selected_node: Option<String>,
+    }
+    PersistentVolumeSpec {
+        capacity: StorageAmounts,
+        access_modes: Vec<String>,
+        volume_mode: String,
+        storage_class_name: String,
+        volume_attributes_class_name: String,
+        claim_ref: Option<ClaimRefView>,
+        node_affinity: VolumeAffinity,
+        csi: Option<CsiSource>,
+        gce_persistent_disk: Option<GceDisk>,
+        aws_elastic_block_store: Option<ById>,
+        azure_disk: Option<AzureDisk>,
+        cinder: Option<ById>,
+        portworx_volume: Option<ById>,
+    }
+    StorageStatus { phase: String, }
+    StorageAmounts { storage: Option<Amount>, }
+    ClaimRefView { namespace: String, name: String, uid: String, }
+    VolumeAffinity { required: Option<NodeSelector>, }
+    CsiSource { driver: String, volume_handle: String, }
+    ClaimView { metadata: StorageMeta, spec: ClaimSpec, status: StorageStatus, }
+    ClaimSpec {
+        access_modes: Vec<String>,
+        selector: Option<LabelSelectorView>,
+        resources: ClaimResources,
+        volume_name: String,
+        storage_class_name: String,
+        volume_mode: String,
+        volume_attributes_class_name: String,
+    }
+    ClaimResources { requests: StorageAmounts, }
+    StorageClassView {
+        metadata: PlainMeta,
+        provisioner: String,
+        volume_binding_mode: Option<String>,
+        allowed_topologies: Vec<TopologyTerm>,
+    }
+    PlainMeta { name: String, namespace: String, resource_version: String, }
+    TopologyTerm { match_label_expressions: Vec<TopologyExpression>, }
+    TopologyExpression { key: String, values: Vec<String>, }
+    CsiNodeView { metadata: CsiNodeMeta, spec: CsiNodeSpec, }
+    CsiNodeMeta { name: String, resource_version: String, annotations: CsiNodeAnnotations, }
+    CsiNodeAnnotations {
+        #[serde(rename = "storage.alpha.kubernetes.io/migrated-plugins")]
+        migrated_plugins: String,
+    }
+    CsiNodeSpec { drivers: Vec<CsiNodeDriver>, }
+    CsiNodeDriver { name: String, allocatable: CsiAllocatable, }
+    CsiAllocatable { count: Option<i32>, }
+    CsiDriverView { metadata: PlainMeta, spec: CsiDriverSpec, }
+    CsiDriverSpec { storage_capacity: bool, prevent_pod_scheduling_if_missing: bool, }
+    CapacityView {
+        metadata: PlainMeta,
+        node_topology: Option<LabelSelectorView>,
+        storage_class_name: String,
+        capacity: Option<Amount>,
+        maximum_volume_size: Option<Amount>,
+    }
+    AttachmentView { metadata: PlainMeta, spec: AttachmentSpec, }
+    AttachmentSpec { attacher: String, node_name: String, source: AttachmentSource, }
+    AttachmentSource { persistent_volume_name: Option<String>, }
 
     Affinity {
         node_affinity: NodeAffinity,

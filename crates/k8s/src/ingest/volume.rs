@@ -1,8 +1,17 @@
-//! Volumes of pods to facts.
+//! Volumes of pods to facts, and objects of storage.
+
+mod around;
+mod objects;
+mod persistent;
+mod translate;
+
+use std::collections::BTreeMap;
 
 use model::{CsiVolume, Disk, DiskId, PodKey, PodVolume, PodVolumes};
 
 use super::view::Volume;
+pub use objects::{read_storage, storage, storage_kind};
+use translate::{CINDER, PORTWORX};
 
 /// The volumes of a pod that limit where it can run. Others are local or the kubelet's business.
 pub(super) fn volumes(views: &[Volume], pod: &PodKey) -> PodVolumes {
@@ -47,18 +56,17 @@ fn disk(view: &Volume) -> Option<Disk> {
 
 /// What the CSI driver that an in-tree plugin is migrated to makes of a disk.
 fn csi(view: &Volume) -> Option<CsiVolume> {
-    let (driver, handle) = if let Some(source) = &view.gce_persistent_disk {
-        let unknown = "UNSPECIFIED";
-        let handle = format!("projects/{unknown}/zones/{unknown}/disks/{}", source.pd_name);
-        ("pd.csi.storage.gke.io", handle)
-    } else if let Some(source) = &view.aws_elastic_block_store {
-        ("ebs.csi.aws.com", source.volume_id.clone())
-    } else if let Some(source) = &view.azure_disk {
-        ("disk.csi.azure.com", source.disk_uri.clone())
-    } else if let Some(source) = &view.cinder {
-        ("cinder.csi.openstack.org", source.volume_id.clone())
-    } else {
-        ("pxd.portworx.com", view.portworx_volume.as_ref()?.volume_id.clone())
-    };
-    Some(CsiVolume { driver: driver.into(), handle: handle.into() })
+    if let Some(source) = &view.gce_persistent_disk {
+        return translate::gce(source, &BTreeMap::new());
+    }
+    if let Some(source) = &view.aws_elastic_block_store {
+        return translate::ebs(source);
+    }
+    if let Some(source) = &view.azure_disk {
+        return translate::azure(source);
+    }
+    if let Some(source) = &view.cinder {
+        return Some(CINDER.volume(source.volume_id.as_str()));
+    }
+    view.portworx_volume.as_ref().map(|source| PORTWORX.volume(source.volume_id.as_str()))
 }

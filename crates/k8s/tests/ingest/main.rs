@@ -13,6 +13,7 @@ mod pod_group;
 mod requests;
 mod seen;
 mod slim;
+mod storage;
 
 use kubenexus_k8s::ingest;
 use model::{Event, Fact, NodeFacts, PodFacts};
