@@ -162,12 +162,10 @@ impl Script {
                 self.apply(&Event::Listed(Kind::Pod, Present::Names(uids)));
             }
             ["grouping", ..] => self.apply(&Event::seen(grouping(rest))),
-            ["namespace" | "podgroup", ..]
+            ["namespace" | "podgroup" | "succeeded" | "job", ..]
             | ["localqueue", _, _]
             | ["clusterqueue", ..]
             | ["gone", "namespace" | "podgroup" | "localqueue" | "clusterqueue", _]
-            | ["succeeded", ..]
-            | ["job", ..]
             | ["gone", "job" | "succeeded", _] => self.apply(&around(&words, rest)),
             ["gone", "grouping", key] => self.apply(&Event::Gone(grouping_key(key).into())),
             ["relist", kind, ref names @ ..] => {
