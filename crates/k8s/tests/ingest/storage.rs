@@ -163,10 +163,12 @@ fn the_old_annotation_of_a_class_counts_first_and_a_name_that_is_too_long_is_nob
 /// The requirements of each term of an affinity, or that there is none.
 fn shown(affinity: Option<&[model::NodeTerm]>) -> Value {
     let term = |term: &model::NodeTerm| {
-        assert!(term.fields.is_empty());
         let all = term.expressions.iter();
         let all = all.map(|it| format!("{} {:?} {}", it.key, it.operator, it.values.join(" ")));
-        json!(all.collect::<Vec<_>>())
+        let fields = term.fields.iter();
+        let fields =
+            fields.map(|it| format!("{} {:?} {}", it.key, it.operator, it.values.join(" ")));
+        json!(all.chain(fields).collect::<Vec<_>>())
     };
     affinity.map_or(Value::Null, |terms| terms.iter().map(term).collect())
 }
@@ -175,26 +177,19 @@ fn expression(key: &str, operator: &str, values: &[&str]) -> Value {
     json!({"key": key, "operator": operator, "values": values})
 }
 
-/// kube-scheduler asks a volume's affinity about the labels of a node alone, not about its name.
 #[test]
-fn of_a_node_a_volume_asks_the_labels_only() {
-    let read = |terms: Value| {
-        let required = json!({"nodeSelectorTerms": terms});
-        let object = json!({"metadata": {"name": "x"},
-            "spec": {"nodeAffinity": {"required": required}}});
+fn the_terms_of_a_volume_are_read_as_those_of_pods() {
+    let read = |affinity: Value| {
+        let object = json!({"metadata": {"name": "x"}, "spec": {"nodeAffinity": affinity}});
         shown(volume(object).affinity.as_deref())
     };
+    let required = |terms: Value| read(json!({"required": {"nodeSelectorTerms": terms}}));
     let zone = expression("zone", "In", &["a", "b"]);
-    let name = |operator| expression("metadata.name", operator, &["n1"]);
-    assert_eq!(read(json!([{"matchExpressions": [zone]}])), json!([["zone In a b"]]));
-    let both = json!([{"matchExpressions": [zone], "matchFields": [name("In")]},
-        {"matchExpressions": [zone], "matchFields": [name("NotIn")]}, {}]);
-    assert_eq!(read(both), json!([["zone In a b"], []]));
-    assert_eq!(read(json!([{"matchFields": [name("In")]}])), json!([]), "no node");
-    assert_eq!(read(json!([{"matchFields": [name("Likes")]}])), json!([]), "no node");
-    let any = json!([{"matchExpressions": [zone]}, {"matchFields": [name("NotIn")]}]);
-    assert_eq!(read(any), Value::Null, "any node");
-    assert_eq!(read(json!([])), json!([]), "no node");
+    let name = expression("metadata.name", "NotIn", &["n1"]);
+    let terms = json!([{"matchExpressions": [zone], "matchFields": [name]}, {}]);
+    assert_eq!(required(terms), json!([["zone In a b", "metadata.name NotIn n1"], []]));
+    assert_eq!(required(json!([])), json!([]), "no node");
+    assert_eq!(read(json!({})), Value::Null, "any node");
 }
 
 /// What a driver makes of an in-tree volume: its plugin, its handle and its affinity.

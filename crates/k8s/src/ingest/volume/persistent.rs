@@ -1,8 +1,8 @@
 //! PersistentVolumes and their claims to facts.
 
 use model::{
-    AccessModes, ClaimRef, FieldOperator, Migrated, NodeTerm, PersistentVolumeFacts,
-    VolumeClaimFacts, VolumeSource,
+    AccessModes, ClaimRef, Migrated, NodeTerm, PersistentVolumeFacts, VolumeClaimFacts,
+    VolumeSource,
 };
 
 use super::translate::{self, AZURE, CINDER, EBS, GCE, PORTWORX, Plugin};
@@ -38,7 +38,7 @@ pub(super) fn volume(mut view: PersistentVolumeView) -> PersistentVolumeFacts {
         }),
         is_available: status.phase == "Available",
         is_terminating: metadata.deletion_timestamp.is_some(),
-        affinity: terms.and_then(without_fields),
+        affinity: terms,
         source,
     }
 }
@@ -91,28 +91,6 @@ fn terms(selector: NodeSelector) -> Vec<NodeTerm> {
     selector.node_selector_terms.into_iter().map(term).collect()
 }
 
-/// Terms as they are asked of the labels of a node alone: for them its name is empty. None means
-/// any node.
-fn without_fields(terms: Vec<NodeTerm>) -> Option<Vec<NodeTerm>> {
-    let mut left = Vec::new();
-    for mut term in terms {
-        let is_meant = |field: &model::RequirementSpec<FieldOperator>| match field.operator {
-            FieldOperator::In => field.values.iter().any(String::is_empty),
-            FieldOperator::NotIn => field.values.iter().all(|name| !name.is_empty()),
-            FieldOperator::Unknown => false,
-        };
-        let had_fields = !term.fields.is_empty();
-        if !std::mem::take(&mut term.fields).iter().all(is_meant) {
-            continue;
-        }
-        if had_fields && term.expressions.is_empty() {
-            return None;
-        }
-        left.push(term);
-    }
-    Some(left)
-}
-
 fn source(view: &PersistentVolumeView, terms: Option<&[NodeTerm]>) -> VolumeSource {
     let (spec, labels) = (&view.spec, &view.metadata.labels);
     if let Some(source) = &spec.csi {
@@ -133,6 +111,6 @@ fn source(view: &PersistentVolumeView, terms: Option<&[NodeTerm]>) -> VolumeSour
     } else {
         return VolumeSource::Other;
     };
-    let affinity = translate::affinity(plugin, terms, labels).and_then(without_fields);
+    let affinity = translate::affinity(plugin, terms, labels);
     VolumeSource::InTree(Migrated { plugin: plugin.name.into(), volume, affinity })
 }
