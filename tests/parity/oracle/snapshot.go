@@ -174,13 +174,20 @@ type directInformer struct {
 	handlers []cache.ResourceEventHandler
 }
 
+// GetIndexer hands out a store that lists in order, to whoever reads.
+func (i *directInformer) GetIndexer() cache.Indexer {
+	return sortedIndexer{i.SharedIndexInformer.GetIndexer()}
+}
+
+func (i *directInformer) GetStore() cache.Store { return i.GetIndexer() }
+
 func newDirectInformer(obj runtime.Object) *directInformer {
 	return &directInformer{SharedIndexInformer: cache.NewSharedIndexInformer(&cache.ListWatch{}, obj, 0,
 		cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})}
 }
 
 func (i *directInformer) replace(objects []runtime.Object) error {
-	store := i.GetIndexer()
+	store := i.SharedIndexInformer.GetIndexer()
 	for _, old := range store.List() {
 		if err := store.Delete(old); err != nil {
 			return err

@@ -424,6 +424,7 @@ func (r *rig) judge(ctx context.Context, pod *corev1.Pod) (*verdict, error) {
 			continue
 		}
 		failed = failed || !status.IsRejected()
+		status = r.firstDriver(ctx, pod, node, status)
 		statuses.Set(name, status)
 		v.Nodes[name] = &nodeVerdict{Rejected: reject(status)}
 	}

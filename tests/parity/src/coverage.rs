@@ -1,6 +1,8 @@
 //! What the cases of a run exercised, counted from kube-scheduler's verdicts. A parity run that
 //! never met a reason proves nothing about it, so the counts are printed with the result.
 
+mod volumes;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::{self, Display};
 
@@ -11,6 +13,7 @@ use serde_json::Value;
 pub struct Coverage {
     cases: u64,
     errors: u64,
+    crashes: u64,
     mixed: u64,
     tied: u64,
     spread_by_default: u64,
@@ -18,13 +21,16 @@ pub struct Coverage {
     preemption: BTreeMap<String, u64>,
     reasons: BTreeMap<String, u64>,
     scores: BTreeMap<String, u64>,
+    volumes: volumes::Volumes,
 }
 
 impl Coverage {
     /// Counts one verdict.
     pub fn add(&mut self, case: &Value, verdict: &Value) {
         self.cases += 1;
+        self.volumes.add(case, verdict);
         if !verdict["error"].is_null() {
+            self.crashes += u64::from(crate::compare::is_crash(verdict));
             self.errors += 1;
             return;
         }
@@ -56,9 +62,11 @@ impl Coverage {
     pub fn merge(&mut self, other: Coverage) {
         self.cases += other.cases;
         self.errors += other.errors;
+        self.crashes += other.crashes;
         self.mixed += other.mixed;
         self.tied += other.tied;
         self.spread_by_default += other.spread_by_default;
+        self.volumes.merge(other.volumes);
         for (mine, theirs) in [
             (&mut self.prefilter, other.prefilter),
             (&mut self.preemption, other.preemption),
@@ -71,6 +79,11 @@ impl Coverage {
         }
     }
 
+    /// What cases about volumes should have met and did not; nothing if there were only a few.
+    pub fn missing(&self) -> Vec<&'static str> {
+        self.volumes.missing()
+    }
+
     fn percent(&self, cases: u64) -> f64 {
         100.0 * cases as f64 / self.cases.max(1) as f64
     }
@@ -78,6 +91,10 @@ impl Coverage {
 
 /// The texts of a rejection, each with the plugin that said it.
 fn texts(rejection: &Value) -> BTreeSet<String> {
+    let of_volumes = volumes::facts(rejection);
+    if !of_volumes.is_empty() {
+        return of_volumes;
+    }
     let plugin = rejection["plugin"].as_str().unwrap_or_default();
     let reasons = rejection["reasons"].as_array().into_iter().flatten();
     reasons
@@ -121,6 +138,7 @@ impl Display for Coverage {
             ("spread by default", self.spread_by_default),
             ("rejected before any node", self.prefilter.values().sum()),
             ("error", self.errors),
+            ("kube-scheduler crashes, not compared", self.crashes),
         ];
         writeln!(out, "What {} cases met:", self.cases)?;
         for (text, cases) in shares {
@@ -136,6 +154,14 @@ impl Display for Coverage {
             for (text, cases) in counts {
                 writeln!(out, "  {cases:>8}  {:>5.1}%  {text}", self.percent(*cases))?;
             }
+        }
+        let (volume_cases, met) = self.volumes.counts();
+        if volume_cases > 0 {
+            writeln!(out, "What {volume_cases} cases about volumes met:")?;
+        }
+        for (text, cases) in met {
+            let percent = 100.0 * *cases as f64 / volume_cases as f64;
+            writeln!(out, "  {cases:>8}  {percent:>5.1}%  {text}")?;
         }
         Ok(())
     }

@@ -2,7 +2,8 @@
 //!
 //! Few nodes and few distinct values of everything make conflicts and ties frequent. Each case
 //! switches whole subjects on or off (see [`theme`]), because a pod that uses every field at once
-//! fits nowhere and shows nothing. Never drawn: volume claims and resource claims.
+//! fits nowhere and shows nothing. Claims of volumes are a theme of their own (see [`volume`]).
+//! Never drawn: resource claims.
 
 mod amount;
 mod bad;
@@ -17,11 +18,27 @@ mod preemption;
 mod resize;
 mod taint;
 mod theme;
+mod volume;
 
 use serde_json::{Value, json};
 
 use crate::draw::Draw;
 use theme::World;
+
+/// Case `number` of `seed` about volumes. The same arguments always give the same case.
+pub fn volume_case(seed: u64, number: u64) -> Value {
+    volume::case(seed, number)
+}
+
+/// The same case with its objects in the opposite order, which must not change the answer.
+pub fn turned_volume_case(seed: u64, number: u64) -> Value {
+    let mut case = volume::case(seed, number);
+    case["id"] = json!(format!("turned-volumes-{seed}-{number}"));
+    if let Some(objects) = case["objects"].as_array_mut() {
+        objects.reverse();
+    }
+    case
+}
 
 /// Case `number` of `seed`. The same arguments always give the same case.
 pub fn case(seed: u64, number: u64) -> Value {

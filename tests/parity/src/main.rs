@@ -4,6 +4,7 @@ mod progress;
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::thread;
@@ -23,7 +24,7 @@ const PRINTED_MAX: usize = 10;
 /// Exits with 1 on a disagreement and with 2 if the comparison itself does not work.
 #[derive(Debug, Parser)]
 struct Args {
-    /// How many random cases to draw.
+    /// How many random cases to draw of the theme.
     #[arg(long, default_value_t = 3_000)]
     cases: u64,
     /// What to draw them from; the same seed gives the same cases. Today's date if not given.
@@ -47,12 +48,62 @@ struct Args {
     /// Judge the case in this file only, and print both verdicts.
     #[arg(long, value_name = "FILE")]
     explain: Option<PathBuf>,
+    /// What the random cases are about.
+    #[arg(long, value_enum, default_value_t = Theme::Ordinary)]
+    theme: Theme,
+    /// Print the random cases, one a line, instead of judging them.
+    #[arg(long)]
+    print: bool,
+}
+
+/// What cases are about.
+#[derive(Debug, Clone, Copy, clap::ValueEnum)]
+enum Theme {
+    /// Everything but volumes.
+    Ordinary,
+    /// Claims, persistent volumes and disks.
+    Volumes,
+    /// Ordinary cases, and an eighth as many about volumes behind them.
+    All,
+}
+
+/// The random cases of a run, by number.
+#[derive(Debug, Clone, Copy)]
+struct Cases {
+    seed: u64,
+    ordinary: u64,
+    volumes: u64,
+}
+
+impl Cases {
+    fn of(args: &Args) -> Cases {
+        let (ordinary, volumes) = match args.theme {
+            Theme::Ordinary => (args.cases, 0),
+            Theme::Volumes => (0, args.cases),
+            Theme::All => (args.cases, args.cases.div_ceil(8)),
+        };
+        Cases { seed: args.seed.unwrap_or_else(day), ordinary, volumes }
+    }
+
+    /// A case about volumes is put twice, with its objects in two orders.
+    fn count(self) -> u64 {
+        self.ordinary + 2 * self.volumes
+    }
+
+    fn case(self, number: u64) -> Value {
+        match number.checked_sub(self.ordinary) {
+            None => generate::case(self.seed, number),
+            Some(number) if number < self.volumes => generate::volume_case(self.seed, number),
+            Some(number) => generate::turned_volume_case(self.seed, number - self.volumes),
+        }
+    }
 }
 
 fn main() -> ExitCode {
     let args = Args::parse();
     let agreed = match &args.explain {
         Some(file) => explain(&args, file),
+        None if args.print => print_cases(&args),
         None => compare(&args),
     };
     match agreed {
@@ -72,18 +123,36 @@ fn explain(args: &Args, file: &Path) -> Result<bool> {
     Ok(outcome.differences().is_empty())
 }
 
+fn print_cases(args: &Args) -> Result<bool> {
+    let cases = Cases::of(args);
+    let mut out = BufWriter::new(io::stdout().lock());
+    for number in 0..cases.count() {
+        writeln!(out, "{}", cases.case(number)).context("printing cases")?;
+    }
+    out.flush().context("printing cases")?;
+    Ok(true)
+}
+
 fn compare(args: &Args) -> Result<bool> {
-    let seed = args.seed.unwrap_or_else(day);
+    let cases = Cases::of(args);
+    let seed = cases.seed;
     let committed = committed_cases(&args.cases_dir)?;
     let mut pairs = Vec::new();
     for _ in 0..args.jobs {
         pairs.push(Pair::start(&args.kubenexus, &args.oracle)?);
     }
     let known = judge_committed(&mut pairs[0], committed)?;
-    println!("{} committed cases, {} random cases of seed {seed}", known.0, args.cases);
-    let (mut pairs, random) = judge_random(pairs, seed, args.cases)?;
+    println!(
+        "{} committed cases, {} random cases and {} about volumes of seed {seed}",
+        known.0, cases.ordinary, cases.volumes
+    );
+    let (mut pairs, random) = judge_random(pairs, cases)?;
 
     print!("{}", random.coverage);
+    let missing = random.coverage.missing();
+    for fact in &missing {
+        println!("\nno case about volumes met: {fact}");
+    }
     for failure in &known.1.failures {
         println!("\ncommitted case {} disagrees:", failure.case["id"]);
         print!("{}", report::differing(failure));
@@ -92,7 +161,7 @@ fn compare(args: &Args) -> Result<bool> {
     println!("\nRepeat with --seed {seed}.");
     let (passed, failed) = (known.1.passed + random.passed, known.1.failed + random.failed);
     println!("{passed} passed, {failed} failed");
-    Ok(failed == 0)
+    Ok(failed == 0 && missing.is_empty())
 }
 
 /// How many committed cases there are, and what came of them.
@@ -105,11 +174,11 @@ fn judge_committed(pair: &mut Pair, cases: Vec<Value>) -> Result<(usize, Tally)>
 }
 
 /// Shares the random cases among the pairs, and gives the pairs back.
-fn judge_random(pairs: Vec<Pair>, seed: u64, cases: u64) -> Result<(Vec<Pair>, Tally)> {
+fn judge_random(pairs: Vec<Pair>, cases: Cases) -> Result<(Vec<Pair>, Tally)> {
     let progress = Progress::default();
     let jobs = pairs.len();
     thread::scope(|scope| {
-        let meter = progress::show(scope, &progress, cases);
+        let meter = progress::show(scope, &progress, cases.count());
         let workers: Vec<_> = pairs
             .into_iter()
             .enumerate()
@@ -117,8 +186,8 @@ fn judge_random(pairs: Vec<Pair>, seed: u64, cases: u64) -> Result<(Vec<Pair>, T
                 let progress = &progress;
                 scope.spawn(move || -> Result<(Pair, Tally)> {
                     let mut tally = Tally::default();
-                    let numbers = (job as u64..cases).step_by(jobs);
-                    let drawn = numbers.map(|number| generate::case(seed, number));
+                    let numbers = (job as u64..cases.count()).step_by(jobs);
+                    let drawn = numbers.map(|number| cases.case(number));
                     pair.judge_all(drawn, |outcome| tally.add(outcome, progress))?;
                     Ok((pair, tally))
                 })

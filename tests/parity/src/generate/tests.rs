@@ -27,7 +27,7 @@ static FACTS: LazyLock<BTreeSet<String>> = LazyLock::new(|| {
     facts
 });
 
-fn collect(path: &str, value: &Value, facts: &mut BTreeSet<String>) {
+pub(super) fn collect(path: &str, value: &Value, facts: &mut BTreeSet<String>) {
     facts.insert(path.to_owned());
     match value {
         Value::Object(fields) => {

@@ -4,7 +4,7 @@
 use crate::draw::Draw;
 
 /// The subjects of a case.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Theme {
     pub(super) taints: bool,
     pub(super) unschedulable: bool,
@@ -98,5 +98,22 @@ impl World {
             })
             .collect();
         World { theme, nodes: (0..count).map(|index| format!("n{index}")).collect(), image_bytes }
+    }
+
+    /// A world in which hardly anything but volumes decides.
+    pub(super) fn of_volumes(draw: &mut Draw) -> World {
+        let theme = Theme {
+            taints: draw.chance(5),
+            unschedulable: draw.chance(4),
+            selector: draw.chance(4),
+            required: draw.chance(4),
+            node_name: draw.chance(1),
+            crowded: draw.chance(3),
+            preemption: draw.chance(45),
+            ..Theme::default()
+        };
+        let count = if theme.preemption { draw.between(2, 3) } else { draw.between(2, 6) };
+        let nodes = (0..count).map(|index| format!("n{index}")).collect();
+        World { theme, nodes, image_bytes: vec![1 << 20; super::container::IMAGES.len()] }
     }
 }
