@@ -27,8 +27,8 @@ use engine::Scheduler;
 use journal::{Decided, Journal};
 use k8s::render;
 use model::{
-    Decision, Diagnosis, Event, Fact, GangId, GroupingKind, Key, Kind, Moment, NodeId, PodGroupKey,
-    PodId, Present, Rescue, Time, Waiting,
+    Decision, Diagnosis, Event, Fact, GangId, Key, Kind, Moment, NodeId, PodGroupKey, PodId,
+    Present, Rescue, Time, Waiting,
 };
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::oneshot;
@@ -38,6 +38,7 @@ use crate::feed::{Input, Outcome, Seen};
 use crate::metrics::{Attempt, Metrics};
 use crate::order::{Bind, Order, PodRef, Tell};
 use crate::serve::Health;
+use crate::watch::Watched;
 use gangs::Groups;
 use notes::Notes;
 use tiers::Tiers;
@@ -75,8 +76,8 @@ pub(crate) struct State {
     has_pods: bool,
     has_namespaces: bool,
     has_budgets: bool,
-    /// Services and controllers that matter and are not listed yet.
-    awaited: Vec<GroupingKind>,
+    /// Kinds that every cluster has and that are not listed yet.
+    awaited: Vec<&'static Watched>,
     /// Kinds that not every cluster has and that are not listed yet; nothing as long as it is not
     /// known which there are.
     awaited_kinds: Option<Vec<Kind>>,
@@ -110,8 +111,8 @@ pub(crate) struct State {
 
 impl State {
     /// Nothing is known yet; these have to be listed beside the rest.
-    pub(crate) fn awaiting(groupings: &[GroupingKind]) -> Self {
-        Self { awaited: groupings.into(), ..Self::default() }
+    pub(crate) fn awaiting(awaited: Vec<&'static Watched>) -> Self {
+        Self { awaited, ..Self::default() }
     }
 }
 
@@ -261,11 +262,11 @@ impl Core {
                 self.metrics.keep_namespaces(names);
             }
             Kind::Budget => state.has_budgets = true,
-            Kind::Grouping(sort) => state.awaited.retain(|awaited| *awaited != sort),
             Kind::PodGroup(sort) => {
                 state.groups.reset(sort, names);
             }
-            Kind::Succeeded
+            Kind::Grouping(_)
+            | Kind::Succeeded
             | Kind::LocalQueue
             | Kind::ClusterQueue
             | Kind::Job

@@ -9,7 +9,7 @@ use anyhow::{Context as _, Result, anyhow, bail};
 use engine::{Backoff, Scheduler};
 use journal::{Closer, Journal};
 use k8s::config::Settings;
-use model::{Catalog, GroupingKind, Millis};
+use model::{Catalog, Millis};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{Notify, Semaphore, mpsc, oneshot};
 use tracing::{info, warn};
@@ -25,8 +25,8 @@ use crate::metrics::Metrics;
 use crate::outage::Outage;
 use crate::serve::{self, Health, Server};
 use crate::watch::{
-    BUDGETS, GROUPINGS, JOBS, NAMESPACES, NODES, OptionalWatches, PODS, Progress, SUCCEEDED,
-    Watcher,
+    BUDGETS, GROUPINGS, JOBS, NAMESPACES, NODES, OptionalWatches, PODS, Progress, STORAGE,
+    SUCCEEDED, Watched, Watcher,
 };
 use crate::writes::Writes;
 use crate::{beside, order};
@@ -100,7 +100,8 @@ async fn start(options: Options) -> Result<()> {
     let scheduler = scheduler(&options)?;
     // What services and controllers say matters only for spread that pods do not ask for.
     let asks_alike = scheduler.catalog().asks_alike();
-    let groupings: &'static [_] = if asks_alike { &GroupingKind::ALL } else { &[] };
+    let groupings = GROUPINGS.iter().filter(|_| asks_alike);
+    let others: Vec<&'static Watched> = groupings.chain(&STORAGE).collect();
     let core = Core {
         scheduler,
         profiles,
@@ -111,7 +112,7 @@ async fn start(options: Options) -> Result<()> {
         journal,
         start,
         started_unix_ms,
-        state: State::awaiting(groupings),
+        state: State::awaiting(others.clone()),
     };
     let binder = connect(&config, Some(leadership.clone()), &outage)?;
     let has_queues = settings.names_cluster_queues();
@@ -124,7 +125,7 @@ async fn start(options: Options) -> Result<()> {
         leadership,
         outage,
         limiter: Arc::new(limiter_of(settings)),
-        groupings,
+        others,
         has_queues,
     };
     if let Some(server) = server {
@@ -253,8 +254,8 @@ struct Live {
     outage: Outage,
     /// The rate of bindings, conditions and single reads.
     limiter: Arc<Limiter>,
-    /// Services and controllers that matter.
-    groupings: &'static [GroupingKind],
+    /// Services and controllers, if they matter, and storage.
+    others: Vec<&'static Watched>,
     /// Whether queues of Kueue matter.
     has_queues: bool,
 }
@@ -299,9 +300,8 @@ impl Live {
 
     fn watch(&self, progress: &Progress) {
         let ends = Arc::new(Notify::new());
-        let groupings = GROUPINGS.iter().filter(|_| !self.groupings.is_empty());
-        let others = [&NAMESPACES, &BUDGETS, &NODES, &PODS];
-        for watched in groupings.chain(others) {
+        let first = [&NAMESPACES, &BUDGETS, &NODES, &PODS];
+        for watched in self.others.iter().copied().chain(first) {
             let (client, feed) = (self.client.clone(), self.feed.clone());
             let watcher =
                 Watcher::new(watched, client, feed, self.metrics.clone(), progress.clone());

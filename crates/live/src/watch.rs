@@ -40,7 +40,7 @@ use crate::metrics::Metrics;
 use crate::outage::Repeats;
 
 pub(crate) use kinds::{
-    BUDGETS, GROUPINGS, JOBS, NAMESPACES, NODES, OPTIONAL, PODS, SUCCEEDED, Watched,
+    BUDGETS, GROUPINGS, JOBS, NAMESPACES, NODES, OPTIONAL, PODS, STORAGE, SUCCEEDED, Watched,
 };
 use lines::{Line, Lines};
 pub(crate) use optional::{OptionalWatches, Served};

@@ -205,7 +205,7 @@ fn profile(config: Option<&Value>, scheduler: &str) -> Result<ProfileSettings> {
 }
 
 /// Kinds that are looked at.
-const USED: [&str; 14] = [
+const USED: [&str; 21] = [
     "Node",
     "Pod",
     "Namespace",
@@ -220,15 +220,17 @@ const USED: [&str; 14] = [
     "LocalQueue",
     "ClusterQueue",
     "Job",
+    "PersistentVolume",
+    "PersistentVolumeClaim",
+    "StorageClass",
+    "CSINode",
+    "CSIDriver",
+    "CSIStorageCapacity",
+    "VolumeAttachment",
 ];
 
 /// Kinds that are part of a cluster but that nothing built so far looks at, by API group.
 const IGNORED: &[(&str, &[&str])] = &[
-    ("", &["PersistentVolumeClaim", "PersistentVolume"]),
-    (
-        "storage.k8s.io",
-        &["StorageClass", "CSINode", "CSIDriver", "CSIStorageCapacity", "VolumeAttachment"],
-    ),
     ("scheduling.k8s.io", &["PriorityClass"]),
     (
         "resource.k8s.io",
@@ -248,6 +250,10 @@ fn take_in(scheduler: &mut Scheduler, profile: &str, object: &Value) -> Result<(
     let group = version.rsplit_once('/').map_or("", |(group, _)| group);
     if let Some(kind) = ingest::pod_group_kind(group, kind) {
         scheduler.apply(&ingest::pod_group(kind, object)?, Time::default());
+        return Ok(());
+    }
+    if let Some(kind) = ingest::storage_kind(group, kind) {
+        scheduler.apply(&ingest::storage(kind, object)?, Time::default());
         return Ok(());
     }
     let mut event = match (group, kind) {

@@ -6,8 +6,9 @@ use tracing::warn;
 use super::{Core, State};
 
 impl State {
-    /// A kind that not every cluster has was listed.
+    /// A kind was listed.
     pub(super) fn listed(&mut self, kind: Kind) {
+        self.awaited.retain(|awaited| awaited.kind != kind);
         if let Some(awaited) = &mut self.awaited_kinds {
             awaited.retain(|awaited| *awaited != kind);
         }
@@ -23,9 +24,9 @@ impl State {
             (self.awaited_kinds.is_some(), "what not every cluster has"),
         ];
         let kinds = kinds.into_iter().filter(|(is_listed, _)| !is_listed);
-        let groupings = self.awaited.iter().map(|kind| format!("{kind:?}"));
+        let others = self.awaited.iter().map(|watched| watched.word.to_owned());
         let optional = self.awaited_kinds.iter().flatten().map(|kind| format!("{kind:?}"));
-        let words = kinds.map(|(_, word)| word.to_owned()).chain(groupings).chain(optional);
+        let words = kinds.map(|(_, word)| word.to_owned()).chain(others).chain(optional);
         words.collect::<Vec<_>>().join(", ")
     }
 

@@ -42,7 +42,7 @@ fn bench_of(settings: &Settings) -> Bench {
         journal: None,
         start: Instant::now(),
         started_unix_ms: 0,
-        state: State::awaiting(&[]),
+        state: State::awaiting(Vec::new()),
     };
     core.take(Input::Lead);
     Bench { core, orders }

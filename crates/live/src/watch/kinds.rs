@@ -6,7 +6,7 @@ use std::time::Instant;
 use k8s::ingest::{self, GroupStanding, IngestError, Standing};
 use model::{
     ClusterQueueFacts, Event, Fact, GroupingKind, Key, Kind, LocalQueueFacts, PodGroupKind, PodKey,
-    Present,
+    Present, StorageKind,
 };
 use serde::Deserialize;
 use tracing::error;
@@ -39,6 +39,10 @@ const fn row(
 
 const fn grouping(sort: GroupingKind, group: &'static str, resource: &'static str) -> Watched {
     row(Kind::Grouping(sort), group, "v1", resource)
+}
+
+const fn storage(sort: StorageKind, group: &'static str, resource: &'static str) -> Watched {
+    row(Kind::Storage(sort), group, "v1", resource)
 }
 
 /// A PodGroup that is not Kubernetes' own.
@@ -77,6 +81,17 @@ pub(crate) static GROUPINGS: [Watched; 4] = [
     grouping(GroupingKind::ReplicationController, "", "replicationcontrollers"),
     grouping(GroupingKind::ReplicaSet, "apps", "replicasets"),
     grouping(GroupingKind::StatefulSet, "apps", "statefulsets"),
+];
+
+/// Volumes, and what decides where they can be used.
+pub(crate) static STORAGE: [Watched; 7] = [
+    storage(StorageKind::Volume, "", "persistentvolumes"),
+    storage(StorageKind::Claim, "", "persistentvolumeclaims"),
+    storage(StorageKind::Class, "storage.k8s.io", "storageclasses"),
+    storage(StorageKind::CsiNode, "storage.k8s.io", "csinodes"),
+    storage(StorageKind::CsiDriver, "storage.k8s.io", "csidrivers"),
+    storage(StorageKind::Capacity, "storage.k8s.io", "csistoragecapacities"),
+    storage(StorageKind::Attachment, "storage.k8s.io", "volumeattachments"),
 ];
 
 const NATIVE: &str = "scheduling.k8s.io";
@@ -298,12 +313,11 @@ impl Watcher {
             Kind::LocalQueue => plain(ingest::read_local_queue(object)),
             Kind::ClusterQueue => plain(ingest::read_cluster_queue(object)),
             Kind::Grouping(kind) => plain(ingest::read_grouping(kind, object)),
+            Kind::Storage(kind) => plain(ingest::read_storage(kind, object)),
             Kind::PodGroup(sort) => ingest::read_pod_group(sort, object).map(|seen| {
                 let group = Some(Box::new((self.watched, seen.standing)));
                 Read { group, ..Read::plain((seen.version, seen.event)) }
             }),
-            // No row has them yet.
-            Kind::Storage(_) => return Ok(None),
             Kind::Succeeded => {
                 let (version, event) = ingest::read_succeeded(object)?;
                 return Ok(event.map(|event| Read::plain((version, event))));

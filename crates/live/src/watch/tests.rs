@@ -250,6 +250,39 @@ async fn pods_that_ended_well_are_told_of_gangs_only_and_who_waits_for_them_is_n
 }
 
 #[tokio::test(start_paused = true)]
+async fn objects_of_storage_are_read_and_gone_by_the_same_name() {
+    let paths = STORAGE.map(|watched| watched.path());
+    let expected = [
+        "/api/v1/persistentvolumes?",
+        "/api/v1/persistentvolumeclaims?",
+        "/apis/storage.k8s.io/v1/storageclasses?",
+        "/apis/storage.k8s.io/v1/csinodes?",
+        "/apis/storage.k8s.io/v1/csidrivers?",
+        "/apis/storage.k8s.io/v1/csistoragecapacities?",
+        "/apis/storage.k8s.io/v1/volumeattachments?",
+    ];
+    assert_eq!(paths, expected);
+    let (client, _) = server(|_| async { None });
+    let (feed, _inbox) = feed();
+    let metrics = Arc::new(Metrics::new(["a"], "host", "lease"));
+    for watched in &STORAGE {
+        let (client, feed, metrics) = (client.clone(), feed.clone(), metrics.clone());
+        let watcher = Watcher::new(watched, client, feed, metrics, Progress::default());
+        let is_of_namespace = ["persistentvolumeclaims", "csistoragecapacities"];
+        let namespace = is_of_namespace.contains(&watched.resource).then_some("ns");
+        let object = json!({"metadata": {"name": "x", "namespace": namespace.unwrap_or_default(),
+            "uid": "u", "resourceVersion": "3"}})
+        .to_string();
+        let read = watcher.read(object.as_bytes(), None).expect("it is sound");
+        let Event::Seen(fact) = read.event else { panic!("it is there") };
+        let name = namespace.map_or("x".to_owned(), |namespace| format!("{namespace}/x"));
+        assert_eq!(fact.key(), Key::new(watched.kind, name));
+        let gone = watcher.read_gone(object.as_bytes()).expect("it is sound");
+        assert_eq!((&*gone.version, gone.event), ("3", Event::Gone(fact.key())));
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn of_jobs_only_those_that_are_complete_are_told() {
     let job = |name: &str, condition: &str| {
         json!({"metadata": {"name": name, "namespace": "ns", "uid": format!("u-{name}"),

@@ -34,8 +34,9 @@ impl Right {
     }
 }
 
-/// Groups of kinds that not every cluster has, and that are asked for only where they are served.
-const OPTIONAL: [&str; 5] = [
+/// Groups of kinds that are asked for only where they are served, or once they matter.
+const OPTIONAL: [&str; 6] = [
+    "batch",
     "scheduling.k8s.io",
     "scheduling.x-k8s.io",
     "scheduling.volcano.sh",
