@@ -20,7 +20,6 @@ mod versions;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use engine::Scheduler;
@@ -34,7 +33,7 @@ use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::oneshot;
 use tracing::{debug, info};
 
-use crate::feed::{Input, Outcome, Seen};
+use crate::feed::{Closed, Inbox, Input, Outcome, Seen, Until};
 use crate::metrics::{Attempt, Metrics};
 use crate::order::{Bind, Order, PodRef, Tell};
 use crate::serve::Health;
@@ -46,6 +45,12 @@ use versions::Versions;
 
 /// Bindings that may be out at a time.
 const BINDS_MAX: usize = 64;
+/// How many of these are waited for when all are out, and for how long at most: decisions in
+/// batches, so that a thread is not woken for each.
+const ROOM: usize = 8;
+const ROOM_PATIENCE: Duration = Duration::from_millis(5);
+/// A step that takes this long hands its orders out at once.
+const LONG_STEP_SECONDS: f64 = 0.0002;
 /// Inputs taken in, and decisions made, before the other gets its turn.
 const BATCH: usize = 256;
 /// The longest sleep.
@@ -56,7 +61,7 @@ pub(crate) struct Core {
     pub(crate) scheduler: Scheduler,
     /// Names of the profiles.
     pub(crate) profiles: Vec<Arc<str>>,
-    pub(crate) inbox: Receiver<Input>,
+    pub(crate) inbox: Inbox,
     pub(crate) orders: UnboundedSender<Order>,
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) health: Arc<Health>,
@@ -87,6 +92,8 @@ pub(crate) struct State {
     is_draining: bool,
     /// Bindings that are out.
     in_flight: usize,
+    /// Orders that are held back while decisions are made.
+    outbox: Option<Vec<Order>>,
     /// Evictions that are out, by the uid of the pod that is to go.
     evicting: BTreeSet<Box<str>>,
     /// Plans that may have evictions out, by the uid of the pod they are for, each with its node.
@@ -122,13 +129,14 @@ impl Core {
         let mut decisions = Vec::new();
         self.begin_segment();
         loop {
-            match self.inbox.recv_timeout(self.patience()) {
-                Ok(input) => self.take(input),
-                Err(RecvTimeoutError::Timeout) => {}
-                Err(RecvTimeoutError::Disconnected) => return,
+            let (until, patience) = self.patience();
+            match self.inbox.wait(until, patience) {
+                Ok(Some(input)) => self.take(input),
+                Ok(None) => {}
+                Err(Closed) => return,
             }
             for _ in 1..BATCH {
-                let Ok(input) = self.inbox.try_recv() else { break };
+                let Ok(Some(input)) = self.inbox.next() else { break };
                 self.take(input);
             }
             self.decide(&mut decisions);
@@ -160,16 +168,24 @@ impl Core {
         is_synced && state.is_leading && !state.is_draining && state.in_flight < BINDS_MAX
     }
 
-    /// How long there is nothing to do if nothing happens.
-    fn patience(&self) -> Duration {
+    /// What there is to wait for, and how long there is nothing to do if it does not happen.
+    fn patience(&self) -> (Until, Duration) {
         let longest = self.eligible_patience().unwrap_or(SLEEP_MAX);
-        match self.scheduler.next_wakeup() {
+        let state = &self.state;
+        if state.in_flight >= BINDS_MAX {
+            let room = state.in_flight - BINDS_MAX + ROOM;
+            return (Until::Room(room), ROOM_PATIENCE.min(longest));
+        }
+        let patience = match self.scheduler.next_wakeup() {
+            // Nobody is woken for a binding that went well, and the last one ends this.
+            _ if state.drain.is_some() => ROOM_PATIENCE.min(longest),
             Some(wakeup) if self.may_decide() => {
                 let millis = wakeup.0.saturating_sub(self.now().0);
                 Duration::from_millis(millis).min(longest)
             }
             Some(_) | None => longest,
-        }
+        };
+        (Until::News, patience)
     }
 
     fn take(&mut self, input: Input) {
@@ -291,7 +307,15 @@ impl Core {
         self.tell(id, "SchedulerError", message.into());
     }
 
+    /// Decides as long as there is something to decide, and room.
     fn decide(&mut self, decisions: &mut Vec<Decision>) {
+        self.state.outbox = Some(Vec::new());
+        self.decide_on(decisions);
+        self.hand_out();
+        self.state.outbox = None;
+    }
+
+    fn decide_on(&mut self, decisions: &mut Vec<Decision>) {
         for _ in 0..BATCH {
             if !self.may_decide() {
                 return;
@@ -345,6 +369,9 @@ impl Core {
                 }
             }
             self.record_stepped(now, decided);
+            if self.state.step_seconds > LONG_STEP_SECONDS {
+                self.hand_out();
+            }
         }
     }
 
@@ -451,9 +478,19 @@ impl Core {
         profile.expect("only pods of our profiles are decided on").clone()
     }
 
-    fn send(&self, order: Order) {
-        // The other end is only gone when the process is about to end.
-        let _ = self.orders.send(order);
+    /// Hands an order out; those of decisions are held back and go together.
+    fn send(&mut self, order: Order) {
+        match &mut self.state.outbox {
+            Some(outbox) => outbox.push(order),
+            // The other end is only gone when the process is about to end.
+            None => drop(self.orders.send(order)),
+        }
+    }
+
+    fn hand_out(&mut self) {
+        for order in self.state.outbox.iter_mut().flat_map(|outbox| outbox.drain(..)) {
+            let _ = self.orders.send(order);
+        }
     }
 
     /// Says so once nothing is out any more and the watch has shown all of it, so that whoever

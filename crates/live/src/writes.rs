@@ -131,6 +131,14 @@ impl Write {
         }
     }
 
+    /// At which version the pod is whose status this changes, by the answer to it.
+    fn version_in(&self, answer: &[u8]) -> Option<Box<str>> {
+        match self {
+            Self::Pod(_) => PodView::read(answer).map(|pod| pod.version),
+            Self::Event { .. } | Self::Group { .. } => None,
+        }
+    }
+
     /// What it is about, as users write it.
     fn subject(&self) -> String {
         match self {
@@ -358,7 +366,7 @@ impl Writes {
             let request = request(method.clone(), path, content_type, body.clone());
             match ask_counted(&self.client, &self.metrics, request, PATIENCE).await {
                 Ok(answer) if answer.status.is_success() => {
-                    return Sent::Taken(PodView::read(&answer.body).map(|pod| pod.version));
+                    return Sent::Taken(write.version_in(&answer.body));
                 }
                 Ok(answer) if answer.status == StatusCode::CONFLICT => {
                     // An event of this name is there: an earlier try arrived after all.

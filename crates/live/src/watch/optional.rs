@@ -85,7 +85,7 @@ mod tests {
     use crate::testing::server;
 
     /// What the engine was told, in words.
-    fn told(inbox: &std::sync::mpsc::Receiver<Input>) -> Vec<String> {
+    fn told(inbox: &crate::feed::Inbox) -> Vec<String> {
         let word = |input| match input {
             Input::Await(kinds) => format!("await {kinds:?}"),
             Input::Seen(Seen {

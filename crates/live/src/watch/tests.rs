@@ -1,14 +1,13 @@
 //! Lists and watches against a server that says what a test wants.
 
 use std::collections::VecDeque;
-use std::sync::mpsc::Receiver;
 use std::sync::{Arc, Mutex};
 
 use model::{Event, Fact, Key, Kind, Present};
 use serde_json::{Value, json};
 
 use super::*;
-use crate::feed::feed;
+use crate::feed::{Inbox, feed};
 use crate::testing::{Reply, server};
 
 fn node(name: &str, version: u64) -> Value {
@@ -55,7 +54,7 @@ async fn check_watched(
     (fed(&inbox), targets)
 }
 
-fn fed(inbox: &Receiver<Input>) -> Vec<String> {
+fn fed(inbox: &Inbox) -> Vec<String> {
     let word = |input: Input| match input {
         Input::Seen(Seen { event: Event::Seen(Fact::Node(facts)), .. }) => facts.name,
         Input::Seen(Seen { event: Event::Seen(Fact::LocalQueue(facts)), .. }) => {

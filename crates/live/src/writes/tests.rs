@@ -18,7 +18,7 @@ fn pod(name: &str) -> PodRef {
 struct Bench {
     writes: Arc<Writes>,
     binds: Arc<AtomicUsize>,
-    inbox: std::sync::mpsc::Receiver<Input>,
+    inbox: crate::feed::Inbox,
     log: Arc<Mutex<Vec<Arrived>>>,
 }
 
