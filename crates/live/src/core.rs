@@ -9,6 +9,7 @@ mod eligible;
 mod evictions;
 mod gangs;
 mod notes;
+mod patience;
 mod prepared;
 mod recorded;
 mod synced;
@@ -33,7 +34,7 @@ use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::oneshot;
 use tracing::{debug, info};
 
-use crate::feed::{Closed, Inbox, Input, Outcome, Seen, Until};
+use crate::feed::{Closed, Inbox, Input, Outcome, Seen};
 use crate::metrics::{Attempt, Metrics};
 use crate::order::{Bind, Order, PodRef, Tell};
 use crate::serve::Health;
@@ -45,17 +46,10 @@ use versions::Versions;
 
 /// Bindings that may be out at a time.
 const BINDS_MAX: usize = 64;
-/// How many of these are waited for when all are out, and for how long at most: decisions in
-/// batches, so that a thread is not woken for each.
-const ROOM: usize = 8;
-const ROOM_PATIENCE: Duration = Duration::from_millis(5);
 /// A step that takes this long hands its orders out at once.
 const LONG_STEP_SECONDS: f64 = 0.0002;
 /// Inputs taken in, and decisions made, before the other gets its turn.
 const BATCH: usize = 256;
-/// The longest sleep.
-const SLEEP_MAX: Duration = Duration::from_secs(10);
-
 /// The engine and what surrounds it.
 pub(crate) struct Core {
     pub(crate) scheduler: Scheduler,
@@ -166,26 +160,6 @@ impl Core {
         let state = &self.state;
         let is_synced = state.is_synced();
         is_synced && state.is_leading && !state.is_draining && state.in_flight < BINDS_MAX
-    }
-
-    /// What there is to wait for, and how long there is nothing to do if it does not happen.
-    fn patience(&self) -> (Until, Duration) {
-        let longest = self.eligible_patience().unwrap_or(SLEEP_MAX);
-        let state = &self.state;
-        if state.in_flight >= BINDS_MAX {
-            let room = state.in_flight - BINDS_MAX + ROOM;
-            return (Until::Room(room), ROOM_PATIENCE.min(longest));
-        }
-        let patience = match self.scheduler.next_wakeup() {
-            // Nobody is woken for a binding that went well, and the last one ends this.
-            _ if state.drain.is_some() => ROOM_PATIENCE.min(longest),
-            Some(wakeup) if self.may_decide() => {
-                let millis = wakeup.0.saturating_sub(self.now().0);
-                Duration::from_millis(millis).min(longest)
-            }
-            Some(_) | None => longest,
-        };
-        (Until::News, patience)
     }
 
     fn take(&mut self, input: Input) {

@@ -19,7 +19,7 @@ use tokio::sync::Semaphore;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tracing::{debug, warn};
 
-use crate::client::{Answer, NoAnswer, ask_counted, request, status_message};
+use crate::client::{Answer, NoAnswer, Writer, ask_counted, request, status_message};
 use crate::feed::{Feed, Input, Outcome, Refusal};
 use crate::lease::Leadership;
 use crate::limit::Limiter;
@@ -40,7 +40,7 @@ pub(crate) struct Dispatch {
     /// Reads.
     pub(crate) client: kube::Client,
     /// Binds, and sends only while we lead.
-    pub(crate) binder: kube::Client,
+    pub(crate) binder: Writer,
     pub(crate) feed: Feed,
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) leadership: Leadership,

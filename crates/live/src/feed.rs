@@ -151,7 +151,7 @@ pub(crate) fn feed() -> (Feed, Inbox) {
 impl Feed {
     /// Hands an input over, waiting for room.
     pub(crate) async fn send(&self, mut input: Input) -> Result<(), Closed> {
-        let is_room = matches!(input, Input::Outcome(_));
+        let is_room = matches!(input, Input::Outcome(_) | Input::Prepared { .. });
         let is_news = !matches!(input, Input::Outcome(Outcome { result: Ok(()), .. }));
         loop {
             match self.sender.try_send(input) {

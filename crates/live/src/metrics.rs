@@ -13,9 +13,9 @@ mod series;
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use http::{Method, StatusCode};
 use prometheus_client::encoding::text;
@@ -45,7 +45,7 @@ pub(crate) struct Metrics {
     handled: Slots<Histogram>,
     preemption_attempts: Counter,
     preemption_victims: Histogram,
-    requests: Family<Labels<3>, Counter>,
+    requests: Requests,
     host: String,
     leading: Gauge,
     binds_in_flight: Gauge,
@@ -74,6 +74,13 @@ pub(crate) struct Metrics {
     log_lines_lost: Counter,
     /// How many there are at this time.
     lost_lines: Arc<AtomicU64>,
+}
+
+/// Requests to the API server. Nothing is counted more often.
+struct Requests {
+    all: Family<Labels<3>, Counter>,
+    /// Those that were taken, by code and method.
+    taken: Mutex<BTreeMap<(Option<StatusCode>, &'static str), Counter>>,
 }
 
 /// The attempts of one profile, at the positions of their results.
@@ -144,11 +151,15 @@ impl Metrics {
 
     /// A request to the API server was answered, or came to nothing.
     pub(crate) fn request(&self, method: &Method, status: Option<StatusCode>) {
-        let code = status.map_or_else(|| "<error>".into(), |status| status.as_str().to_owned());
         let method = labels::method_word(method);
-        let host = self.host.clone().into();
-        let labels = [("code", code.into()), ("method", method.into()), ("host", host)];
-        self.requests.get_or_create(&labels).inc();
+        let mut taken = self.requests.taken.lock().unwrap_or_else(PoisonError::into_inner);
+        let counter = taken.entry((status, method)).or_insert_with(|| {
+            let code = status.map_or_else(|| "<error>".into(), |code| code.as_str().to_owned());
+            let host = self.host.clone().into();
+            let labels = [("code", code.into()), ("method", method.into()), ("host", host)];
+            self.requests.all.get_or_create_owned(&labels)
+        });
+        counter.inc();
     }
 
     /// Whether this replica leads.

@@ -14,7 +14,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{Notify, Semaphore, mpsc, oneshot};
 use tracing::{info, warn};
 
-use crate::client::{configuration, connect};
+use crate::client::{Writer, configuration, connect};
 use crate::core::{Core, State, unix_ms};
 use crate::discovery::Discovery;
 use crate::dispatch::{self, Dispatch};
@@ -86,7 +86,7 @@ async fn start(options: Options) -> Result<()> {
     let server = options.serving.as_ref().map(serve::bind).transpose()?;
     let config = configuration(options.kubeconfig.as_deref(), options.master.as_deref()).await?;
     let outage = Outage::default();
-    let client = connect(&config, None, &outage)?;
+    let client = connect(&config, &outage)?;
     let settings = &options.settings;
     let profiles: Vec<Arc<str>> =
         settings.profiles.iter().map(|profile| profile.scheduler.as_str().into()).collect();
@@ -114,11 +114,13 @@ async fn start(options: Options) -> Result<()> {
         started_unix_ms,
         state: State::awaiting(others.clone()),
     };
-    let binder = connect(&config, Some(leadership.clone()), &outage)?;
+    let binder = Writer::connect(&config, Some(leadership.clone()), &outage)?;
+    let writer = Writer::connect(&config, None, &outage)?;
     let has_queues = settings.names_cluster_queues();
     let live = Live {
         client,
         binder,
+        writer,
         feed,
         metrics,
         health,
@@ -167,7 +169,7 @@ fn candidate(
         return Ok((None, Leadership::always()));
     }
     // A renewal must not wait behind bindings: it has connections of its own.
-    let candidate = Candidate::new(connect(config, None, outage)?, &settings.leader_election)
+    let candidate = Candidate::new(connect(config, outage)?, &settings.leader_election)
         .context("making a name for the lease")?;
     let leadership = candidate.leadership();
     Ok((Some(candidate), leadership))
@@ -246,7 +248,9 @@ fn engine_thread(core: Core) -> Result<oneshot::Receiver<()>> {
 struct Live {
     client: kube::Client,
     /// Sends only while we lead.
-    binder: kube::Client,
+    binder: Writer,
+    /// For everything else that is written.
+    writer: Writer,
     feed: Feed,
     metrics: Arc<Metrics>,
     health: Arc<Health>,
@@ -275,7 +279,7 @@ impl Live {
         let limiter = self.limiter.clone();
         let in_flight = Arc::new(AtomicUsize::new(0));
         let writes = Arc::new(Writes::new(
-            self.client.clone(),
+            self.writer.clone(),
             self.feed.clone(),
             self.metrics.clone(),
             (limiter.clone(), limiter_of(settings)),

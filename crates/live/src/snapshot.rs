@@ -48,7 +48,7 @@ pub fn snapshot(
         .context("starting the runtime")?;
     runtime.block_on(async {
         let config = configuration(kubeconfig, master).await?;
-        let client = connect(&config, None, &Outage::default())?;
+        let client = connect(&config, &Outage::default())?;
         let mut progress = SnapshotProgress::default();
         for watched in [&NODES, &PODS] {
             let reading = || format!("listing {} of {}", watched.word, config.cluster_url);

@@ -21,7 +21,7 @@ use k8s::render::{GroupCondition, StatusChange};
 use tokio::sync::Notify;
 use tracing::{debug, warn};
 
-use crate::client::{Answer, ask_counted, request, status_message};
+use crate::client::{Answer, Writer, ask_counted, request, status_message};
 use crate::dispatch::{PodView, name, pod_path};
 use crate::feed::{Feed, Input};
 use crate::limit::Limiter;
@@ -168,7 +168,7 @@ impl PodStatus {
 
 /// The queue, and what it takes to empty it.
 pub(crate) struct Writes {
-    client: kube::Client,
+    client: Writer,
     feed: Feed,
     metrics: Arc<Metrics>,
     /// Conditions go behind the bindings, events have their own rate, as kube-scheduler has it.
@@ -194,7 +194,7 @@ enum Sent {
 
 impl Writes {
     pub(crate) fn new(
-        client: kube::Client,
+        client: Writer,
         feed: Feed,
         metrics: Arc<Metrics>,
         (limiter, event_limiter): (Arc<Limiter>, Limiter),
@@ -251,10 +251,15 @@ impl Writes {
 
     /// Queues a write.
     pub(crate) fn push(&self, write: Write) {
-        if self.queues().push(write) {
+        let is_late = write.is_late();
+        let mut queues = self.queues();
+        if queues.push(write) {
             self.metrics.event_dropped();
         }
-        self.changed.notify_one();
+        // What can wait is not looked at while bindings are out, unless there is too much of it.
+        if !is_late || self.has_no_binds() || queues.waiting() > QUEUE_MAX / 2 {
+            self.changed.notify_one();
+        }
     }
 
     /// A binding goes out: why the pod waits is not written any more.
@@ -265,7 +270,13 @@ impl Writes {
     /// A binding is not out any more.
     pub(crate) fn settled(&self) {
         self.queues().settled();
-        self.changed.notify_one();
+        if self.has_no_binds() {
+            self.changed.notify_one();
+        }
+    }
+
+    fn has_no_binds(&self) -> bool {
+        self.binds.load(Ordering::Relaxed) == 0
     }
 
     /// Writes until it is dropped.
@@ -306,7 +317,7 @@ impl Writes {
     fn pop(&self) -> Option<(Write, IsOver)> {
         let mut queues = self.queues();
         let [idle, trickle, crowded] = AT_ONCE;
-        let is_idle = self.binds.load(Ordering::Relaxed) == 0 && queues.lull().is_zero();
+        let is_idle = self.has_no_binds() && queues.lull().is_zero();
         let at_once = match is_idle {
             true => idle,
             false if queues.waiting() > QUEUE_MAX / 2 => crowded,

@@ -11,8 +11,9 @@ use model::{Disband, Event, Kind, PodGroupKind, Present, Reason};
 use serde_json::{Value, json};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
+use super::patience::{ROOM, ROOM_PATIENCE};
 use super::*;
-use crate::feed::feed;
+use crate::feed::{Until, feed};
 use crate::order::{Doubt, Happened, Subject, Warn};
 use crate::watch::{OPTIONAL, Watched};
 
@@ -475,4 +476,19 @@ fn a_gang_that_is_found_half_on_nodes_is_taken_back_in_time() {
     bench.core.start -= Duration::from_secs(11);
     let expected = "default-scheduler: gang g: 2 of at least 4 are on nodes; evict a b; keep ";
     assert_eq!(bench.decided(), [expected]);
+}
+
+#[test]
+fn when_all_bindings_are_out_room_for_several_is_waited_for_and_not_for_long() {
+    let mut bench = bench();
+    bench.core.state.in_flight = BINDS_MAX - 1;
+    assert_eq!(bench.core.patience().0, Until::News);
+    for (in_flight, room) in [(BINDS_MAX, ROOM), (BINDS_MAX + 200, ROOM + 200)] {
+        bench.core.state.in_flight = in_flight;
+        assert_eq!(bench.core.patience(), (Until::Room(room), ROOM_PATIENCE));
+    }
+    bench.core.state.in_flight = 1;
+    let (done, _drained) = oneshot::channel();
+    bench.core.take(Input::Drain(done));
+    assert_eq!(bench.core.patience(), (Until::News, ROOM_PATIENCE), "the last one wakes nobody");
 }

@@ -46,14 +46,14 @@ fn dispatch(client: kube::Client, leadership: Leadership) -> Dispatch {
     let in_flight = Arc::new(AtomicUsize::new(0));
     let limiters = (limiter.clone(), Limiter::new(-1, 1));
     let writes = Writes::new(
-        client.clone(),
+        client.clone().into(),
         feed.clone(),
         metrics.clone(),
         limiters,
         in_flight.clone(),
         "host".into(),
     );
-    let (binder, writes) = (client.clone(), Arc::new(writes));
+    let (binder, writes) = (client.clone().into(), Arc::new(writes));
     let evictions = Arc::new(Semaphore::new(EVICTIONS_MAX));
     Dispatch { client, binder, feed, metrics, leadership, limiter, writes, evictions, in_flight }
 }

@@ -1,6 +1,6 @@
 //! Names, types, labels and buckets of all metrics.
 
-use std::sync::OnceLock;
+use std::sync::{Mutex, OnceLock};
 
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
@@ -10,7 +10,7 @@ use prometheus_client::registry::{Metric, Registry};
 
 use super::labels::{ATTEMPTS, Attempt, BindOutcome, Cached, Handled, Labels, Queue, Word};
 use super::process::Process;
-use super::{Metrics, Profile};
+use super::{Metrics, Profile, Requests};
 
 type Histograms<const N: usize> = Family<Labels<N>, Histogram, fn() -> Histogram>;
 
@@ -283,13 +283,14 @@ fn preemption_victims(registry: &mut Registry) -> Histogram {
     )
 }
 
-fn requests(registry: &mut Registry) -> Family<Labels<3>, Counter> {
-    put(
+fn requests(registry: &mut Registry) -> Requests {
+    let all = put(
         registry,
         "rest_client_requests",
         "Number of HTTP requests, partitioned by status code, method, and host",
         Family::default(),
-    )
+    );
+    Requests { all, taken: Mutex::default() }
 }
 
 fn bind_outcomes(registry: &mut Registry) -> Vec<Counter> {

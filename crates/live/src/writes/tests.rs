@@ -44,7 +44,7 @@ fn bench_with(client: kube::Client, log: Arc<Mutex<Vec<Arrived>>>, limiter: Limi
     let metrics = Arc::new(Metrics::new(["s"], "host", "lease"));
     let limiters = (Arc::new(limiter), Limiter::new(-1, 1));
     let binds = Arc::new(AtomicUsize::new(0));
-    let writes = Writes::new(client, feed, metrics, limiters, binds.clone(), "host".into());
+    let writes = Writes::new(client.into(), feed, metrics, limiters, binds.clone(), "host".into());
     let writes = Arc::new(writes);
     tokio::spawn(writes.clone().run());
     Bench { writes, binds, inbox, log }
