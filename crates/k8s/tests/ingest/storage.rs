@@ -223,6 +223,7 @@ fn an_in_tree_volume_has_a_plugin_and_a_handle_of_the_driver() {
         ("aws:///vol-1/", "vol-1"),
         ("aws:///vol%2d1?a#b", "vol-1"),
         ("aws://a:80/vol-1", "vol-1"),
+        ("aws://a@b]/vol-1", "vol-1"),
     ] {
         assert_eq!(ebs(id), format!("ebs.csi.aws.com {handle}"), "{id}");
     }
@@ -235,6 +236,9 @@ fn an_in_tree_volume_has_a_plugin_and_a_handle_of_the_driver() {
         "aws:///vol-%2",
         "aws:///vol-%zz",
         "aws://a:b/vol-1",
+        "aws://[a]/vol-1",
+        "aws://a<b@c/vol-1",
+        "aws://a%zz@c/vol-1",
         "aws:///vol-\n",
     ] {
         assert_eq!(ebs(id), "none", "{id}");

@@ -74,18 +74,25 @@ fn url_path(rest: &str) -> Option<String> {
     }
     let rest = rest.split('#').next().unwrap_or_default();
     let rest = rest.split('?').next().unwrap_or_default();
-    let (host, path) = rest.find('/').map_or((rest, ""), |at| rest.split_at(at));
-    is_host(host.rsplit('@').next().unwrap_or_default()).then(|| unescaped(path)).flatten()
+    let (place, path) = rest.find('/').map_or((rest, ""), |at| rest.split_at(at));
+    let (user, host) = place.rsplit_once('@').unwrap_or(("", place));
+    let is_place = is_host(host) && is_user(user);
+    is_place.then(|| unescaped(path)).flatten()
 }
 
+/// Whether a text is the host of a URL, by a name.
 fn is_host(text: &str) -> bool {
     let is_port = |port: &str| port.bytes().all(|byte| byte.is_ascii_digit());
     let is_known = |byte: u8| {
-        byte.is_ascii_alphanumeric()
-            || !byte.is_ascii()
-            || b"-_.~!$&'()*+,;=:[]<>\"".contains(&byte)
+        byte.is_ascii_alphanumeric() || !byte.is_ascii() || b"-_.~!$&'()*+,;=:]<>\"".contains(&byte)
     };
     text.bytes().all(is_known) && text.rsplit_once(':').is_none_or(|(_, port)| is_port(port))
+}
+
+/// Whether a text is what may stand before a host.
+fn is_user(text: &str) -> bool {
+    let is_known = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.~!$&'()*+,;=:%@".contains(&byte);
+    text.bytes().all(is_known) && unescaped(text).is_some()
 }
 
 /// A text in which `%2d` is a dash.
