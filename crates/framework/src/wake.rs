@@ -196,6 +196,7 @@ pub fn names_object(reason: &Reason) -> bool {
             | VolumeFault::BrokenClass(_)
             | VolumeFault::NoVolume(_)
             | VolumeFault::Uncounted(_)
+            | VolumeFault::Uncountable(_)
             | VolumeFault::BrokenSelector(_)
             | VolumeFault::Untranslatable(_)
     )

@@ -202,6 +202,11 @@ fn node_faults() -> Vec<(VolumeFault, &'static str, &'static str)> {
             never,
         ),
         (
+            VolumeFault::Uncountable("PersistentVolumeClaim had no name".into()),
+            "PersistentVolumeClaim had no name",
+            "Error",
+        ),
+        (
             VolumeFault::BrokenSelector("team/data".into()),
             "the selector of persistentvolumeclaim \"team/data\" is invalid",
             "Error",

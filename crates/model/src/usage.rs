@@ -179,10 +179,10 @@ impl Usage {
         self.mounts.on_node(node)
     }
 
-    /// Whether a pod on a node names a claim.
+    /// Whether a pod on a node that is there names a claim.
     #[must_use]
-    pub fn has_claim_user(&self, claim: &str) -> bool {
-        self.mounts.has_user(claim)
+    pub fn has_claim_user(&self, catalog: &Catalog, claim: &str) -> bool {
+        self.mounts.has_user(catalog, claim)
     }
 
     /// What was given to claims for pods on their way.

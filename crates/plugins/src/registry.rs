@@ -206,7 +206,8 @@ pub fn build(settings: &ProfileSettings, catalog: &mut Catalog) -> Result<Profil
     let scheduler = settings.scheduler.clone();
     let rescues = rescues(settings);
     let binds = |choice: &PluginChoice| choice.name == "VolumeBinding";
-    let is_binding = settings.at(Reserve).iter().any(binds);
+    // What nodes were asked for is what is given.
+    let is_binding = [Filter, Reserve, PreBind].iter().all(|at| settings.at(*at).iter().any(binds));
     let volume_timeout = is_binding.then(|| volume_args(settings).bind_timeout);
     let gang_reader = reads_gang_keys(settings).then_some("Coscheduling");
     Ok(Profile {
@@ -299,7 +300,11 @@ fn make_rank(
         "ImageLocality" => Arc::new(ImageLocality),
         "PodTopologySpread" => Arc::new(PodTopologySpread::new(&spread_args(settings), catalog)),
         "InterPodAffinity" => Arc::new(InterPodAffinity::new(pod_affinity_args(settings))),
-        "VolumeBinding" => Arc::new(VolumeBinding::new(&volume_args(settings))),
+        "VolumeBinding" => {
+            let is_asked = settings.at(Filter).iter().any(|choice| choice.name == "VolumeBinding");
+            // Only nodes that it was asked about have a score.
+            return Ok(is_asked.then(|| Arc::new(VolumeBinding::new(&volume_args(settings))) as _));
+        }
         // Pods that these would rank are refused by their guard.
         name if Guard::of(name).is_some() => return Ok(None),
         _ => return Err(unknown(settings, choice, Score)),

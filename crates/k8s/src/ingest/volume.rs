@@ -11,7 +11,7 @@ use model::{CsiVolume, Disk, DiskId, PodKey, PodVolume, PodVolumes};
 
 use super::view::Volume;
 pub use objects::{read_storage, storage, storage_kind};
-use translate::{CINDER, PORTWORX};
+use translate::{AZURE, CINDER, EBS, GCE, PORTWORX};
 
 /// The volumes of a pod that limit where it can run. Others are local or the kubelet's business.
 pub(super) fn volumes(views: &[Volume], pod: &PodKey) -> PodVolumes {
@@ -56,17 +56,17 @@ fn disk(view: &Volume) -> Option<Disk> {
 
 /// What the CSI driver that an in-tree plugin is migrated to makes of a disk.
 fn csi(view: &Volume) -> Option<CsiVolume> {
-    if let Some(source) = &view.gce_persistent_disk {
-        return translate::gce(source, &BTreeMap::new());
-    }
-    if let Some(source) = &view.aws_elastic_block_store {
-        return translate::ebs(source);
-    }
-    if let Some(source) = &view.azure_disk {
-        return translate::azure(source);
-    }
-    if let Some(source) = &view.cinder {
-        return Some(CINDER.volume(source.volume_id.as_str()));
-    }
-    view.portworx_volume.as_ref().map(|source| PORTWORX.volume(source.volume_id.as_str()))
+    let (plugin, volume) = if let Some(source) = &view.gce_persistent_disk {
+        (&GCE, translate::gce(source, &BTreeMap::new()))
+    } else if let Some(source) = &view.aws_elastic_block_store {
+        (&EBS, translate::ebs(source))
+    } else if let Some(source) = &view.azure_disk {
+        (&AZURE, translate::azure(source))
+    } else if let Some(source) = &view.cinder {
+        (&CINDER, Some(CINDER.volume(source.volume_id.as_str())))
+    } else {
+        let source = view.portworx_volume.as_ref()?;
+        (&PORTWORX, Some(PORTWORX.volume(source.volume_id.as_str())))
+    };
+    Some(volume.unwrap_or_else(|| plugin.volume("")))
 }

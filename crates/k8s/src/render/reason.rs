@@ -93,6 +93,7 @@ fn volume_text(fault: &VolumeFault) -> String {
             let name = key.rsplit('/').next().unwrap_or(key);
             format!("looking up PVC {key}: persistentvolumeclaim {name:?} not found")
         }
+        VolumeFault::Uncountable(why) => why.to_string(),
         VolumeFault::BrokenSelector(claim) => {
             format!("the selector of persistentvolumeclaim {claim:?} is invalid")
         }

@@ -132,7 +132,7 @@ mod tests {
             "profile default-scheduler",
             "  queueSort           PrioritySort",
             "  score               NodeResourcesFit:5, TaintToleration:3, NodeAffinity:2,",
-            "                      VolumeBinding*:1, PodTopologySpread:2,",
+            "                      VolumeBinding:1, PodTopologySpread:2,",
             "  bind                DefaultBinder",
             "  NodeResourcesFit    MostAllocated by nvidia.com/gpu:10, cpu:1, memory:1",
             "leader election",
@@ -257,11 +257,11 @@ mod tests {
         let text = include_str!("../../../k8s/src/config/tests/kube-scheduler-1.37.1.yaml");
         let answer = checked(text).expect("valid");
         let expected = [
-            "                      VolumeBinding*:1, PodTopologySpread:2,",
+            "                      VolumeBinding:1, PodTopologySpread:2,",
             "  postFilter          DynamicResources*, DefaultPreemption",
             "  plugins             VolumeRestrictions, NodeVolumeLimits, VolumeBinding,",
             "  parallelism         decisions are made by one thread",
-            "  bindTimeoutSeconds  the plugin is not built yet",
+            "  filterTimeout       the plugin is not built yet",
         ];
         for line in expected {
             assert!(answer.lines().any(|found| found.starts_with(line)), "{line}\nin\n{answer}");

@@ -14,9 +14,6 @@ use crate::volume::{
     VolumeSource,
 };
 
-/// The one field that terms can speak of.
-const NAME_FIELD: &str = "metadata.name";
-
 /// All of storage.
 #[derive(Default)]
 pub(super) struct Storage {
@@ -361,28 +358,22 @@ impl Storage {
     }
 }
 
-/// Terms as Kubernetes reads them for volumes, where no node has a name: none if one of them holds
-/// for all nodes.
+/// Terms as Kubernetes reads them for volumes: fields of nodes must make sense, and are not
+/// compared. None if one of the terms holds for all nodes.
 fn nameless(terms: Option<&[NodeTerm]>) -> Option<Vec<NodeTerm>> {
-    let term = |term: &NodeTerm| {
-        let is_never = |field: &&RequirementSpec<FieldOperator>| {
-            field.operator != FieldOperator::NotIn || field.key != NAME_FIELD
-        };
-        // What cannot hold stays, and names no node that is there.
-        let fields: Vec<_> = term.fields.iter().filter(is_never).cloned().map(unnamed).collect();
-        NodeTerm { expressions: term.expressions.clone(), fields }
-    };
-    let holds = |(before, after): (&NodeTerm, &NodeTerm)| {
-        !before.fields.is_empty() && after.fields.is_empty() && after.expressions.is_empty()
+    let makes_sense = |field: &RequirementSpec<FieldOperator>| {
+        field.operator != FieldOperator::Unknown && field.values.len() == 1
     };
     let terms = terms?;
-    let read: Vec<NodeTerm> = terms.iter().map(term).collect();
-    (!terms.iter().zip(&read).any(holds)).then_some(read)
-}
-
-/// A requirement on the name of a node that no node meets.
-fn unnamed(field: RequirementSpec<FieldOperator>) -> RequirementSpec<FieldOperator> {
-    RequirementSpec { operator: FieldOperator::Unknown, ..field }
+    let mut read = terms.to_vec();
+    for term in &mut read {
+        let had_fields = !term.fields.is_empty();
+        term.fields.retain(|field| !makes_sense(field));
+        if had_fields && term.fields.is_empty() && term.expressions.is_empty() {
+            return None;
+        }
+    }
+    Some(read)
 }
 
 fn compile(terms: Option<&[NodeTerm]>, holder: &mut Holder<'_>) -> Option<Selector> {

@@ -12,8 +12,8 @@ use crate::volume::{Assignment, PodVolume};
 pub(super) struct Mounts {
     /// Tags of pods with volumes on a node, and how many pods have them, in order.
     on_node: Map<NodeId, BTreeMap<TagsId, u32>>,
-    /// How many pods on nodes name a claim themselves.
-    users: Map<Box<str>, u32>,
+    /// How many pods on which nodes name a claim themselves.
+    users: Map<Box<str>, BTreeMap<NodeId, u32>>,
 }
 
 impl Mounts {
@@ -22,8 +22,9 @@ impl Mounts {
         self.on_node.get(&node).into_iter().flat_map(|tags| tags.keys().copied())
     }
 
-    pub(super) fn has_user(&self, claim: &str) -> bool {
-        self.users.contains_key(claim)
+    pub(super) fn has_user(&self, catalog: &Catalog, claim: &str) -> bool {
+        let nodes = self.users.get(claim);
+        nodes.is_some_and(|nodes| nodes.keys().any(|node| catalog.has_node(*node)))
     }
 
     /// Counts a pod that came to a node, or left it.
@@ -47,9 +48,13 @@ impl Mounts {
         let claims = tags.volumes.iter().filter(|volume| volume.claim().is_some());
         for (volume, key) in claims.zip(&tags.claims) {
             if matches!(volume, PodVolume::Claim(_)) {
-                let count = self.users.entry(key.clone()).or_default();
+                let nodes = self.users.entry(key.clone()).or_default();
+                let count = nodes.entry(node).or_default();
                 count_one(count, is_there);
                 if *count == 0 {
+                    nodes.remove(&node);
+                }
+                if nodes.is_empty() {
                     self.users.remove(&**key);
                 }
             }

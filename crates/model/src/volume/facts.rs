@@ -371,7 +371,8 @@ pub enum PodVolume {
     Inline {
         /// What must not be mounted twice.
         disk: Option<Disk>,
-        /// What counts against the limit of a CSI driver, where its in-tree plugin is migrated.
+        /// What counts against the limit of a CSI driver, where its in-tree plugin is migrated;
+        /// without a handle if the driver can make nothing of it.
         csi: Option<CsiVolume>,
     },
 }

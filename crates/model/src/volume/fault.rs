@@ -46,6 +46,8 @@ pub enum VolumeFault {
     NoVolume(Box<str>),
     /// A claim is looked up to be counted, and is not there; namespace and name.
     Uncounted(Box<str>),
+    /// Volumes cannot be counted, of the pod or of those on the node; in words.
+    Uncountable(Box<str>),
     /// What a claim selects volumes by makes no sense; namespace and name.
     BrokenSelector(Box<str>),
     /// A volume of an in-tree plugin makes no sense to its CSI driver; its name.
@@ -84,7 +86,9 @@ impl VolumeFault {
             Self::Unbound | Self::NoVolumeNamed | Self::NoClassNamed => "VolumeClaimUnbound",
             Self::NoClass(_) | Self::NoMode(_) | Self::BrokenClass(_) => "StorageClassMissing",
             Self::NoVolume(_) | Self::VolumeGone => "VolumeMissing",
-            Self::BrokenSelector(_) | Self::Untranslatable(_) => "VolumeInvalid",
+            Self::Uncountable(_) | Self::BrokenSelector(_) | Self::Untranslatable(_) => {
+                "VolumeInvalid"
+            }
             Self::NodeConflict => "VolumeNodeAffinityConflict",
             Self::NoMatch => "VolumeBindingConflict",
             Self::NoSpace => "StorageCapacityShort",
@@ -103,7 +107,10 @@ impl VolumeFault {
             Self::DiskInUse | Self::ClaimInUse | Self::TooMany | Self::NoDriver(_) => {
                 Code::Unschedulable
             }
-            Self::BrokenClass(_) | Self::BrokenSelector(_) | Self::Untranslatable(_) => Code::Error,
+            Self::BrokenClass(_)
+            | Self::Uncountable(_)
+            | Self::BrokenSelector(_)
+            | Self::Untranslatable(_) => Code::Error,
             Self::NoClaim(_)
             | Self::Nameless
             | Self::NotMade(_)

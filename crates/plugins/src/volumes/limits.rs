@@ -120,16 +120,24 @@ fn count<'a>(
     for volume in tags.volumes.iter() {
         let key = match volume {
             PodVolume::Inline { csi, .. } => {
-                let csi = csi.as_ref().filter(|_| csi_node.is_some());
-                counted.extend(csi.map(|csi| (&*csi.driver, Handle::Of(&csi.handle))));
+                let Some(csi) = csi.as_ref().filter(|_| csi_node.is_some()) else { continue };
+                if csi.handle.is_empty() {
+                    let why = format!("a disk of the pod is unknown to {}", csi.driver);
+                    return Err(VolumeFault::Uncountable(why.into()));
+                }
+                counted.insert((&csi.driver, Handle::Of(&csi.handle)));
                 continue;
+            }
+            PodVolume::Claim(name) if name.is_empty() => {
+                let why = "PersistentVolumeClaim had no name";
+                return Err(VolumeFault::Uncountable(why.into()));
             }
             PodVolume::Claim(_) | PodVolume::Ephemeral { .. } => keys.next(),
         };
         let Some(key) = key else { continue };
         match catalog.volume_claim(key) {
             Some(claim) => {
-                claim.check_owner(volume)?;
+                claim.check_owner(volume).map_err(|fault| unowned(&fault))?;
                 counted.extend(of_claim(catalog, key, csi_node));
             }
             None if is_new => return Err(VolumeFault::Uncounted(key.clone())),
@@ -137,6 +145,13 @@ fn count<'a>(
         }
     }
     Ok(())
+}
+
+/// That a claim belongs to somebody else, where volumes are counted.
+fn unowned(fault: &VolumeFault) -> VolumeFault {
+    let VolumeFault::NotOwned { claim, pod } = fault else { return fault.clone() };
+    let why = format!("PVC {claim} was not created for pod {pod} (pod is not owner)");
+    VolumeFault::Uncountable(why.into())
 }
 
 /// What a claim counts as on a node.

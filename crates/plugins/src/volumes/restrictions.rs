@@ -58,7 +58,7 @@ fn is_in_use(view: View<'_>) -> bool {
     named_claims(view.catalog.tags(view.tags)).any(|(_, key)| {
         let claim = view.catalog.volume_claim(key);
         claim.is_some_and(|claim| AccessModes::ONCE_POD.are_within(claim.modes))
-            && view.usage.has_claim_user(key)
+            && view.usage.has_claim_user(view.catalog, key)
     })
 }
 

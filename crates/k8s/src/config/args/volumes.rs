@@ -21,7 +21,8 @@ pub(in crate::config) fn volume_binding(spot: Spot<'_>, problems: &mut Problems)
         let seconds = seconds.min(TIMEOUT_MAX);
         args.bind_timeout = Millis(u64::try_from(seconds).unwrap_or(0) * 1000);
     }
-    if fields.get(SHAPE).is_some() {
+    // None is the same as no shape, as kube-scheduler has it.
+    if !fields.items(SHAPE, problems).is_empty() {
         args.shape = shape(&fields, problems);
     }
     (args != VolumeBindingArgs::default()).then_some(Args::VolumeBinding(args))

@@ -77,7 +77,6 @@ fn what_has_no_effect_is_noted_if_it_is_given() {
         "10 profiles[0].percentageOfNodesToScore",
         "13 profiles[0].pluginConfig[Coscheduling].args.podGroupBackoffSeconds",
         "15 profiles[0].pluginConfig[DefaultPreemption].args.minCandidateNodesAbsolute",
-        "17 profiles[0].pluginConfig[VolumeBinding].args.bindTimeoutSeconds",
         "19 profiles[0].pluginConfig[DynamicResources].args.filterTimeout",
     ];
     assert_eq!(places(&notes.without_effect), expected);
@@ -113,8 +112,6 @@ fn what_kube_scheduler_writes_means_its_defaults() {
         "minCandidateNodesPercentage",
         "bindingTimeout",
         "filterTimeout",
-        "bindTimeoutSeconds",
-        "shape",
     ];
     assert_eq!(names, expected);
 }
