@@ -116,8 +116,10 @@ impl Scheduler {
         let mut members = Vec::new();
         for (pod, node, attempt) in places.iter().copied() {
             let (at, writes): (Vec<usize>, Vec<Write>) = self.writes(pod, node).into_iter().unzip();
-            let written = writes.is_empty().then(Box::default);
-            if written.is_none() {
+            // Whoever only waits is told so as well.
+            let is_given = self.usage.assigned().of(pod).is_some();
+            let written = (!is_given).then(Box::default);
+            if is_given {
                 decisions.push(Decision::Prepare(Preparation { pod, node, attempt, writes }));
             }
             members.push(Member { pod, node, attempt, writes: at.into(), written });
@@ -213,6 +215,8 @@ impl Scheduler {
         let mut gangs: BTreeSet<GangId> = BTreeSet::new();
         let pods: Vec<PodId> = commit.members.iter().map(|member| member.pod).collect();
         for Member { pod, node, .. } in commit.members {
+            // Whoever waits for volumes was told so; that is over.
+            self.catalog.nominate(pod, None);
             self.unplace(pod, node, now);
             gangs.extend(self.catalog.pod(pod).gang);
         }
@@ -278,20 +282,7 @@ impl Scheduler {
             decisions.push(Decision::Unprepared { pod, why });
         } else if is_ready {
             self.bind_commit(id, decisions);
-        } else if commit.until.is_none() {
-            // Nothing had to be written: its time begins now.
-            self.begin_time(id, now);
         }
-    }
-
-    fn begin_time(&mut self, id: u64, now: Time) {
-        let Some(commit) = self.commits.rows.get_mut(&id) else { return };
-        let Some(first) = commit.members.first() else { return };
-        let class = self.catalog.pod(first.pod).class;
-        let timeout = profile_of(&self.profiles, &self.catalog, class).volume_timeout;
-        let until = now + timeout.unwrap_or_default();
-        commit.until = Some(until);
-        self.commits.due.insert((until, id));
     }
 
     fn bind_commit(&mut self, id: u64, decisions: &mut Vec<Decision>) {
@@ -375,6 +366,7 @@ impl Scheduler {
 impl Scheduler {
     /// Takes in an object of storage.
     pub(crate) fn set_storage(&mut self, facts: &StorageFacts, now: Time) {
+        let is_older = self.catalog.is_only_older(facts);
         if self.catalog.set_storage(facts) {
             let claim = match facts {
                 StorageFacts::Volume(volume) => volume.claim.as_ref().map(ClaimRef::key),
@@ -385,8 +377,12 @@ impl Scheduler {
                 | StorageFacts::Capacity(_)
                 | StorageFacts::Attachment(_) => None,
             };
-            let kind = facts.kind();
-            self.storage_changed(kind, &facts.name(), claim.as_deref(), now);
+            let (kind, name) = (facts.kind(), facts.name());
+            let noted = if kind == StorageKind::Claim { Some(&*name) } else { claim.as_deref() };
+            noted.into_iter().for_each(|claim| self.note_claim(claim));
+            if !is_older {
+                self.storage_changed(kind, &name, claim.as_deref(), now);
+            }
         }
     }
 
@@ -395,6 +391,8 @@ impl Scheduler {
         let volume = self.catalog.volume(name).filter(|_| kind == StorageKind::Volume);
         let claim = volume.and_then(|volume| volume.facts.claim.as_ref()).map(ClaimRef::key);
         if self.catalog.delete_storage(kind, name) {
+            let noted = if kind == StorageKind::Claim { Some(name) } else { claim.as_deref() };
+            noted.into_iter().for_each(|claim| self.note_claim(claim));
             self.storage_changed(kind, name, claim.as_deref(), now);
         }
     }
@@ -405,15 +403,9 @@ impl Scheduler {
             matches!(fault, VolumeFault::Unbound | VolumeFault::NoVolumeNamed)
         };
         match kind {
-            StorageKind::Claim => {
-                self.note_claim(name);
-                self.wake_users(name, now);
-            }
+            StorageKind::Claim => self.wake_users(name, now),
             StorageKind::Volume => {
-                if let Some(claim) = claim {
-                    self.note_claim(claim);
-                    self.wake_users(claim, now);
-                }
+                claim.into_iter().for_each(|claim| self.wake_users(claim, now));
                 self.queue.wake_named(&Reason::Volume(VolumeFault::NoVolume(name.into())), now);
                 let is_free = claim.is_none();
                 self.wake_volumes(now, |fault| {

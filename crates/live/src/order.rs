@@ -137,6 +137,8 @@ pub(crate) struct Bind {
 /// What a pod needs before it can be bound.
 pub(crate) struct Prepare {
     pub(crate) pod: PodKey,
+    /// The pod and the node it goes to, if its status does not say so yet.
+    pub(crate) proposal: Option<(PodRef, Box<str>)>,
     pub(crate) attempt: Attempt,
     pub(crate) writes: Vec<Write>,
 }

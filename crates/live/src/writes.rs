@@ -91,9 +91,9 @@ impl Write {
         Self::Event { about, scheduler, at: Timestamp::now(), text }
     }
 
-    /// That no node is proposed for a pod any more.
-    pub(crate) fn unpropose(pod: PodRef) -> Self {
-        let nomination = Some(None);
+    /// That a node is proposed for a pod, or none any more.
+    pub(crate) fn propose(pod: PodRef, node: Option<Box<str>>) -> Self {
+        let nomination = Some(node);
         let change = StatusChange { generation: 0, is_transition: false, nomination };
         Self::Pod(PodStatus { pod, said: None, change })
     }

@@ -160,6 +160,7 @@ fn volume(pod: &mut PodFacts, key: &str, value: &str) {
         _ => PodVolume::Inline {
             disk: Some(Disk { id: DiskId::Gce(value.into()), is_read_only: false }),
             csi: None,
+            is_broken: false,
         },
     };
     pod.volumes = pod.volumes.iter().cloned().chain([volume]).collect();

@@ -409,7 +409,8 @@ fn full_text(decision: &Decision, catalog: &Catalog) -> String {
         Decision::Prepare(Preparation { pod, node, writes, .. }) => {
             let writes: Vec<_> = writes.iter().map(write_text).collect();
             let (uid, node) = (&catalog.pod(*pod).key.uid, catalog.node_name(*node));
-            format!("{uid} -> {node} after {}", writes.join(", "))
+            let writes = if writes.is_empty() { "nothing".into() } else { writes.join(", ") };
+            format!("{uid} -> {node} after {writes}")
         }
         Decision::Unprepared { pod, why } => {
             format!("{} not bound: {}", catalog.pod(*pod).key.uid, unprepared_text(why))

@@ -104,7 +104,7 @@ fn volume<'a>(
     for (key, value) in words {
         match key {
             "size" => facts.capacity = quantity(value),
-            "class" => facts.class = value.into(),
+            "class" => (facts.class, facts.scored_class) = (value.into(), value.into()),
             "on" => facts.affinity = Some(vec![term("host", value)]),
             "version" => facts.version = value.into(),
             "claim" => facts.claim = Some(claim_ref(value)),

@@ -139,6 +139,7 @@ fn time_runs_out_for_volumes_that_do_not_come() {
         after 1s
         step
         # The node is chosen already: nothing has to be written.
+        > db -> a after nothing
         given db
         > a new one for default/data
         ",

@@ -11,7 +11,7 @@ use model::{CsiVolume, Disk, DiskId, PodKey, PodVolume, PodVolumes};
 
 use super::view::Volume;
 pub use objects::{read_storage, storage, storage_kind};
-use translate::{AZURE, CINDER, EBS, GCE, PORTWORX};
+use translate::{CINDER, PORTWORX};
 
 /// The volumes of a pod that limit where it can run. Others are local or the kubelet's business.
 pub(super) fn volumes(views: &[Volume], pod: &PodKey) -> PodVolumes {
@@ -30,7 +30,9 @@ fn volume(view: &Volume, pod: &PodKey) -> Option<PodVolume> {
         });
     }
     let (disk, csi) = (disk(view), csi(view));
-    (disk.is_some() || csi.is_some()).then_some(PodVolume::Inline { disk, csi })
+    let is_broken = matches!(csi, Some(None));
+    let is_any = disk.is_some() || csi.is_some();
+    is_any.then(|| PodVolume::Inline { disk, csi: csi.flatten(), is_broken })
 }
 
 /// What must not be mounted twice.
@@ -55,18 +57,18 @@ fn disk(view: &Volume) -> Option<Disk> {
 }
 
 /// What the CSI driver that an in-tree plugin is migrated to makes of a disk.
-fn csi(view: &Volume) -> Option<CsiVolume> {
-    let (plugin, volume) = if let Some(source) = &view.gce_persistent_disk {
-        (&GCE, translate::gce(source, &BTreeMap::new()))
-    } else if let Some(source) = &view.aws_elastic_block_store {
-        (&EBS, translate::ebs(source))
-    } else if let Some(source) = &view.azure_disk {
-        (&AZURE, translate::azure(source))
-    } else if let Some(source) = &view.cinder {
-        (&CINDER, Some(CINDER.volume(source.volume_id.as_str())))
-    } else {
-        let source = view.portworx_volume.as_ref()?;
-        (&PORTWORX, Some(PORTWORX.volume(source.volume_id.as_str())))
-    };
-    Some(volume.unwrap_or_else(|| plugin.volume("")))
+fn csi(view: &Volume) -> Option<Option<CsiVolume>> {
+    if let Some(source) = &view.gce_persistent_disk {
+        return Some(translate::gce(source, &BTreeMap::new()));
+    }
+    if let Some(source) = &view.aws_elastic_block_store {
+        return Some(translate::ebs(source));
+    }
+    if let Some(source) = &view.azure_disk {
+        return Some(translate::azure(source));
+    }
+    if let Some(source) = &view.cinder {
+        return Some(Some(CINDER.volume(source.volume_id.as_str())));
+    }
+    view.portworx_volume.as_ref().map(|source| Some(PORTWORX.volume(source.volume_id.as_str())))
 }

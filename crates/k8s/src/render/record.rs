@@ -253,11 +253,15 @@ pub fn status_patch<'a>(
     }
 }
 
-/// The patch that takes back the node that was proposed for a pod at a `resourceVersion`.
+/// The patch that proposes a node for a pod at a `resourceVersion`, or none any more.
 #[must_use]
-pub fn nomination_patch<'a>(pod: &'a PodKey, version: &'a str) -> StatusPatch<'a> {
+pub fn nomination_patch<'a>(
+    pod: &'a PodKey,
+    version: &'a str,
+    node: Option<&'a str>,
+) -> StatusPatch<'a> {
     let metadata = PatchMeta { resource_version: Some(version), ..PatchMeta::of(pod) };
-    let status = PatchStatus { conditions: None, nominated_node_name: Some(None) };
+    let status = PatchStatus { conditions: None, nominated_node_name: Some(node) };
     StatusPatch { metadata, status }
 }
 
@@ -403,7 +407,7 @@ mod tests {
         assert_eq!(patch(proposed)["status"]["nominatedNodeName"], "n1");
         let expected =
             serde_json::json!({"metadata": metadata, "status": {"nominatedNodeName": null}});
-        assert_eq!(serde_json::to_value(nomination_patch(&pod, "17")).unwrap(), expected);
+        assert_eq!(serde_json::to_value(nomination_patch(&pod, "17", None)).unwrap(), expected);
     }
 
     #[test]

@@ -73,6 +73,7 @@ fn all_of_a_volume_that_counts_is_read() {
         version: "7".into(),
         labels: [("a".into(), "1".into()), ("b".into(), "2".into())].into(),
         class: "fast".into(),
+        scored_class: "fast".into(),
         capacity: Quantity::parse("10Gi").unwrap(),
         modes: AccessModes::named(["ReadWriteOnce", "ReadOnlyMany"]),
         is_block: true,

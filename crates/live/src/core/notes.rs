@@ -162,7 +162,13 @@ impl Notes {
         (status, !is_repeated)
     }
 
-    /// No node is proposed for a pod any more; tells whether its status has to say so.
+    /// A node is proposed for a pod; tells whether its status has to say so.
+    pub(super) fn proposed(&mut self, uid: &str, node: &str) -> bool {
+        let Some(note) = self.waiting.get_mut(&hash_of(uid)) else { return false };
+        note.nominated.replace(hash_of(node)) != Some(hash_of(node))
+    }
+
+    /// The same for none.
     pub(super) fn unproposed(&mut self, uid: &str) -> bool {
         let note = self.waiting.get_mut(&hash_of(uid));
         note.is_some_and(|note| note.nominated.take().is_some())

@@ -9,10 +9,14 @@ use crate::order::{Order, Prepare};
 impl Core {
     /// Has written what a pod needs.
     pub(super) fn prepare(&mut self, preparation: Preparation) {
-        let Preparation { pod, attempt, writes, .. } = preparation;
-        let pod = self.scheduler.catalog().pod(pod).key.clone();
+        let Preparation { pod, node, attempt, writes } = preparation;
+        let node: Box<str> = self.scheduler.catalog().node_name(node).into();
+        let reference = self.reference(pod);
+        let pod = reference.key.clone();
+        let is_news = self.state.notes.proposed(&pod.uid, &node);
+        let proposal = is_news.then_some((reference, node));
         self.state.in_flight += 1;
-        self.send(Order::Prepare(Prepare { pod, attempt, writes }));
+        self.send(Order::Prepare(Prepare { pod, proposal, attempt, writes }));
     }
 
     /// Takes in what became of that.

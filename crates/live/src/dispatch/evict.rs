@@ -27,7 +27,7 @@ pub(super) fn carry_out(dispatch: &Arc<Dispatch>, preempt: Preempt) {
     let (by, count) = (name(&pod.key), victims.len());
     info!(pod = by, %node, victims = count, "pods are evicted for another one");
     for pod in outranked {
-        dispatch.writes.push(Write::unpropose(pod));
+        dispatch.writes.push(Write::propose(pod, None));
     }
     for (victim, generation) in victims {
         let (dispatch, stands, scheduler) = (dispatch.clone(), stands.clone(), scheduler.clone());

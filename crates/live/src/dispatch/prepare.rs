@@ -15,14 +15,18 @@ use super::{BACKOFF_MAX, BACKOFF_MIN, Dispatch, PATIENCE, name};
 use crate::client::{Answer, ask_counted, request, status_message};
 use crate::feed::Input;
 use crate::order::Prepare;
+use crate::writes::Write;
 
 const MERGE: &str = "application/merge-patch+json";
 
 /// Starts to write.
 pub(super) fn carry_out(dispatch: &Arc<Dispatch>, prepare: Prepare) {
     let dispatch = dispatch.clone();
+    let Prepare { pod, proposal, attempt, writes } = prepare;
+    if let Some((pod, node)) = proposal {
+        dispatch.writes.push(Write::propose(pod, Some(node)));
+    }
     tokio::spawn(async move {
-        let Prepare { pod, attempt, writes } = prepare;
         let mut versions = Vec::with_capacity(writes.len());
         for write in &writes {
             match dispatch.write(write).await {

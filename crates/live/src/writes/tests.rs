@@ -333,7 +333,7 @@ async fn nothing_that_waits_is_written_once_the_binding_goes_out() {
     bench.binds.store(1, Ordering::Relaxed);
     bench.writes.tell(told("other", "why", true));
     bench.writes.tell(told("a", "why", true));
-    bench.writes.push(Write::unpropose(pod("a")));
+    bench.writes.push(Write::propose(pod("a"), None));
     bench.writes.bound("u-a");
     bench.writes.flushed().await;
     let log = bench.log.lock().unwrap();

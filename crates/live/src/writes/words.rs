@@ -27,7 +27,10 @@ impl Writes {
                         at = seconds(*since);
                         render::status_patch((key, version), (reason, message), &at, change)
                     }
-                    None => render::nomination_patch(key, version),
+                    None => {
+                        let node = change.nomination.as_ref().and_then(Option::as_deref);
+                        render::nomination_patch(key, version, node)
+                    }
                 };
                 let body = serde_json::to_vec(&patch).expect("a patch is plain text");
                 (Method::PATCH, format!("{}/status", pod_path(key)), STRATEGIC, body)

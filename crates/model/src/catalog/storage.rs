@@ -212,6 +212,25 @@ impl Catalog {
         true
     }
 
+    /// Whether nothing about an object is different but its version.
+    #[must_use]
+    pub fn is_only_older(&self, facts: &StorageFacts) -> bool {
+        match facts {
+            StorageFacts::Volume(it) => self.volume(&it.name).is_some_and(|known| {
+                let version = it.version.clone();
+                PersistentVolumeFacts { version, ..known.facts.clone() } == *it
+            }),
+            StorageFacts::Claim(it) => self.volume_claim(&it.key()).is_some_and(|known| {
+                VolumeClaimFacts { version: it.version.clone(), ..known.clone() } == *it
+            }),
+            StorageFacts::Class(_)
+            | StorageFacts::CsiNode(_)
+            | StorageFacts::CsiDriver(_)
+            | StorageFacts::Capacity(_)
+            | StorageFacts::Attachment(_) => false,
+        }
+    }
+
     /// Forgets an object of storage; tells whether it was known.
     pub fn delete_storage(&mut self, kind: StorageKind, name: &str) -> bool {
         let Some(held) = self.storage.remove(kind, name) else { return false };

@@ -106,6 +106,8 @@ pub struct PersistentVolumeFacts {
     pub labels: Labels,
     /// Its class: the beta annotation if there is one, else `storageClassName`; empty if none.
     pub class: Box<str>,
+    /// Its class without the annotation, by which it is scored.
+    pub scored_class: Box<str>,
     /// How much it holds; zero if it does not say.
     pub capacity: Quantity,
     /// How it can be mounted.
@@ -371,9 +373,11 @@ pub enum PodVolume {
     Inline {
         /// What must not be mounted twice.
         disk: Option<Disk>,
-        /// What counts against the limit of a CSI driver, where its in-tree plugin is migrated;
-        /// without a handle if the driver can make nothing of it.
+        /// What counts against the limit of a CSI driver, where its in-tree plugin is migrated.
         csi: Option<CsiVolume>,
+        /// Whether such a driver can make nothing of it.
+        #[serde(default)]
+        is_broken: bool,
     },
 }
 

@@ -114,7 +114,7 @@ impl Fullness {
         // By class: what is asked for, and what there is.
         let mut classes: BTreeMap<&str, (i64, i64)> = BTreeMap::new();
         for (claim, volume) in &way.bound {
-            let class = classes.entry(&volume.facts.class).or_default();
+            let class = classes.entry(&volume.facts.scored_class).or_default();
             class.0 += claim.size.unwrap_or_default().units();
             class.1 += volume.facts.capacity.units();
         }

@@ -119,13 +119,13 @@ fn count<'a>(
     let mut keys = tags.claims.iter();
     for volume in tags.volumes.iter() {
         let key = match volume {
-            PodVolume::Inline { csi, .. } => {
-                let Some(csi) = csi.as_ref().filter(|_| csi_node.is_some()) else { continue };
-                if csi.handle.is_empty() {
-                    let why = format!("a disk of the pod is unknown to {}", csi.driver);
+            PodVolume::Inline { csi, is_broken, .. } => {
+                if *is_broken && csi_node.is_some() {
+                    let why = "a disk of a pod means nothing to its CSI driver";
                     return Err(VolumeFault::Uncountable(why.into()));
                 }
-                counted.insert((&csi.driver, Handle::Of(&csi.handle)));
+                let csi = csi.as_ref().filter(|_| csi_node.is_some());
+                counted.extend(csi.map(|csi| (&*csi.driver, Handle::Of(&csi.handle))));
                 continue;
             }
             PodVolume::Claim(name) if name.is_empty() => {

@@ -20,6 +20,7 @@ pub(super) fn volume(mut view: PersistentVolumeView) -> PersistentVolumeFacts {
     let terms = view.spec.node_affinity.required.take().map(terms);
     let source = source(&view, terms.as_deref());
     let PersistentVolumeView { metadata, spec, status } = view;
+    let scored_class = spec.storage_class_name.as_str().into();
     let class = class(&metadata.annotations, spec.storage_class_name);
     PersistentVolumeFacts {
         name: metadata.name.into(),
@@ -27,6 +28,7 @@ pub(super) fn volume(mut view: PersistentVolumeView) -> PersistentVolumeFacts {
         version: metadata.resource_version.into(),
         labels: labels(&metadata.labels),
         class,
+        scored_class,
         capacity: spec.capacity.storage.unwrap_or_default().0,
         modes: modes(&spec.access_modes),
         is_block: is_block(&spec.volume_mode),
