@@ -111,8 +111,7 @@ fn what_was_accepted_stays_and_binds_the_next_try() {
         gone pod big
         after 2s
         step
-        after 10s
-        step
+        > db -> b after nothing
         ",
     );
 }
