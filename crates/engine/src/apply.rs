@@ -142,6 +142,7 @@ impl Scheduler {
     fn delete_node(&mut self, name: &str, now: Time) {
         if let Some(node) = self.catalog.delete_node(name) {
             self.usage.touch_facts(&self.catalog, node);
+            self.note_node_gone(node);
             self.wake(Change::Removed, node, now);
             self.release_if_empty(node);
         }

@@ -244,6 +244,13 @@ impl Scheduler {
         self.commits.changed.extend(ids);
     }
 
+    /// Notes that a node is gone that somebody may be on his way to.
+    pub(crate) fn note_node_gone(&mut self, node: NodeId) {
+        let goes = |commit: &Commit| commit.members.iter().any(|member| member.node == node);
+        let ids = self.commits.rows.iter().filter(|(_, commit)| goes(commit));
+        self.commits.changed.extend(ids.map(|(id, _)| *id));
+    }
+
     /// Binds the units that have all they need, and takes back those that do not get it.
     pub(crate) fn review_commits(&mut self, now: Time, decisions: &mut Vec<Decision>) {
         let due = self.commits.due.iter().take_while(|(at, _)| *at <= now).map(|(_, id)| *id);

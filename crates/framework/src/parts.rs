@@ -23,7 +23,7 @@ impl Parts {
     pub const IMAGES: Self = Self(1 << 4);
     /// Features its node must declare.
     pub const FEATURES: Self = Self(1 << 5);
-    /// What it asks for that is not supported.
+    /// What it asks for beyond a node with room for it.
     pub const NEEDS: Self = Self(1 << 6);
     /// How it is spread.
     pub const SPREAD: Self = Self(1 << 7);

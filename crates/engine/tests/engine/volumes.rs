@@ -146,6 +146,27 @@ fn time_runs_out_for_volumes_that_do_not_come() {
 }
 
 #[test]
+fn a_node_that_is_gone_is_not_waited_for() {
+    check(
+        "
+        node a pods=10
+        storageclass fast by=example.com/disk
+        pvc data size=5Gi class=fast version=1
+        pod db claim=data
+        step
+        > db -> a after a for default/data
+        written db 4
+        pvc data size=5Gi class=fast version=4 selected=a
+        step
+        gone node a
+        step
+        > db not bound: running PreBind plugin \"VolumeBinding\": binding volumes: failed to get
+        >+ node \"a\": node \"a\" not found
+        ",
+    );
+}
+
+#[test]
 fn a_gang_is_not_given_one_volume_twice() {
     check(
         "

@@ -74,7 +74,9 @@ fn claim_path(claim: &ClaimRef) -> String {
 pub fn unprepared_text(why: &Unprepared) -> String {
     let why = match why {
         Unprepared::TimedOut => "context deadline exceeded".into(),
-        Unprepared::NodeGone(node) => format!("failed to get node {node:?}"),
+        Unprepared::NodeGone(node) => {
+            format!("failed to get node {node:?}: node {node:?} not found")
+        }
         Unprepared::ClaimGone(claim) => {
             format!("failed to check binding: could not find v1.PersistentVolumeClaim {claim:?}")
         }
