@@ -54,6 +54,11 @@ pub(super) fn has(name: &str) -> bool {
     IN_TREE.iter().any(|(other, _)| *other == name)
 }
 
+/// Whether kube-scheduler names a plugin without a weight by default.
+pub(super) fn weighs_nothing(name: &str) -> bool {
+    IN_TREE.iter().any(|(other, weight)| *other == name && *weight == 0)
+}
+
 /// What the scheduler starts with when there is no file: kube-scheduler's profile and ours.
 ///
 /// # Panics

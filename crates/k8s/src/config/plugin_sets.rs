@@ -106,10 +106,12 @@ fn enabled(
     Some(Enabled { info, weight, place: Some(name.place) })
 }
 
-/// Whether a weight of the plugin counts where it is written.
+/// Whether a weight of the plugin counts where it is written. One that kube-scheduler itself writes
+/// down without a weight is meant to count for 1.
 fn is_ranked(info: &PluginInfo, point: Option<Point>) -> bool {
     let scores = |at: Point| info.points.has(at) && point.is_none_or(|point| point == at);
-    info.is_built && (scores(Point::Score) || scores(Point::PlacementScore))
+    let is_plain = defaults::weighs_nothing(info.name);
+    info.is_built && !is_plain && (scores(Point::Score) || scores(Point::PlacementScore))
 }
 
 fn disabled(item: Spot<'_>, known: &[PluginInfo], problems: &mut Problems) -> Option<Disabled> {
