@@ -29,7 +29,12 @@ impl Scheduler {
             }
             return;
         }
-        if stage.is_started() || is_replaced {
+        // One that needed nothing before has started with the first of its parts.
+        let has_begun = || {
+            let parts = &self.catalog.gang(gang).parts;
+            parts.iter().any(|part| self.catalog.gang(*part).is_started())
+        };
+        if stage.is_started() || is_replaced || has_begun() {
             // Pods that ran to their end are not missed: nobody takes their place.
             let is_mended = self.catalog.has_waiting(gang) && !self.is_satisfied(gang);
             if is_mended && stage != Stage::Degraded {

@@ -79,6 +79,39 @@ fn a_part_is_taken_back_that_is_incomplete_when_its_composite_comes() {
     );
 }
 
+/// A composite that needed nothing has started with the first part of it that did.
+#[test]
+fn a_composite_whose_part_has_started_is_not_taken_back_when_it_needs_more() {
+    let mut run = script();
+    let mut said = Vec::new();
+    for line in [
+        "podgroup composite/c min=0",
+        "podgroup native/g min=2 parent=c",
+        "podgroup native/h min=1 parent=c",
+        "node a",
+        "pod g1 group=native/g remade",
+        "pod g2 group=native/g remade",
+        "pod h1 group=native/h remade",
+        "step",
+        "confirm g1",
+        "confirm g2",
+        "confirm h1",
+        "step",
+        "gone pod g2",
+        "podgroup composite/c min=2",
+        "pod g3 group=native/g remade cpu=9",
+        "step",
+        "after 60s",
+        "step",
+        "after 60s",
+        "step",
+    ] {
+        said.extend(run.command(line));
+    }
+    assert!(!said.iter().any(|line| line.contains("disbands")), "{said:#?}");
+    assert!(said.contains(&"gang c degraded".into()), "{said:#?}");
+}
+
 #[test]
 fn a_tree_of_gangs_has_at_most_eight_levels() {
     let mut run = script();
