@@ -147,6 +147,11 @@ impl Node {
         self.labels.iter().map(|(key, _)| *key)
     }
 
+    /// Its labels, by key.
+    pub(super) fn labels(&self) -> impl Iterator<Item = (Symbol, Symbol)> {
+        self.labels.iter().copied()
+    }
+
     /// The value of a label.
     #[must_use]
     pub fn label(&self, key: Symbol) -> Option<Symbol> {

@@ -6,7 +6,7 @@ use super::{Catalog, Node};
 use crate::ids::{PodId, TagsId};
 use crate::quantity::Quantity;
 use crate::selector::{Selector, Term};
-use crate::spec::{FieldOperator, NodeTerm, RequirementSpec};
+use crate::spec::{FieldOperator, LabelOperator, NodeTerm, RequirementSpec};
 use crate::symbol::{Holder, Symbol};
 use crate::volume::{
     CsiDriverFacts, CsiNodeFacts, CsiStorageCapacityFacts, CsiVolume, PersistentVolumeFacts,
@@ -18,8 +18,8 @@ use crate::volume::{
 #[derive(Default)]
 pub(super) struct Storage {
     volumes: BTreeMap<Box<str>, Volume>,
-    /// Volumes by class, the smallest first.
-    by_class: BTreeMap<Box<str>, BTreeSet<(Quantity, Box<str>)>>,
+    /// Volumes that anybody may claim, by class and by where they can be used.
+    free: BTreeMap<Box<str>, Free>,
     /// Volumes by the claim they say they are for.
     by_claim: BTreeMap<Box<str>, BTreeSet<Box<str>>>,
     claims: BTreeMap<Box<str>, VolumeClaimFacts>,
@@ -36,12 +36,20 @@ pub(super) struct Storage {
     users: BTreeMap<Box<str>, BTreeSet<PodId>>,
 }
 
+/// A label of nodes with a value.
+type Label = (Symbol, Symbol);
+
+/// Volumes of a class that anybody may claim, the smallest first, by a label that nodes must have.
+type Free = BTreeMap<Option<Label>, BTreeSet<(Quantity, Box<str>)>>;
+
 /// A PersistentVolume that is there.
 pub struct Volume {
     /// What the API says of it.
     pub facts: PersistentVolumeFacts,
     affinity: Option<Selector>,
     migrated: Option<Selector>,
+    /// A label that every node must have which can use it, if there is one.
+    place: Option<Label>,
     held: Box<[Symbol]>,
 }
 
@@ -104,6 +112,12 @@ impl Volume {
         matches!(self.facts.source, VolumeSource::Csi(_))
     }
 
+    /// Whether anybody may claim it.
+    fn is_free(&self) -> bool {
+        let facts = &self.facts;
+        facts.claim.is_none() && facts.is_available && !facts.is_terminating
+    }
+
     /// What it counts as on a node, if a CSI driver counts it.
     #[must_use]
     pub fn csi(&self, csi_node: Option<&CsiNodeFacts>) -> Option<&CsiVolume> {
@@ -143,11 +157,29 @@ impl Catalog {
         self.storage.volumes.get(name)
     }
 
-    /// The volumes of a class that hold at least so much, the smallest first.
-    pub fn volumes_of(&self, class: &str, size: Quantity) -> impl Iterator<Item = &Volume> {
-        let all = self.storage.by_class.get(class).into_iter();
-        let names = all.flat_map(move |all| all.range((size, Box::default())..));
-        names.map(|(_, name)| &self.storage.volumes[name])
+    /// The smallest volume of a class that anybody may claim, holds at least so much and will do,
+    /// of those that a node may be able to use.
+    pub fn smallest_volume(
+        &self,
+        class: &str,
+        size: Quantity,
+        node: &Node,
+        will_do: impl Fn(&Volume) -> bool,
+    ) -> Option<&Volume> {
+        let free = self.storage.free.get(class)?;
+        let smallest = |place: Option<Label>| {
+            let mut all = free.get(&place)?.range((size, Box::default())..);
+            all.find(|(_, name)| will_do(&self.storage.volumes[name]))
+        };
+        let places = node.labels().map(Some).chain([None]);
+        let found = places.filter_map(smallest).min()?;
+        self.storage.volumes.get(&found.1)
+    }
+
+    /// Whether there are volumes of a class that anybody may claim.
+    #[must_use]
+    pub fn has_free_volumes(&self, class: &str) -> bool {
+        self.storage.free.contains_key(class)
     }
 
     /// Volumes that say they are for a claim, by its name at least.
@@ -331,11 +363,8 @@ impl Storage {
     }
 
     fn set_volume(&mut self, facts: PersistentVolumeFacts, holder: &mut Holder<'_>) {
-        let name = &facts.name;
-        let of_class = self.by_class.entry(facts.class.clone()).or_default();
-        of_class.insert((facts.capacity, name.clone()));
         if let Some(claim) = &facts.claim {
-            self.by_claim.entry(claim.key()).or_default().insert(name.clone());
+            self.by_claim.entry(claim.key()).or_default().insert(facts.name.clone());
         }
         let affinity = compile(nameless(facts.affinity.as_deref()).as_deref(), holder);
         let migrated = match &facts.source {
@@ -344,16 +373,27 @@ impl Storage {
             }
             VolumeSource::Csi(_) | VolumeSource::Other => None,
         };
-        let volume = Volume { affinity, migrated, held: holder.take(), facts };
-        self.volumes.insert(volume.facts.name.clone(), volume);
+        let place = place(facts.affinity.as_deref(), holder);
+        let volume = Volume { affinity, migrated, place, held: holder.take(), facts };
+        let name = volume.facts.name.clone();
+        if volume.is_free() {
+            let of_class = self.free.entry(volume.facts.class.clone()).or_default();
+            of_class.entry(place).or_default().insert((volume.facts.capacity, name.clone()));
+        }
+        self.volumes.insert(name, volume);
     }
 
     /// Forgets an object; tells which strings it held, if it was known.
     fn remove(&mut self, kind: StorageKind, name: &str) -> Option<Box<[Symbol]>> {
         match kind {
             StorageKind::Volume => {
-                let Volume { facts, held, .. } = self.volumes.remove(name)?;
-                unlist(&mut self.by_class, &facts.class, &(facts.capacity, name.into()));
+                let Volume { facts, held, place, .. } = self.volumes.remove(name)?;
+                if let Some(free) = self.free.get_mut(&facts.class) {
+                    unlist(free, &place, &(facts.capacity, name.into()));
+                    if free.is_empty() {
+                        self.free.remove(&facts.class);
+                    }
+                }
                 if let Some(claim) = &facts.claim {
                     unlist(&mut self.by_claim, &claim.key(), &name.into());
                 }
@@ -395,12 +435,23 @@ fn nameless(terms: Option<&[NodeTerm]>) -> Option<Vec<NodeTerm>> {
     Some(read)
 }
 
+/// A label that all nodes have which match the terms, if that is easily seen: where a volume is
+/// local, there is one term which names the host.
+fn place(terms: Option<&[NodeTerm]>, holder: &mut Holder<'_>) -> Option<Label> {
+    let [term] = terms? else { return None };
+    let is_one = |it: &&RequirementSpec<LabelOperator>| {
+        it.operator == LabelOperator::In && it.values.len() == 1
+    };
+    let it = term.expressions.iter().find(is_one)?;
+    Some((holder.hold(&it.key), holder.hold(&it.values[0])))
+}
+
 fn compile(terms: Option<&[NodeTerm]>, holder: &mut Holder<'_>) -> Option<Selector> {
     terms.map(|terms| Selector::compile(terms, holder))
 }
 
 /// Takes something out of a list, and the list if nothing is left in it.
-fn unlist<T: Ord>(lists: &mut BTreeMap<Box<str>, BTreeSet<T>>, at: &str, it: &T) {
+fn unlist<K: Ord, T: Ord>(lists: &mut BTreeMap<K, BTreeSet<T>>, at: &K, it: &T) {
     let Some(list) = lists.get_mut(at) else { return };
     list.remove(it);
     if list.is_empty() {

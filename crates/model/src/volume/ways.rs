@@ -93,7 +93,8 @@ impl<'a> PodClaims<'a> {
             let class = catalog.storage_class(&claim.class);
             let driver = class.and_then(|class| catalog.csi_driver(&class.facts.provisioner));
             driver.is_some_and(|driver| driver.tells_capacity)
-                || catalog.volumes_of(&claim.class, Quantity::default()).next().is_some()
+                || catalog.has_free_volumes(&claim.class)
+                || catalog.volumes_for(claim).next().is_some()
         })
     }
 
@@ -240,12 +241,9 @@ fn matching<'a>(
     if let Some(volume) = own.filter(could).min_by_key(|volume| &volume.facts.name) {
         return Ok(Some(volume).filter(|volume| volume.is_near(catalog, at)));
     }
-    let mut all = catalog.volumes_of(&claim.class, size);
-    Ok(all.find(|volume| {
+    Ok(catalog.smallest_volume(&claim.class, size, at, |volume| {
         let facts = &volume.facts;
-        could(volume)
-            && facts.claim.is_none()
-            && facts.is_available
+        could(&volume)
             && !assigned.has_volume(&facts.name)
             && selector.is_none_or(|selector| selector.matches(&facts.labels))
             && claim.modes.are_within(facts.modes)
