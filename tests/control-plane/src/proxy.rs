@@ -1,5 +1,5 @@
 //! A proxy between a scheduler and the API server: it passes everything on as it comes, keeps a
-//! record, and does to binds, watches and connections what it is told.
+//! record, and does to binds, changes of volumes, watches and connections what it is told.
 //!
 //! It speaks HTTP/1.1 without TLS to the scheduler and with TLS to the API server, one connection
 //! there for each one here, so that what breaks on one side breaks on the other.
@@ -66,9 +66,15 @@ impl Proxy {
         self.shared.faults().push(plan);
     }
 
-    /// Leaves further binds alone, and passes on those that are held.
+    /// Does this to changes of claims and volumes, after what was planned before.
+    pub fn inject_into_volumes(&self, plan: Plan) {
+        self.shared.volume_faults().push(plan);
+    }
+
+    /// Leaves further binds and changes alone, and passes on those that are held.
     pub fn release(&self) {
         self.shared.faults().clear();
+        self.shared.volume_faults().clear();
         self.shared.release();
     }
 

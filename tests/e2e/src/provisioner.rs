@@ -28,7 +28,7 @@ use tokio::time::sleep;
 const DOMAIN: &str = ".test.kubenexus.io";
 
 /// Which node the scheduler has selected for a claim.
-const SELECTED_NODE: &str = "volume.kubernetes.io/selected-node";
+pub(crate) const SELECTED_NODE: &str = "volume.kubernetes.io/selected-node";
 
 /// Who is to make a volume: set by the controller that binds them, when it is time.
 const PROVISIONER: &str = "volume.kubernetes.io/storage-provisioner";

@@ -12,6 +12,7 @@ mod replicas;
 mod rights;
 mod serving;
 mod tiers;
+mod volumes;
 mod waiting;
 
 use crate::suite::{Run, Scenario};
@@ -68,6 +69,11 @@ pub(crate) const ALL: &[Scenario] = &[
     standard("bound-by-others", binds::bound_by_others),
     standard("node-deleted", binds::node_deleted),
     standard("killed-halfway", binds::killed_halfway),
+    standard("volume-409", volumes::write_409),
+    standard("volume-500", volumes::write_500),
+    standard("volume-cut", volumes::write_cut),
+    ours("volume-silence", volumes::write_silence, STANDARD),
+    standard("volume-killed", volumes::killed),
     standard("leader-killed", replicas::leader_killed),
     standard("leader-frozen", replicas::leader_frozen),
     ours("leader-ends", replicas::leader_ends, STANDARD),

@@ -29,7 +29,10 @@ use crate::http::tls;
 pub(super) struct Shared {
     upstream: u16,
     authorization: String,
+    /// What is done to binds.
     faults: Mutex<Faults>,
+    /// What is done to changes of claims and volumes.
+    volume_faults: Mutex<Faults>,
     record: Mutex<Vec<Exchange>>,
     lines: Mutex<BTreeMap<usize, Arc<Line>>>,
     is_refusing: AtomicBool,
@@ -57,6 +60,7 @@ impl Shared {
             upstream,
             authorization: format!("Bearer {token}"),
             faults: Mutex::default(),
+            volume_faults: Mutex::default(),
             record: Mutex::default(),
             lines: Mutex::default(),
             is_refusing: AtomicBool::new(false),
@@ -69,6 +73,10 @@ impl Shared {
 
     pub(super) fn faults(&self) -> MutexGuard<'_, Faults> {
         lock(&self.faults)
+    }
+
+    pub(super) fn volume_faults(&self) -> MutexGuard<'_, Faults> {
+        lock(&self.volume_faults)
     }
 
     pub(super) fn record(&self) -> Vec<Exchange> {
@@ -156,7 +164,15 @@ async fn answer(
 ) -> Result<Response<AnyBody>> {
     let (mut parts, body) = request.into_parts();
     let exchange = Exchange::of(&parts);
-    let (is_watch, is_bind) = (exchange.is_watch(), exchange.is_bind());
+    let is_watch = exchange.is_watch();
+    let faults = if exchange.is_bind() {
+        Some(&shared.faults)
+    } else if exchange.is_volume_change() {
+        Some(&shared.volume_faults)
+    } else {
+        None
+    };
+    let fault = faults.map(|faults| lock(faults).next());
     line.is_watching.store(is_watch, Ordering::SeqCst);
     let index = shared.begin(exchange);
     let open = Open::of(shared.clone(), index);
@@ -167,9 +183,9 @@ async fn answer(
     if !parts.headers.contains_key(AUTHORIZATION) {
         parts.headers.insert(AUTHORIZATION, HeaderValue::from_str(&shared.authorization)?);
     }
-    if is_bind {
+    if let Some(fault) = fault {
         let body = body.collect().await?.to_bytes();
-        return bind(shared, upstream, index, parts, body).await;
+        return change(shared, upstream, index, fault, (parts, body)).await;
     }
     if parts.method == Method::PATCH && parts.uri.path().ends_with("/status") {
         let delay = *lock(&shared.status_delay);
@@ -183,14 +199,14 @@ async fn answer(
     Ok(response.map(|body| Counted::of(body, open, is_watch).boxed()))
 }
 
-async fn bind(
+/// A bind, or a change of a claim or a volume: it may meet a fault.
+async fn change(
     shared: Arc<Shared>,
     upstream: &Upstream,
     index: usize,
-    parts: request::Parts,
-    body: Bytes,
+    fault: Option<Fault>,
+    (parts, body): (request::Parts, Bytes),
 ) -> Result<Response<AnyBody>> {
-    let fault = shared.faults().next();
     let binding: Value = serde_json::from_slice(&body).unwrap_or_default();
     shared.note(index, |exchange| {
         exchange.fault = fault;

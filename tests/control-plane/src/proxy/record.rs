@@ -53,6 +53,13 @@ impl Exchange {
         self.method == "POST" && self.path.ends_with("/binding")
     }
 
+    /// Whether it changes a claim or a volume.
+    pub fn is_volume_change(&self) -> bool {
+        let is_change = self.method == "PUT" || self.method == "PATCH";
+        let kinds = ["/persistentvolumes/", "/persistentvolumeclaims/"];
+        is_change && kinds.iter().any(|kind| self.path.contains(kind))
+    }
+
     /// Whether the server bound a pod.
     pub fn is_bound(&self) -> bool {
         let is_forged = matches!(self.fault, Some(Fault::Answer(_)));

@@ -22,6 +22,7 @@ use tokio_rustls::TlsAcceptor;
 use super::*;
 
 const BIND: &str = "/api/v1/namespaces/here/pods/a/binding";
+const CLAIM: &str = "/api/v1/namespaces/here/persistentvolumeclaims/data";
 const WATCH: &str = "/api/v1/pods?watch=true&resourceVersion=5";
 const EXPIRED: &str = r#"{"type":"ERROR","object":{"message":"too old resource version: 5 (9)"}}"#;
 
@@ -109,6 +110,7 @@ async fn connect(proxy: &Proxy) -> SendRequest<Full<Bytes>> {
 
 async fn ask(client: &mut SendRequest<Full<Bytes>>, path: &str) -> hyper::Result<(u16, String)> {
     let request = match path {
+        CLAIM => Request::put(path).body(Full::default()),
         BIND => Request::post(path).body(Full::from(r#"{"target":{"name":"node-7"}}"#)),
         _ => Request::get(path).header("authorization", "Bearer mine").body(Full::default()),
     };
@@ -152,6 +154,18 @@ async fn a_refused_bind_does_not_reach_the_server() {
     assert_eq!(binds.load(Ordering::SeqCst), 0);
     assert!(!proxy.record()[0].is_bound());
     assert_eq!(ask(&mut client, BIND).await.unwrap().0, 201);
+}
+
+#[tokio::test]
+async fn changes_of_volumes_meet_faults_of_their_own() {
+    let (proxy, mut client, _) = line().await;
+    proxy.inject_into_volumes(Fault::Answer(500).next(1));
+    assert_eq!(ask(&mut client, BIND).await.unwrap().0, 201);
+    assert_eq!(ask(&mut client, CLAIM).await.unwrap().0, 500);
+    assert_eq!(ask(&mut client, CLAIM).await.unwrap().0, 200);
+    proxy.inject(Fault::Answer(409).next(1));
+    assert_eq!(ask(&mut client, CLAIM).await.unwrap().0, 200);
+    assert_eq!(ask(&mut client, BIND).await.unwrap().0, 409);
 }
 
 #[tokio::test]
