@@ -92,6 +92,7 @@ pub(crate) const ALL: &[Scenario] = &[
     ours("gang-asked-alike", gangs::asked_alike, GANGS),
     ours("gang-drivers", gangs::drivers, GANGS),
     ours("gang-example", gangs::example, GANGS),
+    ours("gang-volumes", volumes::gang_volumes, GANGS),
     ours("gang-foreign", groups::foreign, GANGS),
     Scenario {
         name: "gang-one-by-one",

@@ -24,7 +24,7 @@ const CRD: &str = include_str!("gangs/podgroup-crd.yaml");
 const LONG: Duration = Duration::from_secs(15);
 
 /// Pods of a gang by our labels.
-fn gang(name: &str, size: usize, cpu: &str) -> std::vec::IntoIter<Value> {
+pub(super) fn gang(name: &str, size: usize, cpu: &str) -> std::vec::IntoIter<Value> {
     let mut template = pod(name, cpu, "64Mi");
     template["metadata"]["labels"] = json!({
         "pod-group.scheduling.kubenexus.io/name": name,

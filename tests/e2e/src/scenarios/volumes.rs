@@ -1,16 +1,18 @@
-//! Pods with volumes, on bad days.
+//! Pods with volumes on bad days, and gangs of them: whole or not at all, volumes included.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
 use control_plane::Fault;
-use k8s_openapi::api::core::v1::{PersistentVolume, PersistentVolumeClaim};
+use k8s_openapi::api::core::v1::{PersistentVolume, PersistentVolumeClaim, Pod};
 use kube::Api;
 use kube::api::ListParams;
 use serde_json::{Value, json};
+use tokio::time::sleep;
 
 use super::binds::bound_through;
 use super::faults::held;
+use super::gangs::gang;
 use crate::check::{self, Expected};
 use crate::objects::{Election, node, pod};
 use crate::provisioner::{Provisioner, SELECTED_NODE};
@@ -18,8 +20,39 @@ use crate::suite::Run;
 use crate::wait::until;
 use crate::world::{Start, World, node_of};
 
+/// How long nothing must happen.
+const QUIET: Duration = Duration::from_secs(5);
+
 const VOLUMES: &str = "/api/v1/persistentvolumes";
 const CLASSES: &str = "/apis/storage.k8s.io/v1/storageclasses";
+
+/// A gang of four with a claim each and a volume for three: no pod is bound and no volume is taken.
+/// With a fourth volume all are. Then a gang whose volumes are made, one of them late: nobody is
+/// bound before all have theirs.
+pub(crate) fn gang_volumes(world: &mut World) -> Run<'_> {
+    Box::pin(async move {
+        let provisioner = prepare(world).await?;
+        world.run_scheduler(Start::plain(Election::Quick)).await?;
+
+        world.plane.create(VOLUMES, (0..3).map(local_volume)).await?;
+        create_gang(world, "static", ["local"; 4]).await?;
+        world.wait_waiting("static-0", "Unschedulable", "").await?;
+        stays(world, "static", 0, "though one has no volume").await?;
+        let taken = volumes(world).await?.into_iter().filter(|it| owner(it).is_some()).count();
+        ensure!(taken == 0, "{taken} volumes are taken for a gang that cannot start");
+        world.plane.create(VOLUMES, [local_volume(3)].into_iter()).await?;
+        world.wait_bound(4, 30).await?;
+
+        create_gang(world, "made", ["fast", "fast", "fast", "late"]).await?;
+        let last = wait_selected(world, "made-3").await?;
+        stays(world, "made", 0, "before the last has its volume").await?;
+        world.plane.create(VOLUMES, [volume_for(&last)].into_iter()).await?;
+        world.wait_bound(8, 30).await?;
+        provisioner.must_run()?;
+        check::settled(world, &Expected::bound(8)).await?;
+        clear(world).await
+    })
+}
 
 /// Changes of claims and volumes that are refused because somebody was faster, though nobody was.
 pub(crate) fn write_409(world: &mut World) -> Run<'_> {
@@ -122,6 +155,12 @@ async fn wait_selected(world: &World, name: &str) -> Result<PersistentVolumeClai
     .await
 }
 
+/// Creates the claims of a gang, one of each class, and its pods.
+async fn create_gang(world: &World, name: &str, classes: [&str; 4]) -> Result<()> {
+    create_claims(world, name, &classes).await?;
+    world.create_pods(gang(name, classes.len(), "1").map(with_claim)).await
+}
+
 /// Creates claims `NAME-0`, `NAME-1`, ..., one of each class.
 async fn create_claims(world: &World, name: &str, classes: &[&str]) -> Result<()> {
     let claims = classes.iter().enumerate().map(|(number, class)| {
@@ -142,6 +181,22 @@ fn with_claim(mut pod: Value) -> Value {
     let claim = json!({"claimName": pod["metadata"]["name"]});
     pod["spec"]["volumes"] = json!([{"name": "data", "persistentVolumeClaim": claim}]);
     pod
+}
+
+/// Fails if a number of a gang's pods other than this is bound within a few seconds.
+async fn stays(world: &World, gang: &str, count: usize, when: &str) -> Result<()> {
+    let began = Instant::now();
+    while began.elapsed() < QUIET {
+        let pods = world.pods().await?;
+        let is_own = |pod: &&Pod| {
+            let name = pod.metadata.name.as_deref().unwrap_or_default();
+            name.starts_with(&format!("{gang}-"))
+        };
+        let bound = pods.iter().filter(is_own).filter(|pod| node_of(pod).is_some()).count();
+        ensure!(bound == count, "{bound} pods of {gang} are bound {when}");
+        sleep(Duration::from_millis(100)).await;
+    }
+    Ok(())
 }
 
 async fn clear(world: &World) -> Result<()> {
