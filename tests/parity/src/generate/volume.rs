@@ -139,6 +139,7 @@ pub(super) fn case(seed: u64, number: u64) -> Value {
     for pod in &mut pods {
         pod::existing(&mut draw, &mut store, &judged, pod);
     }
+    pod::part_claims(&store, &mut pods);
     persistent::free(&mut draw, &mut store);
     objects.extend(pods);
     preemption::part_ports(&mut objects);

@@ -23,8 +23,8 @@ pub(super) fn judged(draw: &mut Draw, store: &mut Store, pod: &mut Value) {
         let name = format!("v{index}");
         let volume = match draw.between(0, 99) {
             0..=3 => json!({"name": name, "emptyDir": {}}),
-            4..=6 if store.is_careless => missing(draw, store, &name),
-            7..=12 if store.is_careless && store.is_one_asked => missing(draw, store, &name),
+            4..=6 if store.is_careless => missing(draw, store, &name, true),
+            7..=12 if store.is_careless && store.is_one_asked => missing(draw, store, &name, true),
             roll if roll < 5 + inline_share(store.subject) => inline(draw, store, &name),
             roll if roll < 13 + inline_share(store.subject) => ephemeral(draw, store, pod, &name),
             _ => claimed(draw, store, pod, &name, index),
@@ -64,7 +64,7 @@ pub(super) fn existing(draw: &mut Draw, store: &mut Store, judged: &Value, pod: 
         let name = format!("v{index}");
         let volume = match draw.between(0, 99) {
             0..=2 => json!({"name": name, "emptyDir": {}}),
-            3..=5 => missing(draw, store, &name),
+            3..=5 => missing(draw, store, &name, false),
             roll if roll < 6 + inline_share(store.subject) => inline(draw, store, &name),
             roll if roll < 14 + inline_share(store.subject) => ephemeral(draw, store, pod, &name),
             // As many different claims as there are pods make a node full.
@@ -79,6 +79,32 @@ pub(super) fn existing(draw: &mut Draw, store: &mut Store, judged: &Value, pod: 
             }
         };
         push(pod, volume);
+    }
+}
+
+/// Leaves every claim for one pod at a time to one pod on a node. Where several hold it, or claims
+/// of that name in several namespaces, kube-scheduler takes it for free when one of them goes; see
+/// docs/parity.md.
+pub(super) fn part_claims(store: &Store, pods: &mut [Value]) {
+    let is_once = |claim: &&Value| {
+        let modes = claim["spec"]["accessModes"].as_array().into_iter().flatten();
+        modes.into_iter().any(|mode| mode == "ReadWriteOncePod")
+    };
+    let names: Vec<&Value> =
+        store.claims.iter().filter(is_once).map(|claim| &claim["metadata"]["name"]).collect();
+    let mut held: Vec<Value> = Vec::new();
+    for pod in pods.iter_mut().filter(|pod| pod["spec"].get("nodeName").is_some()) {
+        for volume in pod["spec"]["volumes"].as_array_mut().into_iter().flatten() {
+            let claim = volume["persistentVolumeClaim"]["claimName"].clone();
+            if !names.contains(&&claim) {
+                continue;
+            }
+            if held.contains(&claim) {
+                *volume = json!({"name": volume["name"], "emptyDir": {}});
+            } else {
+                held.push(claim);
+            }
+        }
     }
 }
 
@@ -116,15 +142,17 @@ fn bound_to(draw: &mut Draw, store: &mut Store, pod: &Value, name: &str, claim: 
     json!({"name": name, "persistentVolumeClaim": source})
 }
 
-/// A volume of a claim that is nowhere, or in another namespace.
-fn missing(draw: &mut Draw, store: &mut Store, name: &str) -> Value {
+/// A volume of a claim that is nowhere, or in another namespace, or that has no name, which no pod
+/// on a node can have.
+fn missing(draw: &mut Draw, store: &mut Store, name: &str, may_be_nameless: bool) -> Value {
     let claim = match draw.between(0, 2) {
         0 => "c-absent",
         1 => {
             claim::add(draw, store, "elsewhere", "c-elsewhere");
             "c-elsewhere"
         }
-        _ => "",
+        _ if may_be_nameless => "",
+        _ => "c-absent",
     };
     json!({"name": name, "persistentVolumeClaim": {"claimName": claim}})
 }
