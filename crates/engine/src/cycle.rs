@@ -8,7 +8,7 @@ use model::{
     Preemption, Reason, Rescue, Time, Txn, UnitId, Waiting, hash_of,
 };
 
-use crate::rescue::{Plan, is_own, rescue};
+use crate::rescue::{Plan, ends_attempt, is_own, rescue};
 use crate::screen::{Refusal, Screen, screen};
 use crate::tally::Instead;
 use crate::trial::{Trial, view};
@@ -312,7 +312,7 @@ fn fail(
             instead.push((*node, vec![Reason::OtherDomain]));
         }
     }
-    let (rescue, plan) = if !may_evict || tally.gives(&instead, is_own) {
+    let (rescue, plan) = if !may_evict || tally.gives(&instead, ends_attempt) {
         (Rescue::NotAsked, None)
     } else {
         let asked = trial.board.before.len();

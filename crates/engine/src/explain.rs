@@ -5,7 +5,7 @@ use framework::View;
 use model::{Code, NodeId, PodFacts, PodId, Reason, Txn};
 
 use crate::board::Board;
-use crate::rescue::{contest, is_own};
+use crate::rescue::{contest, ends_attempt};
 use crate::screen::{Screen, plugins_of, screen};
 use crate::trial::{Trial, view};
 use crate::{Scheduler, profile_of};
@@ -127,7 +127,7 @@ fn preemption(
     let mut evictable = 0;
     for (_, verdict) in nodes {
         let NodeJudgement::Unfit(_, reasons) = verdict else { continue };
-        if reasons.iter().any(is_own) {
+        if reasons.iter().any(ends_attempt) {
             return None;
         }
         let code = Code::worst(reasons);

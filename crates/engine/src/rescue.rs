@@ -89,6 +89,12 @@ fn are_victims_leaving(trial: &mut Trial<'_, '_>) -> bool {
     Code::worst(&reasons) != Some(Code::Unresolvable)
 }
 
+/// Whether a reason of a node ends an attempt: nobody is evicted for a pod of which it is not known
+/// what would become.
+pub(crate) fn ends_attempt(reason: &Reason) -> bool {
+    is_own(reason) || reason.code() == Code::Error
+}
+
 /// Whether kube-scheduler would not give this reason, so that it is not known what it would do.
 pub(crate) fn is_own(reason: &Reason) -> bool {
     matches!(reason, Reason::NotSupported(_))

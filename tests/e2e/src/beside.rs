@@ -22,13 +22,7 @@ use side::Side;
 
 /// Cases, by how their names begin, that KubeNexus cannot pass yet: run with `--reference`, or if
 /// `--only` names them.
-const AHEAD: &[&str] = &[
-    "volumes/limit-preempted",
-    "volumes/node-leaves",
-    "volumes/pinned",
-    "volumes/preemption",
-    "volumes/provisioner-silent",
-];
+const AHEAD: &[&str] = &[];
 
 /// What was done last is seen in events a little later.
 const SAME_WITHIN: Duration = Duration::from_secs(5);

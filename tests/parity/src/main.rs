@@ -49,7 +49,7 @@ struct Args {
     #[arg(long, value_name = "FILE")]
     explain: Option<PathBuf>,
     /// What the random cases are about.
-    #[arg(long, value_enum, default_value_t = Theme::Ordinary)]
+    #[arg(long, value_enum, default_value_t = Theme::All)]
     theme: Theme,
     /// Print the random cases, one a line, instead of judging them.
     #[arg(long)]

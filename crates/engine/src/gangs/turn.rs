@@ -96,6 +96,10 @@ impl Scheduler {
         if is_asked {
             known = self.outlook_opened(gang, &expected, &kept, known);
         }
+        // Volumes come and go whatever is free.
+        if diagnosis.reasons().any(|reason| matches!(reason, Reason::Volume(_))) {
+            known = Outlook::Unknown;
+        }
         let is_expecting = !classes.is_empty();
         self.keep_on(own, kept);
         classes.into_iter().for_each(|class| self.catalog.release_class(class));

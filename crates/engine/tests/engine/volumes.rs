@@ -321,3 +321,24 @@ fn units_on_their_way_go_on_from_a_checkpoint() {
     run.command("pvc data size=5Gi class=fast version=6 selected=a volume=made bound");
     assert_eq!(run.command("step"), ["db -> a"]);
 }
+
+/// Whether volumes come is nothing that free nodes tell.
+#[test]
+fn a_gang_that_waits_for_volumes_is_not_told_that_it_can_never_fit() {
+    check(
+        "
+        node a pods=10
+        pvc data-0 class=late
+        pvc data-1 class=late
+        pod w-0 gang=w/2 claim=data-0
+        pod w-1 gang=w/2 claim=data-1
+        step
+        > w-0 waits: gang w: room for 0 of at least 2; w-0: 0/1 nodes are available: pod has
+        >+ unbound immediate PersistentVolumeClaims.
+        > w-1 waits: gang w: room for 0 of at least 2; w-0: 0/1 nodes are available: pod has
+        >+ unbound immediate PersistentVolumeClaims.
+        > gang w waits: gang w: room for 0 of at least 2; w-0: 0/1 nodes are available: pod has
+        >+ unbound immediate PersistentVolumeClaims.
+        ",
+    );
+}

@@ -83,8 +83,8 @@ pub(super) fn existing(draw: &mut Draw, store: &mut Store, judged: &Value, pod: 
 }
 
 /// Leaves every claim for one pod at a time to one pod on a node. Where several hold it, or claims
-/// of that name in several namespaces, kube-scheduler takes it for free when one of them goes; see
-/// docs/parity.md.
+/// of that name in several namespaces, kube-scheduler takes it for free when one of them goes, and
+/// that one of a pod with a proposed node has it does not keep others from it; see docs/parity.md.
 pub(super) fn part_claims(store: &Store, pods: &mut [Value]) {
     let is_once = |claim: &&Value| {
         let modes = claim["spec"]["accessModes"].as_array().into_iter().flatten();
@@ -93,13 +93,14 @@ pub(super) fn part_claims(store: &Store, pods: &mut [Value]) {
     let names: Vec<&Value> =
         store.claims.iter().filter(is_once).map(|claim| &claim["metadata"]["name"]).collect();
     let mut held: Vec<Value> = Vec::new();
-    for pod in pods.iter_mut().filter(|pod| pod["spec"].get("nodeName").is_some()) {
+    for pod in pods {
+        let is_waiting = pod["spec"].get("nodeName").is_none();
         for volume in pod["spec"]["volumes"].as_array_mut().into_iter().flatten() {
             let claim = volume["persistentVolumeClaim"]["claimName"].clone();
             if !names.contains(&&claim) {
                 continue;
             }
-            if held.contains(&claim) {
+            if is_waiting || held.contains(&claim) {
                 *volume = json!({"name": volume["name"], "emptyDir": {}});
             } else {
                 held.push(claim);
