@@ -223,18 +223,23 @@ impl Scheduler {
         gangs.into_iter().for_each(|gang| self.regroup(gang, News::All, now));
         let mut tried: BTreeSet<UnitId> = BTreeSet::new();
         for pod in pods {
-            let known = self.catalog.pod(pod);
-            let scheduler = &self.catalog.class(known.class).spec.scheduler;
-            if known.is_terminating || !self.schedules(scheduler) {
+            if !self.is_to_stay(pod) {
                 self.forget(pod, now);
-            } else if known.gang.is_none() {
+            } else if self.catalog.pod(pod).gang.is_none() {
                 self.retry_alone(pod, now);
             } else if let Some(unit) = self.queue.unit_of(pod).filter(|unit| tried.insert(*unit)) {
                 self.queue.retry(unit, now);
             }
         }
         // Volumes that were given to its claims are for anybody.
-        self.queue.wake(now, |it| *it == Reason::Volume(VolumeFault::NoMatch), |_, _| true);
+        self.wake_volumes(now, |it| *it == VolumeFault::NoMatch);
+    }
+
+    /// Whether a pod waits for us again when it is not on its way any more.
+    fn is_to_stay(&self, pod: PodId) -> bool {
+        let known = self.catalog.pod(pod);
+        let scheduler = &self.catalog.class(known.class).spec.scheduler;
+        !known.is_terminating && self.schedules(scheduler)
     }
 
     /// Notes that objects changed that somebody on his way may wait for.
@@ -285,8 +290,10 @@ impl Scheduler {
             }
         }
         if let Some((pod, why)) = failed {
+            // Whoever goes anyway is forgotten, and there is nobody to tell.
+            let is_told = self.is_to_stay(pod);
             self.take_back_commit(id, now);
-            decisions.push(Decision::Unprepared { pod, why });
+            decisions.extend(is_told.then_some(Decision::Unprepared { pod, why }));
         } else if is_ready {
             self.bind_commit(id, decisions);
         }
@@ -450,9 +457,13 @@ impl Scheduler {
         alone.iter().for_each(|claim| self.wake_users(claim, now));
     }
 
-    /// Wakes the units that wait for reasons about volumes.
+    /// Wakes the units that wait for reasons about volumes. Gangs are not listed by reason: all
+    /// whose pods have volumes are tried.
     pub(crate) fn wake_volumes(&mut self, now: Time, is_cured: impl Fn(&VolumeFault) -> bool) {
         self.queue.wake(now, |it| matches!(it, Reason::Volume(it) if is_cured(it)), |_, _| true);
+        let catalog = &self.catalog;
+        let has_volumes = |class| catalog.class(class).has_volumes();
+        self.queue.wake_gangs(now, |class| if has_volumes(class) { u64::MAX } else { 0 });
     }
 
     /// Wakes the units of waiting pods that name a claim.

@@ -19,6 +19,7 @@ mod roster;
 mod tiers;
 mod told;
 mod trees;
+mod volumes;
 mod work;
 
 use std::fmt;
@@ -32,12 +33,13 @@ pub(crate) use gangs::{
 };
 pub(crate) use inspector::{Inspector, takes_one, waits_with_others};
 pub(crate) use kinds::Kinds;
-pub(crate) use ledger::{Ledger, Spot};
+pub(crate) use ledger::{Given, Ledger, Spot};
 pub(crate) use order::Order;
 pub(crate) use roster::{Gang, GangKey, SeatFacts, gang_of};
 use rules::Objection;
 pub(crate) use tiers::{TIER, Tiers};
 pub(crate) use told::check_told;
+pub(crate) use volumes::{check_commits, check_given, check_prepared};
 pub(crate) use work::Before;
 
 /// A rule that was broken.
@@ -175,6 +177,13 @@ pub enum Violation {
         /// Why not.
         why: &'static str,
     },
+    /// Volumes of a pod are not treated as they must be.
+    Volume {
+        /// The pod.
+        pod: String,
+        /// What is wrong.
+        why: String,
+    },
     /// What a waiting pod was told is not so.
     Untrue {
         /// The pod.
@@ -232,6 +241,7 @@ impl fmt::Display for Violation {
             Self::Line { pod, head, why } => {
                 write!(out, "pod {pod} was told what was found for pod {head}: {why}")
             }
+            Self::Volume { pod, why } => write!(out, "volumes of pod {pod}: {why}"),
             Self::Untrue { pod, text } => write!(out, "pod {pod} was told {text}"),
         }
     }
@@ -251,7 +261,7 @@ pub(crate) fn check_binding(ledger: &Ledger, uid: &str, node: &str) -> Result<()
     let found = ledger.node(node);
     let (node, _) = found.ok_or_else(|| Violation::Unknown { name: format!("node {node}") })?;
     let wrong = |why| Violation::WrongNode { pod: pod(), node: node.name.clone(), why };
-    if !facts.spec.needs.is_empty() {
+    if rules::unsupported(&facts.spec).is_some() {
         return Err(wrong("it asks for something that is not supported"));
     }
     if !ledger.may_be_placed(facts) {
@@ -273,10 +283,27 @@ pub(crate) fn check_binding(ledger: &Ledger, uid: &str, node: &str) -> Result<()
         Objection::NotNear => wrong("no pod it must be near is in the node's domain"),
         Objection::NotFar => wrong("a pod it must be far from is in the node's domain"),
         Objection::Unwelcome => wrong("a pod in the node's domain wants it to be far"),
+        Objection::Volume(word) => wrong(word),
         Objection::Port => lacks("host ports".to_owned()),
         Objection::Pods => lacks("pods".to_owned()),
         Objection::Lack { resource, .. } => lacks(resource),
     })
+}
+
+/// Checks that all claims of a pod have their volumes, which is bound at once.
+pub(crate) fn check_needs_nothing(ledger: &Ledger, uid: &str) -> Result<(), Violation> {
+    let facts = ledger.pod(uid).map(ledger::Known::facts);
+    let names = facts.into_iter().flat_map(|pod| {
+        pod.volumes.iter().filter_map(|it| Some(model::claim_key(&pod.key.namespace, it.claim()?)))
+    });
+    for key in names {
+        let claim = ledger.storage().claim(&key);
+        if claim.is_none_or(|claim| claim.volume.is_empty() || !claim.is_bind_completed) {
+            let why = format!("it is bound, and claim {key} has no volume yet");
+            return Err(Violation::Volume { pod: uid.to_owned(), why });
+        }
+    }
+    Ok(())
 }
 
 /// What a pod is instead of waiting for a node.

@@ -36,6 +36,7 @@ impl Demo {
             pod_groups: Vec::new(),
             groupings: Vec::new(),
             namespaces: Vec::new(),
+            storage: Default::default(),
             settings,
             faults,
         }

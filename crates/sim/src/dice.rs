@@ -16,6 +16,10 @@ pub(crate) enum Stream {
     Ranks = 7,
     /// Whose pods are made by Jobs of Kubernetes.
     Batch = 8,
+    /// What becomes of claims and volumes.
+    Storage = 9,
+    /// Which storage a seed has.
+    StorageShapes = 10,
     TraceArrivals = 16,
     TracePolicy = 17,
 }

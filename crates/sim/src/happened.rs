@@ -43,12 +43,26 @@ pub struct Happened {
     pub lists_broken: u64,
     /// Leaders that were lost.
     pub leaders_lost: u64,
+    /// Volumes that were written to be for a claim.
+    pub volumes_bound: u64,
+    /// Claims for which a node was written.
+    pub nodes_selected: u64,
+    /// Claims that got their volume.
+    pub claims_bound: u64,
+    /// Volumes that were made for claims.
+    pub provisioned: u64,
+    /// Nodes that were given back, because no volume could be made.
+    pub provisions_failed: u64,
+    /// Nodes of claims that nobody looked at for long.
+    pub provisions_silent: u64,
+    /// Pods that were not bound because what they needed did not come about.
+    pub unprepared: u64,
 }
 
 impl Happened {
     /// Every count with its name, in a fixed order.
     #[must_use]
-    pub fn rows(&self) -> [(&'static str, u64); 20] {
+    pub fn rows(&self) -> [(&'static str, u64); 27] {
         [
             ("pods", self.pods),
             ("bound", self.bound),
@@ -70,7 +84,24 @@ impl Happened {
             ("watches cut", self.cuts),
             ("lists broken off", self.lists_broken),
             ("leaders lost", self.leaders_lost),
+            ("volumes written to be for claims", self.volumes_bound),
+            ("nodes chosen for claims", self.nodes_selected),
+            ("claims bound", self.claims_bound),
+            ("volumes made", self.provisioned),
+            ("volumes not made", self.provisions_failed),
+            ("volumes nobody looked at", self.provisions_silent),
+            ("pods whose volumes did not come", self.unprepared),
         ]
+    }
+
+    fn add_storage(&mut self, other: &Self) {
+        self.volumes_bound += other.volumes_bound;
+        self.nodes_selected += other.nodes_selected;
+        self.claims_bound += other.claims_bound;
+        self.provisioned += other.provisioned;
+        self.provisions_failed += other.provisions_failed;
+        self.provisions_silent += other.provisions_silent;
+        self.unprepared += other.unprepared;
     }
 
     /// Adds the counts of another run.
@@ -112,5 +143,6 @@ impl Happened {
         self.cuts += cuts;
         self.lists_broken += lists_broken;
         self.leaders_lost += leaders_lost;
+        self.add_storage(other);
     }
 }

@@ -36,7 +36,10 @@ pub use demo::Demo;
 pub use happened::Happened;
 pub use history::{Level, Levels, Sample};
 pub use map::{ClusterMap, GpuHolder, NodeOnMap};
-pub use plan::{Budget, Fate, Faults, Gates, Job, Life, Membership, NodePlan, Plan, PodGroupPlan};
+pub use plan::{
+    Budget, ClaimPlan, Fate, Faults, Gates, Job, Life, Membership, Mount, NodePlan, Plan,
+    PodGroupPlan, Provisioner, StoragePlan,
+};
 pub use replay::{Difference, Instead, Placements, Replay, ReplayError, Replayed, replay};
 pub use report::{
     Fragmentation, Placement, PodCounts, PoolReport, Report, Share, TenantReport, WaitBucket,

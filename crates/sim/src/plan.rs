@@ -2,6 +2,8 @@
 //! scheduler's settings. A plan says what happens by itself; what the scheduler makes of it is the
 //! run's.
 
+mod storage;
+
 use std::sync::Arc;
 
 use k8s::config::Settings;
@@ -9,6 +11,8 @@ use model::{
     Amounts, GangClaim, GroupingFacts, LabelSelector, Labels, Millis, NodeFacts, Owner,
     PodGroupFacts, PodGroupKind, PodSpec, Said, Taint, Tier, Time,
 };
+
+pub use storage::{ClaimPlan, Mount, Provisioner, StoragePlan};
 
 /// All of it.
 #[derive(Clone, Debug)]
@@ -30,6 +34,8 @@ pub struct Plan {
     pub groupings: Vec<GroupingFacts>,
     /// Namespaces, as objects. Pods may be in others, of which nothing is known then.
     pub namespaces: Vec<NamespacePlan>,
+    /// Volumes, claims and who gives them to each other.
+    pub storage: StoragePlan,
     /// How the scheduler is configured.
     pub settings: Settings,
     /// What goes wrong between the scheduler and the API server.
@@ -300,6 +306,8 @@ pub struct Life {
     pub keeper: Keeper,
     /// Whether its first pod has the name of the job, without a number behind it.
     pub is_named: bool,
+    /// The volumes of each of them.
+    pub mounts: Vec<Mount>,
 }
 
 /// Gates that keep pods from being scheduled.

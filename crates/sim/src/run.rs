@@ -11,6 +11,7 @@ mod evict;
 mod gangs;
 mod inspect;
 mod lease;
+mod prepare;
 mod replica;
 mod shell;
 mod show;
@@ -36,6 +37,7 @@ use crate::world::{
 };
 use evict::{Eviction, Said};
 use lease::Lead;
+use prepare::{Prepare, WriteStep};
 pub(crate) use replica::Replica;
 use replica::{ReplicaId, names};
 use shell::{After, BINDS_MAX, Request, RequestId};
@@ -78,7 +80,8 @@ pub struct Run {
     /// The versions of the API server: how many changes of each kind there were.
     versions: ByKind<u64>,
     /// What is watched.
-    kinds: &'static [Kind],
+    kinds: Vec<Kind>,
+    has_storage: bool,
     /// Those that live, oldest first.
     replicas: Vec<Replica>,
     replicas_made: u64,
@@ -88,6 +91,7 @@ pub struct Run {
     requests: BTreeMap<RequestId, Request>,
     requests_made: u64,
     evictions: BTreeMap<RequestId, Eviction>,
+    prepares: BTreeMap<RequestId, Prepare>,
     tally: Tally,
     recorder: Recorder,
     ends_when_settled: bool,
@@ -124,6 +128,8 @@ enum Doing {
     EvictionArrives(RequestId),
     EvictionArrivesLate(Eviction),
     EvictionAnswered(RequestId, Said),
+    /// Something that pods need before they can be bound is written.
+    Writes(RequestId, WriteStep),
 }
 
 /// What the scheduler decided so far.
@@ -147,7 +153,8 @@ impl Run {
         let has_composites = plan.pod_groups.iter().any(is_composite);
         let is_batch = |job: &Job| job.gang.as_ref().is_some_and(|gang| gang.batch.is_some());
         let has_jobs = jobs.iter().any(is_batch);
-        let objects = (plan.pod_groups, plan.namespaces);
+        let has_storage = !plan.storage.is_empty();
+        let objects = (plan.pod_groups, plan.namespaces, plan.storage);
         let recorder = Recorder::new(&jobs, span);
         let groupings = plan.groupings.into_iter();
         let groupings = groupings.map(|facts| Arc::new(Event::seen(facts)));
@@ -163,7 +170,8 @@ impl Run {
             dice: Dice::new(seed, Stream::Network),
             agenda: Agenda::default(),
             versions: WATCHED.map(|_| 0),
-            kinds: watched(has_composites, has_jobs),
+            kinds: watched(has_composites, has_jobs, has_storage),
+            has_storage,
             replicas: Vec::new(),
             replicas_made: 0,
             lead: Lead::Vacant,
@@ -171,6 +179,7 @@ impl Run {
             requests: BTreeMap::new(),
             requests_made: 0,
             evictions: BTreeMap::new(),
+            prepares: BTreeMap::new(),
             tally: Tally::default(),
             inspector: None,
             overworked: None,
@@ -310,6 +319,7 @@ impl Run {
             Doing::EvictionArrives(id) => self.eviction_arrives(id),
             Doing::EvictionArrivesLate(eviction) => self.eviction_arrives_late(eviction),
             Doing::EvictionAnswered(id, said) => self.eviction_answered(id, said),
+            Doing::Writes(id, step) => self.write_step(id, step),
         }
         Ok(())
     }
@@ -334,32 +344,39 @@ impl Run {
 
     fn decide(&mut self) -> Result<(), Violation> {
         let now = self.world.now();
+        // Where pods are on their way, what became of them is looked at before others are tried.
+        let mut is_review = false;
         while self.next_turn().is_some_and(|at| at <= now) {
+            is_review = self.has_storage && !is_review;
+            let budget = usize::from(!is_review);
             let mut decisions = std::mem::take(&mut self.decisions);
             let is_inspected = self.inspector.is_some();
             let leader = self.leader_mut().expect("only a leader has a turn");
-            leader.step(now, is_inspected, &mut decisions)?;
+            leader.step((now, budget), is_inspected, &mut decisions)?;
             // Room that is new in a step that places nobody was there before it decided.
             if decisions.iter().any(|decision| matches!(decision, Decision::Bind { .. })) {
                 leader.drop_seats();
             } else {
                 leader.sync_seats();
             }
-            let mut bound = Vec::new();
+            let (mut bound, mut orders) = (Vec::new(), Vec::new());
+            self.check_commits(&decisions)?;
             for decision in decisions.drain(..) {
                 match decision {
                     Decision::Bind { pod, node, attempt, .. } => {
-                        bound.push(self.bind(pod, node, attempt)?);
+                        bound.extend(self.bind(pod, node, attempt)?);
                     }
                     Decision::Preempt(preemption) => self.preempt(&preemption)?,
                     Decision::Wait(waiting) => self.explain(waiting)?,
                     Decision::Disband(disband) => self.disband(&disband)?,
                     Decision::Report(report) => self.report(&report),
-                    // Nothing in the world has volumes.
-                    Decision::Prepare(_) | Decision::Unprepared { .. } => {}
+                    Decision::Prepare(order) => orders.push(order),
+                    Decision::Unprepared { pod, .. } => self.unprepared(pod),
                 }
             }
             self.decisions = decisions;
+            self.sync_commits();
+            self.begin_commit(orders)?;
             let leader = self.leader_mut().expect("only a leader decides");
             leader.sync_seats();
             checkers::check_whole(&leader.ledger, &bound)?;
@@ -367,21 +384,27 @@ impl Run {
         Ok(())
     }
 
-    /// Sends a pod to a node; tells which pod.
-    fn bind(&mut self, pod: PodId, node: NodeId, attempt: Attempt) -> Result<Box<str>, Violation> {
+    /// Sends a pod to a node; tells which pod, if it was not on its way before.
+    fn bind(
+        &mut self,
+        pod: PodId,
+        node: NodeId,
+        attempt: Attempt,
+    ) -> Result<Option<Box<str>>, Violation> {
         let leader = self.leader().expect("only a leader decides");
         let catalog = leader.scheduler.catalog();
         let uid = catalog.pod(pod).key.uid.clone();
         let name: Box<str> = catalog.node_name(node).into();
+        let is_new = !leader.ledger.is_given(&uid);
         #[cfg(test)]
         if let Some(saboteur) = &mut self.saboteur {
             let orders = saboteur.order(&uid, &name, &self.world);
             let done = |(uid, node): (Box<str>, Box<str>)| self.order(&uid, &node, attempt);
             orders.into_iter().try_for_each(done)?;
-            return Ok(uid);
+            return Ok(is_new.then_some(uid));
         }
         self.order(&uid, &name, attempt)?;
-        Ok(uid)
+        Ok(is_new.then_some(uid))
     }
 
     fn order(&mut self, uid: &str, name: &str, attempt: Attempt) -> Result<(), Violation> {
@@ -389,8 +412,14 @@ impl Run {
         let unknown = || Violation::Unknown { name: format!("node {name}") };
         let node = self.world.find_node(name).ok_or_else(unknown)?;
         let leader = self.leader_mut().expect("only a leader decides");
-        checkers::check_binding(&leader.ledger, uid, name)?;
-        leader.ledger.assume(uid, name, attempt);
+        if leader.ledger.is_given(uid) {
+            checkers::check_prepared(&leader.ledger, uid, name, attempt)?;
+            leader.ledger.ungive(uid);
+        } else {
+            checkers::check_needs_nothing(&leader.ledger, uid)?;
+            checkers::check_binding(&leader.ledger, uid, name)?;
+            leader.ledger.assume(uid, name, attempt);
+        }
         leader.in_flight += 1;
         let replica = leader.id;
         self.tally.bindings += 1;

@@ -250,6 +250,7 @@ impl Scenario {
             pod_groups: Vec::new(),
             groupings: self.groupings.clone(),
             namespaces: self.namespaces.clone(),
+            storage: Default::default(),
             settings,
             faults: self.faults,
         };

@@ -173,6 +173,9 @@ pub(crate) trait Saboteur {
         0
     }
 
+    /// What is made of what is given to the claims of a pod.
+    fn prepare(&mut self, _: &mut crate::checkers::Given) {}
+
     /// Whether a binding is sent at all.
     fn is_sent(&mut self) -> bool {
         true
@@ -192,7 +195,7 @@ mod tests {
     }
 
     /// Parts of worlds in which something was wrong once, each with what it was.
-    const FOUND: [(&str, &str); 16] = [
+    const FOUND: [(&str, &str); 20] = [
         (
             "pods that must be near others have their turn after them, on every node there is",
             "44616 4,18,19 8,9,13 none second 6 9",
@@ -251,6 +254,16 @@ mod tests {
         (
             "a part that was taken back with its gang of gangs has not started",
             "27453 2,10 7,8 2:0 lag,lost 4 36",
+        ),
+        ("a gang is woken by the class of its claims", "620 16 11 none none 3 61"),
+        ("and by a volume for one of them", "1240 1,2 10,11 none none 2 42"),
+        (
+            "a volume that another leader wrote to be for a claim is that claim's",
+            "1886 18,20,21,23 9,12 none lag,lost,leader 2 8",
+        ),
+        (
+            "a claim for one pod alone is not in use by a pod whose node is gone",
+            "640 1,3 8,9 3:0,3:1 none 1 30",
         ),
     ];
 

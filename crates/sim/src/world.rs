@@ -17,17 +17,20 @@ mod nodes;
 mod pods;
 mod records;
 mod second_scheduler;
+mod storage;
 
+use std::cmp::Ordering;
 use std::sync::Arc;
 
 use model::{
-    Diagnosis, Event, Fact, GangClaim, Key, Kind, Map, Millis, PodGroupKind, PodKey, Time,
+    Diagnosis, Event, Fact, GangClaim, Key, Kind, Map, Millis, PodGroupKind, PodKey, StorageKind,
+    Time,
 };
 
 use crate::dice::{Dice, Stream};
 use crate::happened::Happened;
 use crate::meter::{Meter, PoolAt};
-use crate::plan::{Budget, Fate, Faults, Job, NamespacePlan, NodePlan, PodGroupPlan};
+use crate::plan::{Budget, Fate, Faults, Job, NamespacePlan, NodePlan, PodGroupPlan, StoragePlan};
 pub(crate) use agenda::Agenda;
 use batch::BatchRecord;
 pub(crate) use bindings::{Answer, Whereabouts};
@@ -37,11 +40,13 @@ use gangs::GroupRecord;
 use happenings::Happening;
 use namespaces::NamespaceRecord;
 pub(crate) use records::{JobAt, NodeAt, NodeRecord, Phase, PodAt, PodRecord};
+use storage::Storage;
+pub(crate) use storage::{Said, Written};
 
 /// Names of scheduling gates.
 type GateNames = Box<[Box<str>]>;
 
-/// What is watched. Gangs of gangs and Jobs are the last, because most worlds have none.
+/// What is watched. What most worlds have none of comes last.
 pub(crate) const WATCHED: ByKind<Kind> = [
     Kind::Node,
     Kind::Pod,
@@ -52,19 +57,25 @@ pub(crate) const WATCHED: ByKind<Kind> = [
     Kind::Namespace,
     Kind::PodGroup(PodGroupKind::Composite),
     Kind::Job,
+    Kind::Storage(StorageKind::Volume),
+    Kind::Storage(StorageKind::Claim),
+    Kind::Storage(StorageKind::Class),
+    Kind::Storage(StorageKind::CsiNode),
 ];
 
 /// Something for each kind that is watched.
-pub(crate) type ByKind<T> = [T; 9];
+pub(crate) type ByKind<T> = [T; 13];
 
-/// Those that are watched, with composites and Jobs or without.
-pub(crate) fn watched(has_composites: bool, has_jobs: bool) -> &'static [Kind] {
-    let without = match (has_composites, has_jobs) {
-        (_, true) => 0,
-        (true, false) => 1,
-        (false, false) => 2,
+/// Those that are watched, with composites, Jobs and storage or without.
+pub(crate) fn watched(has_composites: bool, has_jobs: bool, has_storage: bool) -> Vec<Kind> {
+    let composites = place_of(Kind::PodGroup(PodGroupKind::Composite));
+    let is_watched = |(at, kind): &(usize, Kind)| match at.cmp(&composites) {
+        Ordering::Less => true,
+        Ordering::Equal => has_composites || has_jobs,
+        Ordering::Greater if *kind == Kind::Job => has_jobs,
+        Ordering::Greater => has_storage,
     };
-    &WATCHED[..WATCHED.len() - without]
+    WATCHED.into_iter().enumerate().filter(is_watched).map(|(_, kind)| kind).collect()
 }
 
 /// The place of a kind among those that are watched.
@@ -92,6 +103,7 @@ pub(crate) struct World {
     /// For each job how far the Job of Kubernetes behind it is.
     batches: Vec<BatchRecord>,
     namespaces: Vec<NamespaceRecord>,
+    storage: Storage,
     /// What the pods of each job say of their gang.
     claims: Vec<Option<Arc<GangClaim>>>,
     node_by_name: Map<String, NodeAt>,
@@ -121,7 +133,7 @@ impl World {
         seed: u64,
         nodes: Vec<NodePlan>,
         (jobs, budgets): (Vec<Job>, Vec<Budget>),
-        (groups, namespaces): (Vec<PodGroupPlan>, Vec<NamespacePlan>),
+        (groups, namespaces, storage): (Vec<PodGroupPlan>, Vec<NamespacePlan>, StoragePlan),
         faults: Faults,
         ours: Vec<String>,
     ) -> Self {
@@ -145,6 +157,7 @@ impl World {
             budgets: Budgets::new(budgets, &jobs),
             groups: Vec::new(),
             namespaces: Vec::new(),
+            storage: Storage::new(seed, storage),
             claims: gangs::claims(&jobs),
             batches: jobs.iter().map(BatchRecord::new).collect(),
             jobs,
@@ -165,6 +178,7 @@ impl World {
         nodes.into_iter().for_each(|plan| world.expect_node(plan));
         groups.into_iter().for_each(|plan| world.expect_group(plan));
         namespaces.into_iter().for_each(|plan| world.expect_namespace(plan));
+        world.expect_storage();
         for (at, job) in world.jobs.iter().enumerate().filter(|(_, job)| !gangs::is_made(job)) {
             world.agenda.add(job.at, Happening::JobArrives(JobAt(at)));
         }
@@ -237,6 +251,7 @@ impl World {
         self.is_calm = true;
         self.faults = Faults::NONE;
         self.agenda.retain(Happening::goes_on);
+        self.calm_storage();
     }
 
     fn draw(&mut self, (low, high): (Millis, Millis)) -> Millis {
@@ -262,6 +277,7 @@ impl World {
         self.pods.push(PodRecord::new(job, key, is_gated, proposed, self.now));
         self.waiting += 1;
         self.happened.pods += 1;
+        self.expect_claims(at);
         at
     }
 }

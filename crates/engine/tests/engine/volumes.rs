@@ -342,3 +342,53 @@ fn a_gang_that_waits_for_volumes_is_not_told_that_it_can_never_fit() {
         ",
     );
 }
+
+#[test]
+fn a_gang_is_woken_by_what_its_claims_wait_for() {
+    check(
+        "
+        node a pods=10 cpu=4
+        pv one size=10Gi class=local version=1
+        pv two size=10Gi class=local version=2
+        pvc data-0 size=5Gi class=local version=3
+        pvc data-1 size=5Gi class=local version=4
+        pod w-0 gang=w/2 claim=data-0
+        pod w-1 gang=w/2 claim=data-1
+        step
+        > w-0 waits: gang w: room for 0 of at least 2; w-0: 0/1 nodes are available: pod has
+        >+ unbound immediate PersistentVolumeClaims.
+        > w-1 waits: gang w: room for 0 of at least 2; w-0: 0/1 nodes are available: pod has
+        >+ unbound immediate PersistentVolumeClaims.
+        > gang w waits: gang w: room for 0 of at least 2; w-0: 0/1 nodes are available: pod has
+        >+ unbound immediate PersistentVolumeClaims.
+        queue
+        > 1 parked
+        storageclass local by=kubernetes.io/no-provisioner
+        queue
+        > 1 backoff
+        ",
+    );
+}
+
+#[test]
+fn nobody_is_told_of_a_pod_that_goes_anyway() {
+    check(
+        "
+        node a pods=10 cpu=4
+        storageclass fast by=example.com/disk
+        pvc data size=5Gi class=fast version=1
+        pod db claim=data cpu=1
+        step
+        > db -> a after a for default/data
+        written db 4
+        pvc data size=5Gi class=fast version=4 selected=a
+        step
+        pod db claim=data cpu=1 terminating
+        # Whoever makes volumes takes the annotation off.
+        pvc data size=5Gi class=fast version=5
+        step
+        load a
+        > 0 pods, 0m cpu, 0 memory
+        ",
+    );
+}

@@ -8,6 +8,7 @@ use model::{Labels, NodeFacts, PodFacts, PodTerm, SpreadSpec, Target};
 
 use super::ledger::{Ledger, Place};
 use super::rules::{self, Objection, Taken};
+use super::volumes::{self, Gifts, Mounted};
 
 /// Who is where: as it is, or as it would be without some pods, and with others on a node.
 pub(crate) struct Scene<'a> {
@@ -17,6 +18,8 @@ pub(crate) struct Scene<'a> {
     guests: BTreeMap<&'a str, Vec<&'a PodFacts>>,
     /// Those of them that want others to be far.
     unwelcoming: Vec<(&'a NodeFacts, &'a PodFacts)>,
+    /// What their claims are given, with the node.
+    gifts: Vec<(Box<str>, Gifts)>,
     /// What is taken of nodes that were asked about: it is added up once for all questions.
     taken: RefCell<BTreeMap<&'a str, Taken<'a>>>,
 }
@@ -29,11 +32,17 @@ impl<'a> Scene<'a> {
     /// Without these pods, by uid.
     pub(crate) fn without(ledger: &'a Ledger, gone: &[&'a str]) -> Self {
         let (gone, guests) = (gone.iter().copied().collect(), BTreeMap::new());
-        Self { ledger, gone, guests, unwelcoming: Vec::new(), taken: RefCell::default() }
+        let (unwelcoming, gifts) = (Vec::new(), Vec::new());
+        Self { ledger, gone, guests, unwelcoming, gifts, taken: RefCell::default() }
     }
 
     /// With one more pod.
     pub(crate) fn add(&mut self, node: &'a NodeFacts, pod: &'a PodFacts) {
+        if !pod.volumes.is_empty() {
+            let view = View { scene: self, rivals: &[] };
+            let gifts = view.volumes(pod, node).unwrap_or_default();
+            self.gifts.push((node.name.as_str().into(), gifts));
+        }
         self.guests.entry(&node.name).or_default().push(pod);
         self.unwelcoming.extend((!pod.spec.far.is_empty()).then_some((node, pod)));
         if let Some(taken) = self.taken.get_mut().get_mut(&*node.name) {
@@ -79,6 +88,31 @@ impl<'v, 'a> View<'v, 'a> {
         scene.ledger.unwelcoming().filter(|(_, pod)| scene.is_there(pod)).chain(guests)
     }
 
+    /// What a node has against the volumes of a pod, or what its claims would get.
+    fn volumes(&self, pod: &PodFacts, node: &NodeFacts) -> Result<Gifts, Vec<Objection>> {
+        if pod.volumes.is_empty() {
+            return Ok(Gifts::new());
+        }
+        let others = |(node, place)| self.pods(node, place).filter(|one| !one.volumes.is_empty());
+        let found = self.scene.ledger.node(&node.name);
+        let mounted = Mounted {
+            ledger: self.scene.ledger,
+            users: self.users(),
+            here: found.into_iter().flat_map(others).collect(),
+            gifts: &self.scene.gifts,
+        };
+        volumes::objections(&mounted, pod, node)
+    }
+
+    /// All pods with volumes on nodes that are there. Whether a claim is in use is asked before
+    /// those count for which a node is proposed.
+    fn users(&self) -> Vec<&PodFacts> {
+        let placed = self.nodes().flat_map(|(_, place)| place.pods());
+        let placed = placed.filter(|pod| self.scene.is_there(pod));
+        let guests = self.scene.guests.values().flatten().copied();
+        placed.chain(guests).filter(|pod| !pod.volumes.is_empty()).collect()
+    }
+
     /// What the rules for a pod by itself say, with what is taken by pods on the node and by those
     /// that room is kept for.
     fn plain(&self, pod: &PodFacts, node: &NodeFacts) -> Vec<Objection> {
@@ -120,6 +154,9 @@ fn plain_objections(view: &View<'_, '_>, pod: &PodFacts, node: &NodeFacts) -> Ve
     if !plain.is_empty() && plain != [Objection::Feature] {
         return plain;
     }
+    if let Err(objections) = view.volumes(pod, node) {
+        return objections;
+    }
     match spread(view, pod, node).or_else(|| affinity(view, pod, node)) {
         Some(objection) => vec![objection],
         None => plain,
@@ -129,7 +166,8 @@ fn plain_objections(view: &View<'_, '_>, pod: &PodFacts, node: &NodeFacts) -> Ve
 /// Whether where other pods are matters to a pod.
 pub(crate) fn matters(ledger: &Ledger, pod: &PodFacts) -> bool {
     let spec = &pod.spec;
-    !spec.spread.is_empty()
+    !pod.volumes.is_empty()
+        || !spec.spread.is_empty()
         || !spec.near.is_empty()
         || !spec.far.is_empty()
         || ledger.unwelcoming().next().is_some()

@@ -17,6 +17,7 @@ use super::ledger::{self, Ledger};
 use super::roster::{Gang, GangKey, gang_of};
 use super::rules::{self, Taken};
 use super::trees::{Top, Tree};
+use super::volumes::{check_assigned, is_held_by_the_gone};
 
 /// After how many looks everything is looked at again.
 const EVERYTHING_EVERY: u64 = 64;
@@ -49,6 +50,7 @@ impl Inspector {
         let parked = check_waiting(ledger, scheduler)?;
         check_usage(&changed, scheduler)?;
         check_seats(ledger)?;
+        check_assigned(ledger, scheduler)?;
         // While there is something to do, what changed has to be looked at next time.
         if is_idle {
             self.check_parked(ledger, &parked, &changed)?;
@@ -74,6 +76,9 @@ impl Inspector {
                 continue;
             }
             if !ledger.may_be_placed(facts) || rules::cannot_be_ranked(&facts.spec) {
+                continue;
+            }
+            if is_held_by_the_gone(ledger, facts) {
                 continue;
             }
             let has_company = company::matters(ledger, facts);

@@ -51,7 +51,7 @@ impl<'a, T> Kinds<'a, T> {
 /// Whether nothing that decides about nodes tells two pods apart.
 pub(super) fn is_alike(one: &PodFacts, other: &PodFacts) -> bool {
     (&one.spec, &one.labels, &one.owner) == (&other.spec, &other.labels, &other.owner)
-        && one.key.namespace == other.key.namespace
+        && (&one.key.namespace, &one.volumes) == (&other.key.namespace, &other.volumes)
         && (one.priority, one.is_preempting) == (other.priority, other.is_preempting)
         && (&one.gates, &one.gang) == (&other.gates, &other.gang)
 }

@@ -7,6 +7,7 @@
 mod gangs;
 mod place;
 mod proposals;
+mod storage;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -21,6 +22,7 @@ use super::evictions::Eviction;
 use super::roster::{Roster, gang_of};
 use gangs::Seats;
 pub(crate) use place::Place;
+pub(crate) use storage::{Given, Storage};
 
 /// Where a pod is, as far as a scheduler was told.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -102,6 +104,7 @@ pub(crate) struct Ledger {
     namespaces: BTreeMap<Box<str>, Labels>,
     roster: Roster,
     seats: Seats,
+    storage: Storage,
     /// How often pods were to be evicted for whom since anything was delivered, and ever.
     plans: BTreeMap<Box<str>, usize>,
     all_plans: BTreeMap<Box<str>, usize>,
@@ -143,8 +146,10 @@ impl Ledger {
             Event::Listed(Kind::Budget, Present::Names(keys)) => {
                 self.budgets.retain(|key, _| keys.contains(key));
             }
-            Event::Outcome(Outcome::Prepared { .. }) => {}
-            Event::Outcome(Outcome::PrepareRefused { uid, attempt }) => self.refused(uid, *attempt),
+            Event::Outcome(Outcome::Prepared { uid, attempt, .. }) => self.prepared(uid, *attempt),
+            Event::Outcome(Outcome::PrepareRefused { uid, attempt }) => {
+                self.prepare_refused(uid, *attempt);
+            }
             Event::Outcome(Outcome::EvictionFailed(uid)) => {
                 self.pods.get_mut(uid).into_iter().for_each(|pod| pod.is_asked = false);
             }
@@ -161,7 +166,10 @@ impl Ledger {
                 self.namespaces.retain(|name, _| names.contains(name));
             }
             // The world has no services, controllers or queues.
-            Event::Seen(_) | Event::Gone(_) | Event::Listed(..) => self.roster.apply(event),
+            Event::Seen(_) | Event::Gone(_) | Event::Listed(..) => {
+                self.roster.apply(event);
+                self.storage.apply(event);
+            }
         }
     }
 
@@ -211,6 +219,10 @@ impl Ledger {
             (None, None) if self.ours.contains(&facts.spec.scheduler) => Spot::Waiting,
             (None, None) => return,
         };
+        if facts.node.is_some() {
+            self.ungive(uid);
+        }
+        let before = self.pods.get(uid);
         let by_api = facts.nominated.as_deref();
         let proposed = match before {
             Some(known) if known.facts().nominated.as_deref() == by_api => known.proposed.clone(),
@@ -284,6 +296,7 @@ impl Ledger {
     }
 
     fn forget(&mut self, uid: &str) {
+        self.leave_commit(uid);
         let Some(known) = self.pods.remove(uid) else { return };
         self.all_plans.remove(uid);
         self.unpropose(&known);

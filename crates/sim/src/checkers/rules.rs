@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use model::{
-    Effect, FieldOperator, HostPort, LabelOperator, NodeFacts, NodeTerm, Operator, PodSpec,
+    Effect, FieldOperator, HostPort, LabelOperator, Need, NodeFacts, NodeTerm, Operator, PodSpec,
     RequirementSpec, Taint, Toleration,
 };
 
@@ -35,6 +35,8 @@ pub(crate) enum Objection {
     NotNear,
     NotFar,
     Unwelcome,
+    /// What its volumes lack there, in the word for it.
+    Volume(&'static str),
 }
 
 /// What the pods on a node take together.
@@ -98,6 +100,11 @@ pub(crate) fn objections(spec: &PodSpec, node: &NodeFacts, taken: &Taken<'_>) ->
         return lacks;
     }
     if spec.features.is_within(node.features) { Vec::new() } else { vec![Objection::Feature] }
+}
+
+/// What a pod asks for that nobody can give it.
+pub(crate) fn unsupported(spec: &PodSpec) -> Option<Need> {
+    spec.needs.iter().copied().find(|need| *need == Need::ResourceClaims)
 }
 
 /// Whether a taint of a node keeps a pod away.
@@ -179,7 +186,7 @@ pub(crate) fn is_selected(spec: &PodSpec, node: &NodeFacts) -> bool {
         && required.is_none_or(|terms| terms.iter().any(|term| matches(term, node)))
 }
 
-fn matches(term: &NodeTerm, node: &NodeFacts) -> bool {
+pub(crate) fn matches(term: &NodeTerm, node: &NodeFacts) -> bool {
     let is_empty = term.expressions.is_empty() && term.fields.is_empty();
     !is_empty
         && !is_broken(term)

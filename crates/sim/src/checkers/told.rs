@@ -11,6 +11,7 @@ use super::ledger::Ledger;
 use super::roster::{Gang, Terms, Trouble, gang_of};
 use super::rules::{self, Objection};
 use super::trees::{Top, Tree};
+use super::volumes;
 
 /// Everything that can keep a pod waiting, without numbers of any catalog.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -214,6 +215,7 @@ fn said(told: &Diagnosis, catalog: &Catalog) -> BTreeMap<Why, usize> {
             resource: catalog.resource_name(*resource).to_owned(),
             is_beyond_node: *is_beyond_node,
         }),
+        Reason::Volume(fault) => Why::Node(Objection::Volume(fault.word())),
         Reason::Gated(_)
         | Reason::OtherNode
         | Reason::AddedAffinity
@@ -225,7 +227,6 @@ fn said(told: &Diagnosis, catalog: &Catalog) -> BTreeMap<Why, usize> {
         | Reason::MemberGated(_)
         | Reason::After(_)
         | Reason::AfterCycle(_)
-        | Reason::Volume(_)
         | Reason::ClusterShort { .. } => Why::Strange(reason.clone()),
     };
     let rejection = told.rejection.iter().map(|reason| (why(reason), 0));
@@ -262,8 +263,11 @@ fn so(ledger: &Ledger, facts: &PodFacts, allowed: Option<&[&NodeFacts]>) -> BTre
         return only(Why::NoneNamed);
     }
     // Whoever guards volumes is asked before whoever guards claims.
-    if let Some(need) = spec.needs.iter().min() {
-        return only(Why::NotSupported(*need));
+    if let Some(word) = volumes::refusal(ledger, facts) {
+        return only(Why::Node(Objection::Volume(word)));
+    }
+    if let Some(need) = rules::unsupported(spec) {
+        return only(Why::NotSupported(need));
     }
     let is_allowed = |node: &NodeFacts| {
         allowed.is_none_or(|allowed| allowed.iter().any(|other| other.name == node.name))
@@ -295,6 +299,7 @@ fn is_around(objection: &Objection) -> bool {
         | Objection::SpreadSkew
         | Objection::NotNear
         | Objection::NotFar
+        | Objection::Volume(_)
         | Objection::Unwelcome => true,
         Objection::NotNamed
         | Objection::Closed

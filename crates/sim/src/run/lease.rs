@@ -29,11 +29,11 @@ impl Run {
     pub(super) fn start_replica(&mut self, at: Time) {
         self.replicas_made += 1;
         let id = ReplicaId(self.replicas_made);
-        self.replicas.push(Replica::new(id, &self.settings, self.seed, self.kinds));
+        self.replicas.push(Replica::new(id, &self.settings, self.seed, &self.kinds));
         for event in self.groupings.clone() {
             self.deliver(self.replicas.len() - 1, &event);
         }
-        for kind in self.kinds {
+        for kind in &self.kinds {
             self.agenda.add(at, Doing::Lists(id, *kind));
         }
         // A replica has its cuts from the start: also in the middle of its first list.
@@ -79,7 +79,7 @@ impl Run {
 
     pub(super) fn expect_cut(&mut self, id: ReplicaId) {
         if let Some(at) = self.some_time(self.faults.watch_cut_every) {
-            let kind = self.dice.pick(self.kinds);
+            let kind = self.dice.pick(&self.kinds);
             self.agenda.add(at, Doing::Cut(id, kind));
         }
     }

@@ -47,20 +47,20 @@ impl Replica {
         }
     }
 
-    /// Lets one unit have its turn, and looks whether it is its turn if that is wanted.
+    /// Lets one unit have its turn, or none, and looks whether it is its turn if that is wanted.
     pub(super) fn step(
         &mut self,
-        now: Time,
+        (now, budget): (Time, usize),
         is_inspected: bool,
         decisions: &mut Vec<Decision>,
     ) -> Result<(), Violation> {
         if !is_inspected {
-            self.scheduler.step(now, 1, decisions);
+            self.scheduler.step(now, budget, decisions);
             return Ok(());
         }
         let Self { scheduler, ledger, order, .. } = self;
         let mut kept = Ok(());
-        scheduler.step_shown(now, 1, decisions, |scheduler, shown| {
+        scheduler.step_shown(now, budget, decisions, |scheduler, shown| {
             let looked = match shown {
                 Shown::Tried(pods) => {
                     // What was reviewed before may have given up room, or kept some.

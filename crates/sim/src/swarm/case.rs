@@ -6,7 +6,9 @@ use std::fmt::Write as _;
 use model::{Millis, PodGroupKind};
 
 use super::draw;
-use crate::plan::{Budget, Faults, Job, NamespacePlan, NodePlan, Plan, PodGroupPlan};
+use crate::plan::{
+    Budget, ClaimPlan, Faults, Job, Mount, NamespacePlan, NodePlan, Plan, PodGroupPlan, StoragePlan,
+};
 
 /// A world to be.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -141,6 +143,7 @@ impl Case {
         for job in &mut plan.jobs {
             job.pods = job.pods.min(only.pods.unwrap_or(u64::MAX));
         }
+        keep_storage(&mut plan);
         for (_, fault) in Fault::WORDS {
             if !is_in(only.faults.as_ref(), &fault) {
                 fault.off(&mut plan.faults);
@@ -233,11 +236,50 @@ impl Case {
         for profile in plan.settings.profiles.iter().filter(|profile| !profile.args.is_empty()) {
             let _ = writeln!(text, "profile {}: {:?}", profile.scheduler, profile.args);
         }
+        describe_storage(&mut text, &plan.storage);
         for Budget { name, namespace, selector, stay } in &plan.budgets {
             let _ = write!(text, "budget {name} in {namespace}: {stay:?} of ");
             let _ = writeln!(text, "{:?}", selector.requirements);
         }
         text
+    }
+}
+
+/// Keeps the storage that pods use.
+fn keep_storage(plan: &mut Plan) {
+    let mounts = || plan.jobs.iter().flat_map(|job| &job.life.mounts);
+    if mounts().next().is_none() {
+        plan.storage = StoragePlan::default();
+        return;
+    }
+    let is_shared =
+        |claim: &ClaimPlan| mounts().any(|mount| *mount == Mount::Shared(claim.facts.name.clone()));
+    plan.storage.claims.retain(is_shared);
+    let is_there = |name: &str| plan.nodes.iter().any(|node| *node.facts.name == *name);
+    plan.storage.csi_nodes.retain(|(_, facts)| is_there(&facts.name));
+}
+
+fn describe_storage(text: &mut String, storage: &StoragePlan) {
+    for (at, class) in &storage.classes {
+        let (name, by) = (&class.name, &class.provisioner);
+        let _ = writeln!(text, "storage class {name} at {} ms: by {by}", at.0);
+    }
+    for (at, volume) in &storage.volumes {
+        let gib = volume.capacity.units() >> 30;
+        let _ = write!(text, "volume {} at {} ms: {gib} GiB", volume.name, at.0);
+        let _ = writeln!(text, " for {:?}", volume.affinity);
+    }
+    for ClaimPlan { facts, times } in &storage.claims {
+        let gib = facts.size.unwrap_or_default().units() >> 30;
+        let _ = write!(text, "claim {} of class {}: {gib} GiB", facts.key(), facts.class);
+        let _ = writeln!(text, ", {:?}, comes and goes at {times:?}", facts.modes);
+    }
+    for (at, facts) in &storage.csi_nodes {
+        let _ = writeln!(text, "drivers of {} at {} ms: {:?}", facts.name, at.0, facts.drivers);
+    }
+    if !storage.is_empty() {
+        let (controller, provisioner) = (storage.controller, storage.provisioner);
+        let _ = writeln!(text, "controller {controller:?}, {provisioner:?}");
     }
 }
 

@@ -10,6 +10,7 @@ mod jobs;
 mod nodes;
 mod ranks;
 pub(super) mod shapes;
+mod storage;
 mod tiers;
 
 use framework::Point;
@@ -41,6 +42,7 @@ pub(super) fn plan(seed: u64) -> Plan {
     let mut plan = plain(seed);
     shapes::add(&mut plan);
     batch::add(&mut plan);
+    storage::add(&mut plan);
     plan
 }
 
@@ -74,7 +76,20 @@ fn plain(seed: u64) -> Plan {
     let kube = settings.profiles.iter_mut().filter(|profile| profile.scheduler == OURS[0]);
     kube.for_each(|profile| profile.add(Point::Permit, "Coscheduling"));
     let groupings = Vec::new();
-    Plan { seed, span, nodes, jobs, budgets, pod_groups, groupings, namespaces, settings, faults }
+    let storage = Default::default();
+    Plan {
+        seed,
+        span,
+        nodes,
+        jobs,
+        budgets,
+        pod_groups,
+        groupings,
+        namespaces,
+        storage,
+        settings,
+        faults,
+    }
 }
 
 fn faults(dice: &mut Dice) -> Faults {

@@ -2,6 +2,7 @@
 
 mod gangs;
 mod order;
+mod storage;
 mod tiers;
 mod trees;
 mod work;
@@ -58,6 +59,7 @@ fn plan() -> Plan {
         pod_groups: Vec::new(),
         groupings: Vec::new(),
         namespaces: Vec::new(),
+        storage: Default::default(),
         settings,
         faults: Faults::NONE,
     }

@@ -71,6 +71,7 @@ impl Replay {
             pod_groups: Vec::new(),
             groupings: Vec::new(),
             namespaces: Vec::new(),
+            storage: Default::default(),
             settings,
             faults: Faults::NONE,
         };

@@ -79,9 +79,8 @@ impl World {
             Kind::Succeeded => self.list_succeeded(),
             Kind::Namespace => self.list_namespaces(),
             Kind::Job => self.list_batches(),
-            Kind::Grouping(_) | Kind::LocalQueue | Kind::ClusterQueue | Kind::Storage(_) => {
-                Vec::new()
-            }
+            Kind::Storage(sort) => self.list_storage(sort),
+            Kind::Grouping(_) | Kind::LocalQueue | Kind::ClusterQueue => Vec::new(),
         };
         let names = facts.iter().map(|fact| fact.key().name).collect();
         let seen = facts.into_iter().map(Event::Seen);

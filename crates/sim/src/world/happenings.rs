@@ -4,6 +4,7 @@ use model::Millis;
 
 use super::World;
 use super::records::{JobAt, NodeAt, PodAt};
+use super::storage::StorageHappening;
 use crate::plan::{Fate, Job};
 
 /// Something that happens by itself when its time comes.
@@ -47,12 +48,15 @@ pub(super) enum Happening {
     /// Enough pods of a Job of Kubernetes succeeded.
     BatchCompletes(JobAt),
     BatchDeleted(JobAt),
+    /// Something about storage.
+    Storage(StorageHappening),
 }
 
 impl Happening {
     /// Whether it goes on when the world has calmed down: what was begun, but nothing else.
     pub(super) fn goes_on(&self) -> bool {
         match self {
+            Self::Storage(happening) => happening.goes_on(),
             Self::PodReachesNode(_)
             | Self::WorkersMade(_)
             | Self::MakerEnded(_)
@@ -106,6 +110,7 @@ impl World {
             Happening::SecondSchedulerBinds(pod) => self.second_scheduler_binds(pod),
             Happening::BatchCompletes(job) => self.batch_completes(job),
             Happening::BatchDeleted(job) => self.batch_deleted(job),
+            Happening::Storage(happening) => self.storage_happens(happening),
         }
     }
 

@@ -21,7 +21,7 @@ impl World {
         let job = self.job(record.job);
         let node = record.bound.map(|node| self.nodes[node.0].facts.name.clone());
         PodFacts {
-            volumes: [].into(),
+            volumes: self.volumes(pod),
             key: record.key.clone(),
             spec: self.spec(pod),
             labels: job.labels.clone(),
@@ -95,6 +95,7 @@ impl World {
         self.pods[pod.0].phase = phase;
         if phase.is_over() && !before.is_over() {
             self.maker_ended(pod);
+            self.expect_claims_gone(pod);
         }
         if let Some(node) = phase.place() {
             self.nodes[node.0].pods.insert(pod);

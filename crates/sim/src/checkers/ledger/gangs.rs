@@ -6,7 +6,9 @@ use model::{Event, Fact, GangClaim, PodFacts, PodKey};
 
 use super::super::members::makes_others;
 use super::super::roster::{Gang, GangKey, Roster, SeatFacts};
+use super::super::rules;
 use super::super::trees::{Top, Tree, above};
+use super::super::volumes;
 use super::{Known, Ledger};
 
 /// Room that is kept for pods which do not exist yet.
@@ -184,7 +186,8 @@ impl Ledger {
             !claim.name.is_empty() || after.all(|name| is_over(name))
         };
         facts.gates.is_empty()
-            && facts.spec.needs.is_empty()
+            && rules::unsupported(&facts.spec).is_none()
+            && volumes::refusal(self, facts).is_none()
             && claim.is_none_or(|claim| claim.fault.is_none() && is_next(claim))
     }
 

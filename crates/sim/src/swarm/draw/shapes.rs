@@ -105,7 +105,7 @@ pub(super) fn job(dice: &mut Dice, name: String, span: Millis) -> Job {
 }
 
 /// Half of all things are there from the start.
-fn some_time(dice: &mut Dice, span: Millis) -> Time {
+pub(super) fn some_time(dice: &mut Dice, span: Millis) -> Time {
     Time(if dice.percent(50) { 0 } else { dice.between(0, span.0 * 8 / 10) })
 }
 

@@ -1,0 +1,71 @@
+//! Storage of a plan: what there is of it, and how its controllers behave.
+
+use model::{
+    CsiNodeFacts, Millis, PersistentVolumeFacts, StorageClassFacts, Time, VolumeClaimFacts,
+};
+
+/// Everything about volumes that is not a pod's own. The default is that there is none.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct StoragePlan {
+    /// StorageClasses, and since when they are there.
+    pub classes: Vec<(Time, StorageClassFacts)>,
+    /// PersistentVolumes that an administrator makes, and when. They say for whom they are only
+    /// later.
+    pub volumes: Vec<(Time, PersistentVolumeFacts)>,
+    /// Claims that several pods may name.
+    pub claims: Vec<ClaimPlan>,
+    /// What drivers say of nodes, and since when.
+    pub csi_nodes: Vec<(Time, CsiNodeFacts)>,
+    /// How long the PersistentVolume controller takes, at least and at most.
+    pub controller: (Millis, Millis),
+    /// Who makes volumes.
+    pub provisioner: Provisioner,
+}
+
+impl StoragePlan {
+    /// Whether there is no storage.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// A claim that several pods may name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClaimPlan {
+    /// What it asks for.
+    pub facts: VolumeClaimFacts,
+    /// When it comes and when it goes, in turns. One that comes back is another one.
+    pub times: Vec<Time>,
+}
+
+/// Who makes volumes for claims that have a node.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Provisioner {
+    /// How long it takes, at least and at most.
+    pub takes: (Millis, Millis),
+    /// How many of a hundred times it fails, and gives the node back.
+    pub failed_percent: u64,
+    /// How many of a hundred times it does not answer, until everything calms down.
+    pub silent_percent: u64,
+    /// How many of a hundred volumes can be used in the zone of the node only.
+    pub near_percent: u64,
+}
+
+/// A volume of every pod of a job.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Mount {
+    /// A claim of the plan, by name.
+    Shared(Box<str>),
+    /// A claim of the pod's own, which goes some time after the pod.
+    Own {
+        /// Its class.
+        class: Box<str>,
+        /// How much it asks for, in GiB.
+        gib: i64,
+        /// Whether it is a generic ephemeral volume.
+        is_ephemeral: bool,
+        /// How much later than the pod it is made, at least and at most.
+        late: (Millis, Millis),
+    },
+}

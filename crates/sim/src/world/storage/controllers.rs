@@ -1,0 +1,189 @@
+//! The controllers of storage, in virtual time: one brings claims and volumes together, the other
+//! makes volumes for claims whose node was chosen.
+
+use model::{
+    ClaimRef, CsiVolume, LabelOperator, Millis, NodeTerm, PersistentVolumeFacts, RequirementSpec,
+    StorageKind, VolumeSource,
+};
+
+use super::super::World;
+use super::StorageHappening;
+
+/// What the names of volumes begin with that were made for claims.
+const MADE: &str = "made-";
+/// The provisioner of classes whose volumes nobody makes.
+const NOBODY: &str = "kubernetes.io/no-provisioner";
+/// How long it takes until a volume whose claim is gone is for anybody, at least and at most.
+const RECLAIMED: (Millis, Millis) = (Millis(200), Millis(15_000));
+/// How many of a hundred claims name their volume some time before that is for good.
+const TWO_STEPS_PERCENT: u64 = 20;
+
+impl World {
+    /// A volume says for whom it is.
+    pub(super) fn volume_claimed(&mut self, volume: u64, to: &ClaimRef) {
+        match self.storage.claim_with(&to.uid) {
+            Some(claim) => {
+                let span = self.storage.plan.controller;
+                self.storage_later(span, StorageHappening::Reviewed(claim));
+            }
+            None => self.storage_later(RECLAIMED, StorageHappening::Reclaimed(volume)),
+        }
+    }
+
+    /// The controller looks at a claim: if a volume is for it, it is bound.
+    pub(super) fn review_claim(&mut self, claim: u64) {
+        let Some(facts) = self.storage.claims.get(&claim).filter(|one| !one.is_bound()) else {
+            return;
+        };
+        let (uid, named) = (facts.uid.clone(), facts.volume.clone());
+        let is_for = |volume: &PersistentVolumeFacts| {
+            volume.claim.as_ref().is_some_and(|claim| claim.uid == uid)
+                && (named.is_empty() || volume.name == named)
+        };
+        let found = self.storage.volumes.iter().find(|(_, volume)| is_for(volume));
+        let Some((volume, name)) = found.map(|(number, one)| (*number, one.name.clone())) else {
+            return;
+        };
+        if self.storage.volumes[&volume].is_available {
+            self.storage.volumes.get_mut(&volume).expect("it was just found").is_available = false;
+            self.publish_volume(volume);
+        }
+        let is_done = !named.is_empty() || !self.storage.dice.percent(TWO_STEPS_PERCENT);
+        let facts = self.storage.claims.get_mut(&claim).expect("it was just found");
+        (facts.volume, facts.is_bind_completed) = (name, is_done);
+        self.publish_claim(claim);
+        if is_done {
+            self.happened.claims_bound += 1;
+            self.release_others(&uid, volume);
+        } else {
+            let span = self.storage.plan.controller;
+            self.storage_later(span, StorageHappening::Reviewed(claim));
+        }
+    }
+
+    /// Volumes that were for a claim which has got another one are for anybody.
+    fn release_others(&mut self, uid: &str, kept: u64) {
+        let is_other = |volume: &PersistentVolumeFacts| {
+            volume.claim.as_ref().is_some_and(|claim| *claim.uid == *uid)
+        };
+        let others = self.storage.volumes.iter();
+        let others = others.filter(|(number, volume)| **number != kept && is_other(volume));
+        let others: Vec<u64> = others.map(|(number, _)| *number).collect();
+        for volume in others {
+            self.storage_later(RECLAIMED, StorageHappening::Reclaimed(volume));
+        }
+    }
+
+    /// The volumes of a claim that is gone.
+    pub(super) fn release_volumes(&mut self, uid: &str) {
+        self.release_others(uid, 0);
+    }
+
+    /// A volume that is for a claim which is gone, or has another one, is for anybody, or is gone
+    /// if it was made for that claim.
+    pub(super) fn reclaim(&mut self, volume: u64) {
+        let Some(facts) = self.storage.volumes.get(&volume) else { return };
+        let (name, to) = (facts.name.clone(), facts.claim.clone());
+        let claim = to.as_ref().and_then(|to| self.storage.claim_with(&to.uid));
+        let is_wanted = claim.is_some_and(|claim| {
+            let claim = &self.storage.claims[&claim];
+            claim.volume.is_empty() || claim.volume == name
+        });
+        if is_wanted || to.is_none() {
+            return;
+        }
+        if name.starts_with(MADE) {
+            self.storage.volumes.remove(&volume);
+            return self.publish_storage_gone(StorageKind::Volume, name);
+        }
+        let facts = self.storage.volumes.get_mut(&volume).expect("it was just found");
+        (facts.claim, facts.is_available) = (None, true);
+        self.publish_volume(volume);
+    }
+
+    /// A claim has a node: somebody looks at it some time later.
+    pub(super) fn expect_provision(&mut self, claim: u64) {
+        let provisioner = self.storage.plan.provisioner;
+        if !self.is_calm && self.storage.dice.percent(provisioner.silent_percent) {
+            self.happened.provisions_silent += 1;
+            return;
+        }
+        self.storage_later(provisioner.takes, StorageHappening::Provisioned(claim));
+    }
+
+    /// Whoever did not answer does so now.
+    pub(in crate::world) fn calm_storage(&mut self) {
+        let is_open = |claim: &model::VolumeClaimFacts| {
+            claim.volume.is_empty() && claim.selected_node.is_some()
+        };
+        let open = self.storage.claims.iter().filter(|(_, claim)| is_open(claim));
+        let open: Vec<u64> = open.map(|(number, _)| *number).collect();
+        for claim in open {
+            let span = self.storage.plan.provisioner.takes;
+            self.storage_later(span, StorageHappening::Provisioned(claim));
+        }
+    }
+
+    /// Makes a volume for a claim on its node, or gives the node back.
+    pub(super) fn provision(&mut self, claim: u64) {
+        let Some(facts) = self.storage.claims.get(&claim) else { return };
+        let Some(node) = facts.selected_node.clone().filter(|_| facts.volume.is_empty()) else {
+            return;
+        };
+        let (uid, class) = (facts.uid.clone(), facts.class.clone());
+        let is_for = |volume: &PersistentVolumeFacts| {
+            volume.claim.as_ref().is_some_and(|claim| claim.uid == uid)
+        };
+        if self.storage.volumes.values().any(is_for) {
+            return;
+        }
+        let class = self.storage.classes.get(&class);
+        let driver = class.map(|class| class.provisioner.clone());
+        let at = self.find_node(&node).filter(|at| self.nodes[at.0].is_there);
+        let failed_percent = if self.is_calm { 0 } else { self.provisioner_fails() };
+        let fails = self.storage.dice.percent(failed_percent);
+        let (Some(at), Some(driver), false) = (at, driver.filter(|it| **it != *NOBODY), fails)
+        else {
+            self.happened.provisions_failed += 1;
+            let facts = self.storage.claims.get_mut(&claim).expect("it was just found");
+            facts.selected_node = None;
+            return self.publish_claim(claim);
+        };
+        let near_percent = self.storage.plan.provisioner.near_percent;
+        let is_near = self.storage.dice.percent(near_percent);
+        let zone = self.nodes[at.0].facts.labels.iter().find(|(key, _)| key == "zone");
+        let affinity = zone.filter(|_| is_near).map(|(_, zone)| vec![in_zone(zone)]);
+        let facts = &self.storage.claims[&claim];
+        let name: Box<str> = format!("{MADE}{claim}").into();
+        let handle = name.clone();
+        let volume = PersistentVolumeFacts {
+            name,
+            class: facts.class.clone(),
+            capacity: facts.size.unwrap_or_default(),
+            modes: facts.modes,
+            claim: Some(ClaimRef {
+                namespace: facts.namespace.clone(),
+                name: facts.name.clone(),
+                uid: facts.uid.clone(),
+            }),
+            affinity,
+            source: VolumeSource::Csi(CsiVolume { driver, handle }),
+            ..PersistentVolumeFacts::default()
+        };
+        self.happened.provisioned += 1;
+        self.make_volume(volume);
+        let span = self.storage.plan.controller;
+        self.storage_later(span, StorageHappening::Reviewed(claim));
+    }
+
+    fn provisioner_fails(&self) -> u64 {
+        self.storage.plan.provisioner.failed_percent
+    }
+}
+
+/// Nodes with a value of the label `zone`.
+fn in_zone(zone: &str) -> NodeTerm {
+    let (key, values) = ("zone".to_owned(), vec![zone.to_owned()]);
+    let expressions = vec![RequirementSpec { key, operator: LabelOperator::In, values }];
+    NodeTerm { expressions, ..NodeTerm::default() }
+}
