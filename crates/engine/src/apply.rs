@@ -9,7 +9,7 @@ use framework::is_about_others;
 use model::{
     Change, Event, Fact, GangId, GroupingKey, Key, Kind, LabelSelector, Labels, NodeChange,
     NodeFacts, NodeId, Occupant, Outcome, Pod, PodFacts, PodGroupKey, PodId, PodState, Present,
-    Reason, Time, Txn, UnitId,
+    Reason, Time, Txn, UnitId, VolumeFault,
 };
 
 use crate::Scheduler;
@@ -143,6 +143,8 @@ impl Scheduler {
         if let Some(node) = self.catalog.delete_node(name) {
             self.usage.touch_facts(&self.catalog, node);
             self.note_node_gone(node);
+            // Pods that were there hold no claim any more.
+            self.wake_volumes(now, |fault| *fault == VolumeFault::ClaimInUse);
             self.wake(Change::Removed, node, now);
             self.release_if_empty(node);
         }

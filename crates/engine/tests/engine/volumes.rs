@@ -246,6 +246,47 @@ fn a_claim_for_one_pod_alone_is_free_when_that_pod_goes() {
 }
 
 #[test]
+fn a_claim_is_free_when_the_node_of_its_pod_is_gone() {
+    check(
+        "
+        node a pods=10
+        node b pods=10
+        pv one size=10Gi taken claim=default/data/own
+        pvc data volume=one bound mode=ReadWriteOncePod
+        pod first on=a claim=data
+        pod second claim=data
+        step
+        > second waits: 0/2 nodes are available: 2 node(s) unavailable due to PersistentVolumeClaim
+        >+ with ReadWriteOncePod access mode already in-use by another pod.
+        gone node a
+        after 1s
+        step
+        > second -> b
+        ",
+    );
+}
+
+#[test]
+fn a_claim_that_was_made_anew_is_not_given_the_volume_of_the_old_one() {
+    check(
+        "
+        node a pods=10
+        storageclass local by=kubernetes.io/no-provisioner
+        pv one size=10Gi class=local version=1
+        pvc data size=5Gi class=local version=2
+        pod first claim=data
+        step
+        > first -> a after one for default/data
+        pv one size=10Gi class=local version=3 claim=default/data/old taken
+        pod second claim=data
+        step
+        > second waits: 0/1 nodes are available: 1 node(s) didn't find available persistent volumes
+        >+ to bind.
+        ",
+    );
+}
+
+#[test]
 fn claims_that_appear_wake_their_pods() {
     check(
         "

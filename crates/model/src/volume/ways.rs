@@ -236,7 +236,9 @@ fn matching<'a>(
     let could = |volume: &&Volume| {
         !is_chosen(volume) && volume.facts.class == claim.class && is_alike(volume, claim, size)
     };
-    let own = assigned.volumes_of(&key).filter_map(|name| catalog.volume(name));
+    // What was given to a claim of that name before is not for this one.
+    let is_open = |volume: &&Volume| volume.facts.claim.is_none() || volume.is_for(claim);
+    let own = assigned.volumes_of(&key).filter_map(|name| catalog.volume(name)).filter(is_open);
     let own = own.chain(catalog.volumes_for(claim).filter(|volume| volume.is_for(claim)));
     if let Some(volume) = own.filter(could).min_by_key(|volume| &volume.facts.name) {
         return Ok(Some(volume).filter(|volume| volume.is_near(catalog, at)));
