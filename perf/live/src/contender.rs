@@ -198,7 +198,7 @@ fn command(
             let mut args = vec![scheduler()?, format!("--authentication-kubeconfig={kubeconfig}")];
             args.push(format!("--authorization-kubeconfig={kubeconfig}"));
             args.push("--authentication-tolerate-lookup-failure".into());
-            args.extend(stage.has_gangs.then(|| GANGS.into()));
+            args.extend(stage.has_gangs().then(|| GANGS.into()));
             args.extend(serving);
             (programs.control_plane.join("kube-scheduler"), args)
         }

@@ -13,6 +13,7 @@ mod histogram;
 mod null_binder;
 mod objects;
 mod parts;
+mod provisioner;
 mod run;
 mod stage;
 mod usage;
@@ -44,6 +45,12 @@ struct Args {
     /// A short look: few pods, 1,000 nodes, no repeats
     #[arg(long)]
     quick: bool,
+    /// Nodes, where pods are counted per second and where they have volumes
+    #[arg(long, value_name = "N")]
+    nodes: Option<usize>,
+    /// Pods of a run there
+    #[arg(long, value_name = "N")]
+    pods: Option<usize>,
     /// Only this part; may be given several times
     #[arg(long, value_enum, value_name = "PART")]
     only: Vec<Part>,

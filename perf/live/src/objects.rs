@@ -1,6 +1,8 @@
-//! Nodes and pods that are created.
+//! Nodes, pods and claims that are created.
 
 use serde_json::{Value, json};
+
+use crate::watch::Meta;
 
 /// Whom the pods ask for. Every contender answers to this name, so that all get the same pods.
 pub(crate) const SCHEDULER: &str = "kubenexus-scheduler";
@@ -15,6 +17,14 @@ const APPS: usize = 10;
 pub(crate) const KIND: &str = "bench";
 /// What pods are worth that may take the place of others.
 pub(crate) const HIGH_PRIORITY: &str = "high";
+
+/// Who makes volumes.
+pub(crate) const PROVISIONER: &str = "bench.kubenexus.io";
+/// Which node is selected for the volume of a claim.
+pub(crate) const SELECTED_NODE: &str = "volume.kubernetes.io/selected-node";
+const STORAGE_CLASS: &str = "bench";
+const ACCESS_MODE: &str = "ReadWriteOnce";
+const STORAGE: &str = "1Gi";
 
 /// What the pods of a run are like.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,6 +47,8 @@ pub(crate) enum Workload {
     High,
     /// Native gangs of so many, which start whole.
     Gangs(usize),
+    /// All of one shape, each with a claim of its own.
+    Volumes,
 }
 
 impl Workload {
@@ -52,6 +64,7 @@ impl Workload {
             Self::Low => "low",
             Self::High => "high",
             Self::Gangs(_) => "gangs",
+            Self::Volumes => "volumes",
         }
     }
 
@@ -72,7 +85,7 @@ impl Workload {
                 pod(at, labels, [100, 128], json!({"affinity": affinity}))
             }
             Self::AntiAffinity => {
-                let mut rule = required("kubernetes.io/hostname", &labels);
+                let mut rule = required(HOSTNAME, &labels);
                 rule[REQUIRED][0]["namespaceSelector"] = json!({"matchLabels": {"kind": KIND}});
                 pod(at, labels, [100, 128], json!({"affinity": {"podAntiAffinity": rule}}))
             }
@@ -84,6 +97,12 @@ impl Workload {
             Self::Gangs(size) => {
                 let group = json!({"schedulingGroup": {"podGroupName": gang(at / size)}});
                 pod(at, json!({"app": "bench"}), [100, 128], group)
+            }
+            Self::Volumes => {
+                let volume = json!({
+                    "name": "data", "persistentVolumeClaim": {"claimName": claim_name(at)},
+                });
+                pod(at, json!({"app": "bench"}), [100, 128], json!({"volumes": [volume]}))
             }
         }
     }
@@ -110,15 +129,74 @@ impl Workload {
             | Self::Affinity
             | Self::AntiAffinity
             | Self::Low
-            | Self::High => 0,
+            | Self::High
+            | Self::Volumes => 0,
         }
     }
+}
+
+fn claim_name(at: usize) -> String {
+    format!("claim-{at}")
+}
+
+/// The claim of the pod at a position. If the node for its volume is selected already, it waits
+/// for no pod.
+pub(crate) fn claim(at: usize, selected_node: Option<&str>) -> Value {
+    let annotations = selected_node.map_or(json!({}), |node| json!({SELECTED_NODE: node}));
+    json!({
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "metadata": {"name": claim_name(at), "annotations": annotations},
+        "spec": {
+            "accessModes": [ACCESS_MODE],
+            "storageClassName": STORAGE_CLASS,
+            "resources": {"requests": {"storage": STORAGE}},
+        },
+    })
+}
+
+/// The class of all claims: a volume is made when a node is selected for it.
+pub(crate) fn storage_class() -> Value {
+    json!({
+        "apiVersion": "storage.k8s.io/v1",
+        "kind": "StorageClass",
+        "metadata": {"name": STORAGE_CLASS},
+        "provisioner": PROVISIONER,
+        "volumeBindingMode": "WaitForFirstConsumer",
+    })
+}
+
+/// A volume for a claim, which a node can use.
+pub(crate) fn volume(claim: &Meta, node: &str) -> Value {
+    let name = format!("pvc-{}", claim.uid);
+    let is_there = json!({"key": HOSTNAME, "operator": "In", "values": [node]});
+    json!({
+        "apiVersion": "v1",
+        "kind": "PersistentVolume",
+        "metadata": {
+            "name": name, "annotations": {"pv.kubernetes.io/provisioned-by": PROVISIONER},
+        },
+        "spec": {
+            "accessModes": [ACCESS_MODE],
+            "capacity": {"storage": STORAGE},
+            "claimRef": {
+                "apiVersion": "v1", "kind": "PersistentVolumeClaim",
+                "namespace": claim.namespace, "name": claim.name, "uid": claim.uid,
+            },
+            "csi": {"driver": PROVISIONER, "volumeHandle": name},
+            "persistentVolumeReclaimPolicy": "Delete",
+            "storageClassName": STORAGE_CLASS,
+            "nodeAffinity":
+                {"required": {"nodeSelectorTerms": [{"matchExpressions": [is_there]}]}},
+        },
+    })
 }
 
 fn gang(at: usize) -> String {
     format!("gang-{at}")
 }
 
+const HOSTNAME: &str = "kubernetes.io/hostname";
 const ZONE: &str = "topology.kubernetes.io/zone";
 const REQUIRED: &str = "requiredDuringSchedulingIgnoredDuringExecution";
 

@@ -8,6 +8,7 @@ mod memory;
 mod preemption;
 mod restart;
 mod throughput;
+mod volumes;
 
 use std::time::Instant;
 
@@ -42,6 +43,8 @@ pub(crate) enum Part {
     Gangs,
     /// Native gangs of 8 and of 50, one at a time, and 100 at once, at 1,000 nodes
     GangLatency,
+    /// 2,000 pods of which each has a claim that waits for it, at 1,000 nodes
+    Volumes,
     /// Peak memory at 1,000 nodes and 10,000 pods
     Memory,
     /// From the creation of a pod until it is bound, one at a time
@@ -54,7 +57,7 @@ pub(crate) enum Part {
     InFlight,
 }
 
-const DEFAULT: [Part; 13] = [
+const DEFAULT: [Part; 14] = [
     Part::Throughput,
     Part::Sizes,
     Part::Arrival,
@@ -64,6 +67,7 @@ const DEFAULT: [Part; 13] = [
     Part::Preemption,
     Part::Gangs,
     Part::GangLatency,
+    Part::Volumes,
     Part::Latency,
     Part::Idle,
     Part::Memory,
@@ -90,12 +94,28 @@ pub(crate) struct Sizes {
     pub(crate) gangs: (usize, usize),
     /// Gangs of 8, and of 50, that are created one at a time.
     pub(crate) single_gangs: [usize; 2],
+    /// Nodes, and pods with a claim each.
+    pub(crate) volumes: (usize, usize),
     /// Seconds of nothing, and of 500 pods per second.
     pub(crate) idle_seconds: u64,
 }
 
 impl Sizes {
     fn of(args: &Args) -> Self {
+        let mut sizes = Self::before_flags(args);
+        if let Some(nodes) = args.nodes {
+            sizes.nodes = vec![nodes.max(1)];
+            sizes.volumes.0 = nodes.max(1);
+        }
+        if let Some(pods) = args.pods {
+            // A rate needs a first pod and a last one.
+            sizes.pods = pods.max(2);
+            sizes.volumes.1 = pods.max(2);
+        }
+        sizes
+    }
+
+    fn before_flags(args: &Args) -> Self {
         let usual = Self {
             repeats: args.repeats.max(1),
             nodes: vec![1_000, 5_000],
@@ -106,6 +126,7 @@ impl Sizes {
             preemption: (500, 500),
             gangs: (5_000, 3_000),
             single_gangs: [100, 20],
+            volumes: (1_000, 2_000),
             idle_seconds: 10,
         };
         if !args.quick {
@@ -120,6 +141,7 @@ impl Sizes {
             preemption: (100, 100),
             gangs: (1_000, 500),
             single_gangs: [30, 5],
+            volumes: (1_000, 500),
             idle_seconds: 3,
             ..usual
         }
@@ -185,6 +207,7 @@ pub(crate) async fn run(args: &Args) -> Result<bool> {
             Part::Preemption => preemption::measure(&mut bench).await,
             Part::Gangs => gangs::measure(&mut bench).await,
             Part::GangLatency => gangs::measure_latency(&mut bench).await,
+            Part::Volumes => volumes::measure(&mut bench).await,
             Part::Memory => memory::measure(&mut bench).await,
             Part::Latency => latency::measure(&mut bench).await,
             Part::Restart => restart::measure(&mut bench).await,

@@ -13,7 +13,7 @@ use crate::usage::Neighbours;
 use crate::watch::Bound;
 
 /// How long it may take until all pods are bound.
-const BOUND_WITHIN: Duration = Duration::from_secs(150);
+const BOUND_WITHIN: Duration = Duration::from_secs(300);
 /// How long events may take after the last binding.
 const EVENTS_WITHIN: Duration = Duration::from_secs(60);
 /// Events that were not written for this long were dropped.

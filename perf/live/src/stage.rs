@@ -11,12 +11,28 @@ use serde::Deserialize;
 use serde_json::json;
 use tokio::time::sleep;
 
-use crate::client;
 use crate::objects::{self, Workload};
+use crate::watch::Page;
+use crate::{client, usage};
 
 /// The native API for gangs, and kube-scheduler's use of it.
 pub(crate) const GANGS: &str = "--feature-gates=GenericWorkload=true";
-/// How long deleted pods may take to go away.
+/// What the API server does not do to volumes and pods: nobody is there for service accounts and
+/// for the taints of nodes, and claims and volumes may go as soon as they are deleted.
+const NOT_ADMITTED_BY: &str = "--disable-admission-plugins=\
+    ServiceAccount,TaintNodesByCondition,StorageObjectInUseProtection";
+/// The controllers that claims need. The last one is what the start of a control plane waits for.
+const CONTROLLERS: &str =
+    "--controllers=persistentvolume-binder-controller,serviceaccount-controller";
+/// How often the controller looks at all claims again. It writes an event about every one that
+/// waits, so it would write events all the time if this were much shorter. Claims and volumes that
+/// change do not wait for it.
+const SYNC_PERIOD: &str = "--pvclaimbinder-sync-period=5s";
+/// Requests per second of a controller, and at once: more than it can send.
+const CONTROLLERS_QPS: [&str; 2] = ["--kube-api-qps=5000", "--kube-api-burst=5000"];
+/// CPU time in a second, below which the controllers have nothing to do.
+const CONTROLLERS_IDLE: Duration = Duration::from_millis(50);
+/// How long deleted objects may take to go away, and controllers to come to rest.
 const GONE_WITHIN: Duration = Duration::from_secs(120);
 /// Pods that come and go before anything is measured.
 const WARM_UP_PODS: usize = 2_000;
@@ -36,14 +52,33 @@ pub(crate) struct Programs {
     pub(crate) keeps_folder: bool,
 }
 
+/// What a control plane has besides etcd and kube-apiserver.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Extra {
+    Nothing,
+    /// The native API for gangs.
+    Gangs,
+    /// The controller that binds volumes to claims.
+    Volumes,
+}
+
+impl Extra {
+    fn apiserver_flags(self) -> &'static [&'static str] {
+        match self {
+            Self::Nothing => &[],
+            Self::Gangs => &[GANGS, "--runtime-config=scheduling.k8s.io/v1beta1=true"],
+            Self::Volumes => &[NOT_ADMITTED_BY],
+        }
+    }
+}
+
 /// A running control plane with nodes. It ends when it is dropped.
 pub(crate) struct Stage {
     pub(crate) programs: Programs,
     pub(crate) plane: ControlPlane,
     /// Over the scheduler's own stack.
     pub(crate) client: Client,
-    /// Whether the native API for gangs is served.
-    pub(crate) has_gangs: bool,
+    extra: Extra,
     /// Namespaces made so far: each run has its own, whose events can be counted.
     namespaces: Cell<usize>,
 }
@@ -51,27 +86,33 @@ pub(crate) struct Stage {
 impl Stage {
     /// Starts etcd and kube-apiserver, nothing else, and creates nodes.
     pub(crate) async fn start(programs: &Programs, nodes: usize) -> Result<Self> {
-        Self::start_as(programs, nodes, false).await
+        Self::start_as(programs, nodes, Extra::Nothing).await
     }
 
     /// The same, with the native API for gangs.
     pub(crate) async fn start_with_gangs(programs: &Programs, nodes: usize) -> Result<Self> {
-        Self::start_as(programs, nodes, true).await
+        Self::start_as(programs, nodes, Extra::Gangs).await
     }
 
-    async fn start_as(programs: &Programs, nodes: usize, has_gangs: bool) -> Result<Self> {
+    /// The same, with the controller that binds volumes to claims, and a class for claims.
+    pub(crate) async fn start_with_volumes(programs: &Programs, nodes: usize) -> Result<Self> {
+        let stage = Self::start_as(programs, nodes, Extra::Volumes).await?;
+        let path = "/apis/storage.k8s.io/v1/storageclasses";
+        client::post(&stage.client, path, objects::storage_class().to_string().into()).await?;
+        Ok(stage)
+    }
+
+    async fn start_as(programs: &Programs, nodes: usize, extra: Extra) -> Result<Self> {
         let began = Instant::now();
         // Pods are deleted between runs, not during them.
         let mut apiserver_flags = vec!["--delete-collection-workers=8".to_owned()];
-        if has_gangs {
-            apiserver_flags.push(GANGS.into());
-            apiserver_flags.push("--runtime-config=scheduling.k8s.io/v1beta1=true".into());
-        }
+        apiserver_flags.extend(extra.apiserver_flags().iter().map(|flag| (*flag).into()));
+        let controllers_flags = [&[CONTROLLERS, SYNC_PERIOD][..], &CONTROLLERS_QPS].concat();
         let options = Options {
-            has_controllers: false,
+            has_controllers: extra == Extra::Volumes,
             has_kwok: false,
             apiserver_flags,
-            controllers_flags: Vec::new(),
+            controllers_flags: controllers_flags.into_iter().map(Into::into).collect(),
             // A policy that names nobody would write down every request.
             audited: vec!["nobody".into()],
             keeps_folder: programs.keeps_folder,
@@ -82,11 +123,16 @@ impl Stage {
             plane.create_nodes(count, &node).await?;
         }
         let (programs, namespaces) = (programs.clone(), Cell::new(0));
-        let stage = Self { programs, plane, client, has_gangs, namespaces };
+        let stage = Self { programs, plane, client, extra, namespaces };
         stage.warm_up().await?;
         let seconds = began.elapsed().as_secs_f64();
         eprintln!("  a control plane with {nodes} nodes: {seconds:.1} s");
         Ok(stage)
+    }
+
+    /// Whether the native API for gangs is served.
+    pub(crate) fn has_gangs(&self) -> bool {
+        self.extra == Extra::Gangs
     }
 
     /// Lets pods come and go once. The API server gives watches little room until it has seen how
@@ -100,6 +146,13 @@ impl Stage {
     /// The processes of the control plane.
     pub(crate) fn pids(&self) -> Vec<u32> {
         self.plane.pids().iter().map(|(_, pid)| *pid).collect()
+    }
+
+    /// The name of a node.
+    pub(crate) async fn node(&self) -> Result<String> {
+        let body = client::get(&self.client, "/api/v1/nodes?limit=1").await?;
+        let page: Page = serde_json::from_slice(&body).context("list nodes")?;
+        Ok(page.items.into_iter().next().context("there is no node")?.metadata.name)
     }
 
     /// Makes a namespace.
@@ -150,24 +203,49 @@ impl Stage {
 
     /// Deletes the pods of a namespace, and waits until they are gone.
     pub(crate) async fn delete_pods(&self, namespace: &str) -> Result<()> {
-        let path = pods_path(namespace);
-        let began = Instant::now();
-        loop {
-            // Many pods take longer than one request may.
-            let deleted = client::delete_all(&self.client, &path).await;
-            if self.count(&path).await? == 0 {
-                break;
+        self.delete_all(&pods_path(namespace)).await?;
+        match self.extra {
+            Extra::Nothing => {}
+            Extra::Gangs => client::delete_all(&self.client, &groups_path(namespace)).await?,
+            Extra::Volumes => {
+                self.delete_all(&claims_path(namespace)).await?;
+                self.delete_all(VOLUMES_PATH).await?;
+                self.wait_for_controllers().await?;
             }
-            if began.elapsed() > GONE_WITHIN {
-                deleted?;
-                bail!("pods of {namespace} are still there after {GONE_WITHIN:?}");
-            }
-        }
-        if self.has_gangs {
-            client::delete_all(&self.client, &groups_path(namespace)).await?;
         }
         sleep(REST).await;
         Ok(())
+    }
+
+    async fn delete_all(&self, path: &str) -> Result<()> {
+        let began = Instant::now();
+        loop {
+            // Many objects take longer than one request may.
+            let deleted = client::delete_all(&self.client, path).await;
+            if self.count(path).await? == 0 {
+                return Ok(());
+            }
+            if began.elapsed() > GONE_WITHIN {
+                deleted?;
+                bail!("{path} is not empty after {GONE_WITHIN:?}");
+            }
+        }
+    }
+
+    /// Waits until the controllers have nothing to do.
+    pub(crate) async fn wait_for_controllers(&self) -> Result<()> {
+        let pids = self.plane.pids();
+        let pid = pids.iter().find(|(name, _)| *name == "kube-controller-manager");
+        let (_, pid) = pid.context("there are no controllers")?;
+        let began = Instant::now();
+        while began.elapsed() < GONE_WITHIN {
+            let before = usage::cpu(*pid)?;
+            sleep(Duration::from_secs(1)).await;
+            if usage::cpu(*pid)?.saturating_sub(before) < CONTROLLERS_IDLE {
+                return Ok(());
+            }
+        }
+        bail!("the controllers are still busy after {GONE_WITHIN:?}")
     }
 
     /// Makes a priority above that of other pods.
@@ -211,6 +289,13 @@ impl Stage {
 
 fn groups_path(namespace: &str) -> String {
     format!("/apis/scheduling.k8s.io/v1beta1/namespaces/{namespace}/podgroups")
+}
+
+/// Where volumes are.
+pub(crate) const VOLUMES_PATH: &str = "/api/v1/persistentvolumes";
+
+pub(crate) fn claims_path(namespace: &str) -> String {
+    format!("/api/v1/namespaces/{namespace}/persistentvolumeclaims")
 }
 
 pub(crate) fn pods_path(namespace: &str) -> String {

@@ -1,5 +1,6 @@
-//! Watches of pods, and the one that tells when they are bound.
+//! Watches of objects, and the one that tells when pods are bound.
 
+use std::collections::BTreeMap;
 use std::time::Instant;
 
 use anyhow::{Context as _, Result};
@@ -8,16 +9,21 @@ use http_body_util::BodyExt as _;
 use kube::Client;
 use kube::client::Body;
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 
 use crate::client;
 
-/// What is read of a pod.
+/// What is read of an object.
 #[derive(Clone, Debug, Deserialize)]
-pub(crate) struct Pod {
+#[serde(bound = "S: DeserializeOwned + Default")]
+pub(crate) struct Object<S> {
     pub(crate) metadata: Meta,
     #[serde(default)]
-    pub(crate) spec: Spec,
+    pub(crate) spec: S,
 }
+
+/// What is read of a pod.
+pub(crate) type Pod = Object<Spec>;
 
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -27,6 +33,8 @@ pub(crate) struct Meta {
     pub(crate) namespace: String,
     pub(crate) uid: String,
     pub(crate) resource_version: String,
+    #[serde(default)]
+    pub(crate) annotations: BTreeMap<String, String>,
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -38,7 +46,7 @@ pub(crate) struct Spec {
     pub(crate) scheduler_name: String,
 }
 
-/// A page of a list. Nodes have names too, and nothing else of them is needed.
+/// A page of a list. Other objects have names too, and nothing else of them is needed.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Page {
     pub(crate) metadata: PageMeta,
@@ -73,24 +81,43 @@ impl Watch {
         Ok(watch)
     }
 
+    /// Opens a watch for what happens from now on.
+    pub(crate) async fn from_now(client: &Client, path: String) -> Result<Self> {
+        let version = version(client, &path).await?;
+        Self::open(client, path, version).await
+    }
+
     /// The next pod that was added, in the eyes of this watch.
     pub(crate) async fn added(&mut self) -> Result<Pod> {
+        loop {
+            let (kind, pod) = self.next().await?;
+            if kind == "ADDED" {
+                return Ok(pod);
+            }
+        }
+    }
+
+    /// What happened next, and to which object. Whoever drops this before it is done loses
+    /// nothing.
+    pub(crate) async fn next<S>(&mut self) -> Result<(String, Object<S>)>
+    where
+        S: DeserializeOwned + Default,
+    {
         #[derive(Deserialize)]
-        struct Event {
+        #[serde(bound = "S: DeserializeOwned + Default")]
+        struct Event<S> {
             r#type: String,
-            object: Pod,
+            object: Object<S>,
         }
         loop {
             let Some(line) = self.lines().await?.next().await? else {
                 self.lines = None;
                 continue;
             };
-            let event: Event = serde_json::from_slice(line)
+            let event: Event<S> = serde_json::from_slice(line)
                 .with_context(|| format!("a watch said {}", String::from_utf8_lossy(line)))?;
             self.version.clone_from(&event.object.metadata.resource_version);
-            if event.r#type == "ADDED" {
-                return Ok(event.object);
-            }
+            return Ok((event.r#type, event.object));
         }
     }
 
@@ -102,6 +129,13 @@ impl Watch {
         }
         Ok(self.lines.as_mut().expect("it was opened above"))
     }
+}
+
+/// The version of what is under a path now. More parameters can follow `path`.
+pub(crate) async fn version(client: &Client, path: &str) -> Result<String> {
+    let body = client::get(client, &format!("{path}limit=1")).await?;
+    let page: Page = serde_json::from_slice(&body).with_context(|| format!("list {path}"))?;
+    Ok(page.metadata.resource_version)
 }
 
 /// The lines of an answer that comes piece by piece.
@@ -162,9 +196,7 @@ pub(crate) struct BoundPod {
 impl Bound {
     pub(crate) async fn open(client: &Client, namespace: &str) -> Result<Self> {
         let path = format!("/api/v1/namespaces/{namespace}/pods?fieldSelector=spec.nodeName!%3D&");
-        let body = client::get(client, &format!("{path}limit=1")).await?;
-        let page: Page = serde_json::from_slice(&body).with_context(|| format!("list {path}"))?;
-        Ok(Self(Watch::open(client, path, page.metadata.resource_version).await?))
+        Ok(Self(Watch::from_now(client, path).await?))
     }
 
     /// The next pod that came onto a node.
