@@ -13,6 +13,7 @@ use model::{
 };
 
 use crate::Scheduler;
+use crate::commits::is_about_mounts;
 use crate::gangs::News;
 use crate::queue::Start;
 use crate::wake::is_spread;
@@ -403,6 +404,7 @@ impl Scheduler {
         if let Some(node) = node {
             self.wake(Change::Freed, node, now);
             self.queue.wake(now, is_about_others, |_, _| true);
+            self.wake_volumes(now, is_about_mounts);
             self.queue.wake_gangs(now, |_| u64::MAX);
         }
     }

@@ -446,7 +446,7 @@ impl Scheduler {
 
     /// Wakes the units that volumes of a pod kept from nodes which it left.
     pub(crate) fn wake_unmounted(&mut self, tags: TagsId, now: Time) {
-        self.wake_volumes(now, |it| matches!(it, VolumeFault::DiskInUse | VolumeFault::TooMany));
+        self.wake_volumes(now, |it| is_about_mounts(it) && *it != VolumeFault::ClaimInUse);
         let catalog = &self.catalog;
         let is_alone = |key: &str| {
             let claim = catalog.volume_claim(key);
@@ -475,4 +475,9 @@ impl Scheduler {
             }
         }
     }
+}
+
+/// Whether volumes of other pods are in the way.
+pub(crate) fn is_about_mounts(fault: &VolumeFault) -> bool {
+    matches!(fault, VolumeFault::DiskInUse | VolumeFault::TooMany | VolumeFault::ClaimInUse)
 }

@@ -433,3 +433,28 @@ fn nobody_is_told_of_a_pod_that_goes_anyway() {
         ",
     );
 }
+
+/// A node that is proposed for a pod keeps its claim for it there, as long as it is proposed.
+#[test]
+fn a_claim_is_free_when_no_node_is_proposed_for_its_pod() {
+    check(
+        "
+        node a pods=10 cpu=4
+        pv one size=10Gi taken claim=default/data/own
+        pvc data volume=one bound mode=ReadWriteOncePod
+        pod low on=a cpu=4
+        pod first claim=data priority=5 cpu=4
+        step
+        > first on a: evicts low
+        > first waits: 0/1 nodes are available: 1 Insufficient cpu.
+        pod second claim=data
+        step
+        > second waits: 0/1 nodes are available: 1 node(s) unavailable due to PersistentVolumeClaim
+        >+ with ReadWriteOncePod access mode already in-use by another pod.
+        gone pod first
+        after 1s
+        step
+        > second -> a
+        ",
+    );
+}
