@@ -17,7 +17,7 @@ use super::ledger::{self, Ledger};
 use super::roster::{Gang, GangKey, gang_of};
 use super::rules::{self, Taken};
 use super::trees::{Top, Tree};
-use super::volumes::{check_assigned, is_held_by_the_gone};
+use super::volumes::{check_assigned, is_kept_for_others};
 
 /// After how many looks everything is looked at again.
 const EVERYTHING_EVERY: u64 = 64;
@@ -78,9 +78,6 @@ impl Inspector {
             if !ledger.may_be_placed(facts) || rules::cannot_be_ranked(&facts.spec) {
                 continue;
             }
-            if is_held_by_the_gone(ledger, facts) {
-                continue;
-            }
             let has_company = company::matters(ledger, facts);
             let nodes = if self.seen.contains(*uid) && !has_company {
                 changed
@@ -93,6 +90,7 @@ impl Inspector {
                     rivals.next().is_none() && ledger.insisting(facts).next().is_none()
                 };
                 rules::objections(&facts.spec, node.facts, &node.taken).is_empty()
+                    && !is_kept_for_others(ledger, facts, &node.facts.name)
                     && ((!has_company && is_alone())
                         || company::objections(&scene, facts, node.facts).is_empty())
             };

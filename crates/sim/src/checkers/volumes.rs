@@ -134,15 +134,11 @@ fn is_in_use(mounted: &Mounted<'_>, pod: &PodFacts) -> bool {
     })
 }
 
-/// Whether a claim for one pod alone is in use by a pod whose node is gone: it is free, but those
-/// who wait for it are woken only when that pod is gone as well, as in kube-scheduler.
-pub(super) fn is_held_by_the_gone(ledger: &Ledger, pod: &PodFacts) -> bool {
-    let is_gone = |other: &&PodFacts| {
-        let spot = ledger.pod(&other.key.uid).and_then(|known| known.spot.node());
-        spot.is_some_and(|node| ledger.node(node).is_none())
-    };
-    let gone = || ledger.placed().filter(|other| !other.volumes.is_empty()).filter(is_gone);
-    claims(pod).any(|(_, key)| gone().any(|other| claims(other).any(|(_, it)| it == key)))
+/// Whether a claim of a pod is kept on a node for another pod, for which the node is proposed.
+pub(super) fn is_kept_for_others(ledger: &Ledger, pod: &PodFacts, node: &str) -> bool {
+    let shares =
+        |other: &PodFacts| claims(pod).any(|(_, key)| claims(other).any(|(_, it)| it == key));
+    claims(pod).next().is_some() && ledger.rivals(node, pod).any(shares)
 }
 
 /// Whether a node would have more volumes of a driver than it can.
