@@ -137,7 +137,7 @@ mod tests {
             "  NodeResourcesFit    MostAllocated by nvidia.com/gpu:10, cpu:1, memory:1",
             "leader election",
             "  lease               kube-system/kubenexus-scheduler",
-            "  plugins             VolumeRestrictions, NodeVolumeLimits, VolumeBinding,",
+            "  plugins             DynamicResources",
         ];
         for line in expected {
             assert!(answer.lines().any(|found| found.starts_with(line)), "{line}\nin\n{answer}");
@@ -259,7 +259,7 @@ mod tests {
         let expected = [
             "                      VolumeBinding:1, PodTopologySpread:2,",
             "  postFilter          DynamicResources*, DefaultPreemption",
-            "  plugins             VolumeRestrictions, NodeVolumeLimits, VolumeBinding,",
+            "  plugins             DynamicResources",
             "  parallelism         decisions are made by one thread",
             "  filterTimeout       the plugin is not built yet",
         ];
