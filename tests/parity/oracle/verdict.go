@@ -10,6 +10,7 @@ import (
 	"io"
 	"slices"
 	"sync/atomic"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
@@ -185,6 +186,10 @@ func (b *workbench) judge(ctx context.Context, c *testCase) (v *verdict, err err
 	}
 	before := b.panics.Load()
 	defer func() {
+		// A worker that panicked is counted a moment after it is waited for.
+		for tries := 0; errors.Is(err, errUnfinished) && tries < 100 && b.panics.Load() == before; tries++ {
+			time.Sleep(10 * time.Millisecond)
+		}
 		if p := recover(); p != nil {
 			v, err = nil, fmt.Errorf("panic: %v", p)
 		} else if b.panics.Load() != before {
@@ -474,6 +479,9 @@ func (r *rig) excludedBy(ctx context.Context, pod *corev1.Pod, nodes []fwk.NodeI
 	return excluded
 }
 
+// errUnfinished is what a worker leaves behind that panicked.
+var errUnfinished = errors.New("scoring did not finish for all nodes")
+
 func (r *rig) score(ctx context.Context, state fwk.CycleState, pod *corev1.Pod, feasible []fwk.NodeInfo, v *verdict) error {
 	if status := r.framework.RunPreScorePlugins(ctx, state, pod, feasible); !status.IsSuccess() {
 		return status.AsError()
@@ -484,7 +492,7 @@ func (r *rig) score(ctx context.Context, state fwk.CycleState, pod *corev1.Pod, 
 	}
 	for _, node := range scored {
 		if node.Name == "" {
-			return errors.New("scoring did not finish for all nodes")
+			return errUnfinished
 		}
 		nv := &nodeVerdict{Feasible: true, Scores: map[string]int64{}, Total: node.TotalScore}
 		for _, s := range node.Scores {
