@@ -13,7 +13,7 @@ use model::{
 };
 
 use crate::Scheduler;
-use crate::commits::is_about_mounts;
+use crate::commits::is_mounted_by_others;
 use crate::gangs::News;
 use crate::queue::Start;
 use crate::wake::is_spread;
@@ -403,8 +403,9 @@ impl Scheduler {
     pub(crate) fn unpropose(&mut self, node: Option<NodeId>, now: Time) {
         if let Some(node) = node {
             self.wake(Change::Freed, node, now);
-            self.queue.wake(now, is_about_others, |_, _| true);
-            self.wake_volumes(now, is_about_mounts);
+            let is_about =
+                |reason: &Reason| is_about_others(reason) || is_mounted_by_others(reason);
+            self.queue.wake(now, is_about, |_, _| true);
             self.queue.wake_gangs(now, |_| u64::MAX);
         }
     }

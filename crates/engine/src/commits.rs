@@ -17,12 +17,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use model::{
     AccessModes, Assignment, Attempt, ClaimRef, Decision, GangId, NodeId, PodId, PodState,
     Preparation, Reason, StorageFacts, StorageKind, TagsId, Time, UnitId, Unprepared,
-    VolumeClaimFacts, VolumeFault,
+    VolumeClaimFacts, VolumeFault, Write,
 };
 
 use crate::gangs::News;
 use crate::{Scheduler, profile_of};
-use model::Write;
 
 /// Units on their way.
 #[derive(Default)]
@@ -236,7 +235,7 @@ impl Scheduler {
     }
 
     /// Whether a pod waits for us again when it is not on its way any more.
-    fn is_to_stay(&self, pod: PodId) -> bool {
+    pub(crate) fn is_to_stay(&self, pod: PodId) -> bool {
         let known = self.catalog.pod(pod);
         let scheduler = &self.catalog.class(known.class).spec.scheduler;
         !known.is_terminating && self.schedules(scheduler)
@@ -251,17 +250,18 @@ impl Scheduler {
 
     /// Notes that a node is gone that somebody may be on his way to.
     pub(crate) fn note_node_gone(&mut self, node: NodeId) {
-        let goes = |commit: &Commit| commit.members.iter().any(|member| member.node == node);
-        let ids = self.commits.rows.iter().filter(|(_, commit)| goes(commit));
-        self.commits.changed.extend(ids.map(|(id, _)| *id));
+        let pods = self.catalog.pods_on(node).iter();
+        let ids = pods.filter_map(|pod| self.commits.of_pod.get(pod));
+        self.commits.changed.extend(ids);
     }
 
     /// Binds the units that have all they need, and takes back those that do not get it.
     pub(crate) fn review_commits(&mut self, now: Time, decisions: &mut Vec<Decision>) {
         let due = self.commits.due.iter().take_while(|(at, _)| *at <= now).map(|(_, id)| *id);
         let due: Vec<u64> = due.collect();
-        let changed = std::mem::take(&mut self.commits.changed);
-        for id in changed.into_iter().chain(due) {
+        let mut changed = std::mem::take(&mut self.commits.changed);
+        changed.extend(due);
+        for id in changed {
             let Some(commit) = self.commits.rows.get(&id) else { continue };
             if commit.members.iter().any(|member| member.written.is_none()) {
                 continue;
@@ -380,21 +380,12 @@ impl Scheduler {
 impl Scheduler {
     /// Takes in an object of storage.
     pub(crate) fn set_storage(&mut self, facts: &StorageFacts, now: Time) {
-        let is_older = self.catalog.is_only_older(facts);
+        let is_same = self.catalog.is_same_but_version(facts);
         if self.catalog.set_storage(facts) {
-            let claim = match facts {
-                StorageFacts::Volume(volume) => volume.claim.as_ref().map(ClaimRef::key),
-                StorageFacts::Claim(_)
-                | StorageFacts::Class(_)
-                | StorageFacts::CsiNode(_)
-                | StorageFacts::CsiDriver(_)
-                | StorageFacts::Capacity(_)
-                | StorageFacts::Attachment(_) => None,
-            };
             let (kind, name) = (facts.kind(), facts.name());
-            let noted = if kind == StorageKind::Claim { Some(&*name) } else { claim.as_deref() };
-            noted.into_iter().for_each(|claim| self.note_claim(claim));
-            if !is_older {
+            let claim = self.claim_of(kind, &name);
+            claim.iter().for_each(|claim| self.note_claim(claim));
+            if !is_same {
                 self.storage_changed(kind, &name, claim.as_deref(), now);
             }
         }
@@ -402,16 +393,29 @@ impl Scheduler {
 
     /// Forgets an object of storage.
     pub(crate) fn delete_storage(&mut self, kind: StorageKind, name: &str, now: Time) {
-        let volume = self.catalog.volume(name).filter(|_| kind == StorageKind::Volume);
-        let claim = volume.and_then(|volume| volume.facts.claim.as_ref()).map(ClaimRef::key);
+        let claim = self.claim_of(kind, name);
         if self.catalog.delete_storage(kind, name) {
-            let noted = if kind == StorageKind::Claim { Some(name) } else { claim.as_deref() };
-            noted.into_iter().for_each(|claim| self.note_claim(claim));
+            claim.iter().for_each(|claim| self.note_claim(claim));
             self.storage_changed(kind, name, claim.as_deref(), now);
         }
     }
 
-    /// Wakes whom a change of storage could help. `claim` is whom a volume is for.
+    /// The claim that an object is, or that a volume is for.
+    fn claim_of(&self, kind: StorageKind, name: &str) -> Option<Box<str>> {
+        match kind {
+            StorageKind::Claim => Some(name.into()),
+            StorageKind::Volume => {
+                self.catalog.volume(name)?.facts.claim.as_ref().map(ClaimRef::key)
+            }
+            StorageKind::Class
+            | StorageKind::CsiNode
+            | StorageKind::CsiDriver
+            | StorageKind::Capacity
+            | StorageKind::Attachment => None,
+        }
+    }
+
+    /// Wakes whom a change of storage could help. `claim` is what a volume is for.
     fn storage_changed(&mut self, kind: StorageKind, name: &str, claim: Option<&str>, now: Time) {
         let is_of_claims = |fault: &VolumeFault| {
             matches!(fault, VolumeFault::Unbound | VolumeFault::NoVolumeNamed)
@@ -446,7 +450,7 @@ impl Scheduler {
 
     /// Wakes the units that volumes of a pod kept from nodes which it left.
     pub(crate) fn wake_unmounted(&mut self, tags: TagsId, now: Time) {
-        self.wake_volumes(now, |it| is_about_mounts(it) && *it != VolumeFault::ClaimInUse);
+        self.wake_volumes(now, |it| matches!(it, VolumeFault::DiskInUse | VolumeFault::TooMany));
         let catalog = &self.catalog;
         let is_alone = |key: &str| {
             let claim = catalog.volume_claim(key);
@@ -477,7 +481,8 @@ impl Scheduler {
     }
 }
 
-/// Whether volumes of other pods are in the way.
-pub(crate) fn is_about_mounts(fault: &VolumeFault) -> bool {
+/// Whether a reason is that volumes of other pods are in the way.
+pub(crate) fn is_mounted_by_others(reason: &Reason) -> bool {
+    let Reason::Volume(fault) = reason else { return false };
     matches!(fault, VolumeFault::DiskInUse | VolumeFault::TooMany | VolumeFault::ClaimInUse)
 }

@@ -16,10 +16,8 @@ use model::{PodVolume, Reason, Tags, VolumeClaimFacts, VolumeFault};
 
 /// The claims that pods name themselves, with their keys, in order.
 fn named_claims(tags: &Tags) -> impl Iterator<Item = (&str, &str)> {
-    let volumes = tags.volumes.iter().filter_map(|volume| Some((volume, volume.claim()?)));
-    let keyed = volumes.zip(&tags.claims);
-    keyed.filter_map(|((volume, name), key)| match volume {
-        PodVolume::Claim(_) => Some((name, &**key)),
+    tags.mounts().filter_map(|(volume, key)| match volume {
+        PodVolume::Claim(name) => Some((&**name, key?)),
         PodVolume::Ephemeral { .. } | PodVolume::Inline { .. } => None,
     })
 }

@@ -14,10 +14,8 @@ impl Scheduler {
             return;
         }
         self.unplace(pod, node, now);
-        let known = self.catalog.pod(pod);
         // An API server never gives a pod to another scheduler; whoever stands in for one may.
-        if known.is_terminating || !self.schedules(&self.catalog.class(known.class).spec.scheduler)
-        {
+        if !self.is_to_stay(pod) {
             return self.forget(pod, now);
         }
         if self.catalog.pod(pod).gang.is_some() {

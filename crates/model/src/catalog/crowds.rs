@@ -111,6 +111,14 @@ pub(super) struct Crowds {
 /// Crowds that tags joined or left.
 pub(crate) type Shifted = BTreeMap<TagsId, Vec<(CrowdId, bool)>>;
 
+impl Tags {
+    /// The volumes of the pods, each with the key of its claim if it has one.
+    pub fn mounts(&self) -> impl Iterator<Item = (&PodVolume, Option<&str>)> {
+        let mut keys = self.claims.iter().map(|key| &**key);
+        self.volumes.iter().map(move |it| (it, it.claim().and_then(|_| keys.next())))
+    }
+}
+
 /// The claims among volumes of pods of a namespace.
 fn claims(namespace: &str, volumes: &[PodVolume]) -> Box<[Box<str>]> {
     let names = volumes.iter().filter_map(PodVolume::claim);

@@ -106,12 +106,6 @@ impl Volume {
         Some(affinity.is_none_or(|affinity| affinity.matches(node, &catalog.symbols)))
     }
 
-    /// Whether it is a volume of a CSI driver by itself.
-    #[must_use]
-    pub fn is_csi(&self) -> bool {
-        matches!(self.facts.source, VolumeSource::Csi(_))
-    }
-
     /// Whether anybody may claim it.
     fn is_free(&self) -> bool {
         let facts = &self.facts;
@@ -244,9 +238,9 @@ impl Catalog {
         true
     }
 
-    /// Whether nothing about an object is different but its version.
+    /// Whether an object is known, and nothing about it is different but its version.
     #[must_use]
-    pub fn is_only_older(&self, facts: &StorageFacts) -> bool {
+    pub fn is_same_but_version(&self, facts: &StorageFacts) -> bool {
         match facts {
             StorageFacts::Volume(it) => self.volume(&it.name).is_some_and(|known| {
                 let version = it.version.clone();

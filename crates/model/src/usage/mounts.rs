@@ -45,17 +45,16 @@ impl Mounts {
                 self.on_node.remove(&node);
             }
         }
-        let claims = tags.volumes.iter().filter(|volume| volume.claim().is_some());
-        for (volume, key) in claims.zip(&tags.claims) {
-            if matches!(volume, PodVolume::Claim(_)) {
-                let nodes = self.users.entry(key.clone()).or_default();
+        for (volume, key) in tags.mounts() {
+            if let (PodVolume::Claim(_), Some(key)) = (volume, key) {
+                let nodes = self.users.entry(key.into()).or_default();
                 let count = nodes.entry(node).or_default();
                 count_one(count, is_there);
                 if *count == 0 {
                     nodes.remove(&node);
                 }
                 if nodes.is_empty() {
-                    self.users.remove(&**key);
+                    self.users.remove(key);
                 }
             }
         }

@@ -61,13 +61,11 @@ impl<'a> PodClaims<'a> {
     pub fn of(catalog: &'a Catalog, tags: TagsId) -> Result<Self, VolumeFault> {
         let tags = catalog.tags(tags);
         let mut claims = Self::default();
-        let volumes = tags.volumes.iter().filter(|volume| volume.claim().is_some());
-        let mut found = Vec::with_capacity(tags.claims.len());
-        for (volume, key) in volumes.zip(&tags.claims) {
-            found.push(usable(catalog, volume, key)?);
-        }
+        let claimed = tags.mounts().filter_map(|(volume, key)| Some((volume, key?)));
+        let found: Result<Vec<_>, _> =
+            claimed.map(|(volume, key)| usable(catalog, volume, key)).collect();
         let mut is_unbound = false;
-        for claim in found {
+        for claim in found? {
             match claim.is_bound() {
                 true => claims.bound.push(claim),
                 false if is_delayed(catalog, claim)? && claim.volume.is_empty() => {

@@ -91,8 +91,9 @@ fn fault(view: View<'_>, node: NodeId) -> Result<(), VolumeFault> {
     asked.retain(|volume| !there.contains(volume));
     for attachment in catalog.attachments(name) {
         let volume = attachment.volume.as_ref().and_then(|volume| catalog.volume(volume));
-        let is_csi = |volume: &&model::Volume| !attachment.attacher.is_empty() && volume.is_csi();
-        if let Some(volume) = volume.filter(is_csi).and_then(|volume| volume.csi(None)) {
+        let volume = volume.filter(|_| !attachment.attacher.is_empty());
+        // Without migration in-tree volumes are not counted.
+        if let Some(volume) = volume.and_then(|volume| volume.csi(None)) {
             there.insert((&attachment.attacher, Handle::Of(&volume.handle)));
         }
     }
@@ -115,10 +116,8 @@ fn count<'a>(
     is_new: bool,
     counted: &mut Counted<'a>,
 ) -> Result<(), VolumeFault> {
-    let tags = catalog.tags(tags);
-    let mut keys = tags.claims.iter();
-    for volume in tags.volumes.iter() {
-        let key = match volume {
+    for (volume, key) in catalog.tags(tags).mounts() {
+        match volume {
             PodVolume::Inline { csi, is_broken, .. } => {
                 if *is_broken && csi_node.is_some() {
                     let why = "a disk of a pod means nothing to its CSI driver";
@@ -132,15 +131,15 @@ fn count<'a>(
                 let why = "PersistentVolumeClaim had no name";
                 return Err(VolumeFault::Uncountable(why.into()));
             }
-            PodVolume::Claim(_) | PodVolume::Ephemeral { .. } => keys.next(),
-        };
+            PodVolume::Claim(_) | PodVolume::Ephemeral { .. } => {}
+        }
         let Some(key) = key else { continue };
         match catalog.volume_claim(key) {
             Some(claim) => {
                 claim.check_owner(volume).map_err(|fault| unowned(&fault))?;
                 counted.extend(of_claim(catalog, key, csi_node));
             }
-            None if is_new => return Err(VolumeFault::Uncounted(key.clone())),
+            None if is_new => return Err(VolumeFault::Uncounted(key.into())),
             None => {}
         }
     }

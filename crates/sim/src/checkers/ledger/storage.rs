@@ -72,15 +72,8 @@ impl Storage {
     }
 
     pub(crate) fn volume(&self, name: &str) -> Option<&PersistentVolumeFacts> {
-        match facts_of(self.volumes.get(name)?)? {
-            StorageFacts::Volume(facts) => Some(facts),
-            StorageFacts::Claim(_)
-            | StorageFacts::Class(_)
-            | StorageFacts::CsiNode(_)
-            | StorageFacts::CsiDriver(_)
-            | StorageFacts::Capacity(_)
-            | StorageFacts::Attachment(_) => None,
-        }
+        let StorageFacts::Volume(facts) = facts_of(self.volumes.get(name)?)? else { return None };
+        Some(facts)
     }
 
     pub(crate) fn volumes(&self) -> impl Iterator<Item = &PersistentVolumeFacts> {
@@ -88,39 +81,20 @@ impl Storage {
     }
 
     pub(crate) fn claim(&self, key: &str) -> Option<&VolumeClaimFacts> {
-        match facts_of(self.claims.get(key)?)? {
-            StorageFacts::Claim(facts) => Some(facts),
-            StorageFacts::Volume(_)
-            | StorageFacts::Class(_)
-            | StorageFacts::CsiNode(_)
-            | StorageFacts::CsiDriver(_)
-            | StorageFacts::Capacity(_)
-            | StorageFacts::Attachment(_) => None,
-        }
+        let StorageFacts::Claim(facts) = facts_of(self.claims.get(key)?)? else { return None };
+        Some(facts)
     }
 
     pub(crate) fn class(&self, name: &str) -> Option<&StorageClassFacts> {
-        match facts_of(self.classes.get(name)?)? {
-            StorageFacts::Class(facts) => Some(facts),
-            StorageFacts::Volume(_)
-            | StorageFacts::Claim(_)
-            | StorageFacts::CsiNode(_)
-            | StorageFacts::CsiDriver(_)
-            | StorageFacts::Capacity(_)
-            | StorageFacts::Attachment(_) => None,
-        }
+        let StorageFacts::Class(facts) = facts_of(self.classes.get(name)?)? else { return None };
+        Some(facts)
     }
 
     pub(crate) fn csi_node(&self, name: &str) -> Option<&CsiNodeFacts> {
-        match facts_of(self.csi_nodes.get(name)?)? {
-            StorageFacts::CsiNode(facts) => Some(facts),
-            StorageFacts::Volume(_)
-            | StorageFacts::Claim(_)
-            | StorageFacts::Class(_)
-            | StorageFacts::CsiDriver(_)
-            | StorageFacts::Capacity(_)
-            | StorageFacts::Attachment(_) => None,
-        }
+        let StorageFacts::CsiNode(facts) = facts_of(self.csi_nodes.get(name)?)? else {
+            return None;
+        };
+        Some(facts)
     }
 
     /// Pods on their way.
