@@ -207,7 +207,7 @@ impl Scheduler {
                 self.note_found(self.catalog.root_of(gang));
             }
             self.regroup_of(pod, None, now);
-        } else if self.schedules(&facts.spec.scheduler) && !facts.is_terminating {
+        } else if self.schedules(&facts.spec.scheduler) && !facts.rest.is_terminating {
             let pod = self.catalog.add_pod(facts);
             self.count_crowds();
             self.enqueue(pod, now);
@@ -249,7 +249,8 @@ impl Scheduler {
     }
 
     fn update_pod(&mut self, pod: PodId, facts: &PodFacts, now: Time) {
-        let part = |pod: &Pod| (pod.gang, pod.state, pod.started, pod.priority, pod.class);
+        let part =
+            |pod: &Pod| (pod.gang, pod.state, pod.rest.started, pod.rest.priority, pod.class);
         let before = part(self.catalog.pod(pod));
         let is_other = self.release_if_others(pod, facts, now);
         self.move_pod(pod, facts, now);
@@ -268,7 +269,7 @@ impl Scheduler {
     /// of their gang, or more of them; tells whether they are.
     fn release_if_others(&mut self, pod: PodId, facts: &PodFacts, now: Time) -> bool {
         let known = self.catalog.pod(pod);
-        let is_same = !facts.is_terminating && known.claim == facts.gang;
+        let is_same = !facts.rest.is_terminating && known.claim == facts.gang;
         if let Some(gang) = known.gang.filter(|_| !is_same) {
             self.release_holds(gang, now);
         }
@@ -278,7 +279,7 @@ impl Scheduler {
     fn move_pod(&mut self, pod: PodId, facts: &PodFacts, now: Time) {
         match (self.catalog.pod(pod).state, &facts.node) {
             (PodState::Waiting, None)
-                if facts.is_terminating || !self.schedules(&facts.spec.scheduler) =>
+                if facts.rest.is_terminating || !self.schedules(&facts.spec.scheduler) =>
             {
                 self.forget(pod, now);
             }
@@ -314,13 +315,13 @@ impl Scheduler {
 
     fn update_waiting(&mut self, pod: PodId, facts: &PodFacts, now: Time) {
         let before = self.catalog.pod(pod);
-        let (occupant, priority) = (before.occupant(), before.priority);
-        let (gates, claim) = (before.gates.clone(), before.claim.clone());
+        let (occupant, priority) = (before.occupant(), before.rest.priority);
+        let (gates, claim) = (before.rest.gates.clone(), before.claim.clone());
         let proposed = self.catalog.nominated_node(pod);
         self.update(pod, facts);
         let after = self.catalog.pod(pod);
-        let is_same = (after.occupant(), after.priority) == (occupant, priority)
-            && (&after.gates, &after.claim) == (&gates, &claim);
+        let is_same = (after.occupant(), after.rest.priority) == (occupant, priority)
+            && (&after.rest.gates, &after.claim) == (&gates, &claim);
         let unit = self.queue.unit_of(pod);
         let is_alone = |unit: &UnitId| self.queue.gang(*unit).is_none();
         match unit.filter(|_| !is_same) {
@@ -340,14 +341,14 @@ impl Scheduler {
 
     /// Takes in what changed about a pod on a node, and what it takes there now.
     fn recharge(&mut self, pod: PodId, facts: &PodFacts, node: NodeId, now: Time) {
-        let standing = |pod: &Pod| (pod.priority, pod.started);
+        let standing = |pod: &Pod| (pod.rest.priority, pod.rest.started);
         let stood = standing(self.catalog.pod(pod));
         let before = self.catalog.pod(pod).occupant();
         // Held until the old charge is given back.
         let class = self.catalog.class_of(&facts.spec);
         let tags = self.catalog.tags_of(facts);
         self.count_crowds();
-        let after = Occupant { class, tags, is_leaving: facts.is_terminating, is_hold: false };
+        let after = Occupant { class, tags, is_leaving: facts.rest.is_terminating, is_hold: false };
         // A pod that begins to leave takes as much as before, and is counted no more by those who
         // are spread.
         let begins_to_leave = after == Occupant { is_leaving: true, ..before };
@@ -363,7 +364,7 @@ impl Scheduler {
         if standing(self.catalog.pod(pod)) != stood {
             self.usage.touch_guests(node);
         }
-        let is_lesser = self.catalog.pod(pod).priority < stood.0;
+        let is_lesser = self.catalog.pod(pod).rest.priority < stood.0;
         self.catalog.release_class(class);
         self.catalog.release_tags(tags);
         let is_other = after != before && !begins_to_leave;

@@ -18,7 +18,9 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use framework::Profile;
-use model::{ClassId, Gang, GangId, Hold, NodeId, Occupant, Pod, PodId, PodState, Txn, hash_of};
+use model::{
+    ClassId, Gang, GangId, Hold, NodeId, Occupant, Pod, PodId, PodRest, PodState, Txn, hash_of,
+};
 
 use crate::board::Boards;
 use crate::cycle::{Within, give, seek};
@@ -475,19 +477,17 @@ fn stand_in(maker: &Pod, occupant: Occupant) -> Pod {
         key: maker.key.clone(),
         class: occupant.class,
         tags: occupant.tags,
-        priority: maker.priority,
-        gates: Box::default(),
-        is_preempting: false,
+        rest: PodRest {
+            priority: maker.rest.priority,
+            is_preempting: false,
+            created: maker.rest.created,
+            eligible: maker.rest.eligible,
+            is_remade: true,
+            ..PodRest::default()
+        },
         nominated: None,
         nominated_by_api: None,
-        is_terminating: false,
-        is_preempted: false,
         is_evicted: false,
-        started: None,
-        generation: 0,
-        created: maker.created,
-        eligible: maker.eligible,
-        is_remade: true,
         claim: None,
         gang: None,
         state: PodState::Waiting,

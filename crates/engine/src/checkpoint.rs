@@ -11,13 +11,15 @@ mod written;
 use std::sync::Arc;
 
 use model::{
-    Assignment, Attempt, Diagnosis, Eligible, Fact, GangClaim, Labels, NodeFacts, Outlook, Owner,
-    PodGroupKind, PodKey, PodSpec, PodVolumes, Reason, Time,
+    Assignment, Attempt, Diagnosis, Fact, GangClaim, Labels, NodeFacts, Outlook, Owner,
+    PodGroupKind, PodKey, PodRest, PodSpec, PodVolumes, Reason, Time,
 };
 use serde::{Deserialize, Serialize};
 
 pub use resume::ResumeError;
 use written::Written;
+
+use crate::evictions::Purpose;
 
 /// All facts about nodes, pods and waiting units at one moment. Lists refer to each other by
 /// position.
@@ -51,6 +53,9 @@ pub struct Checkpoint {
     /// Units on their way whose pods need something before they can be bound.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub commits: Vec<CommitEntry>,
+    /// Pods that are to go for others, by uid.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub evictions: Vec<(Box<str>, Purpose)>,
 }
 
 /// A unit on its way.
@@ -126,7 +131,6 @@ pub struct NodePlace {
 
 /// A pod. Not its facts, which have room for a spec that is shared here.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub struct PodEntry {
     /// Which pod.
     pub key: PodKey,
@@ -141,43 +145,17 @@ pub struct PodEntry {
     /// Its volumes that limit where it can run.
     #[serde(default, skip_serializing_if = "<[_]>::is_empty")]
     pub volumes: PodVolumes,
-    /// Higher goes first.
-    pub priority: i32,
-    /// Gates that keep it from being looked at.
-    pub gates: Box<[Box<str>]>,
-    /// Whether less important pods may be evicted so that it finds room.
-    pub is_preempting: bool,
     /// The node that is proposed for it.
     pub nominated: Option<Box<str>>,
     /// What the API said last about that.
     #[serde(default)]
     pub nominated_by_api: Option<Box<str>>,
-    /// Whether it is being deleted.
-    pub is_terminating: bool,
-    /// Whether it is being deleted because a scheduler evicted it for another pod.
-    #[serde(default)]
-    pub is_preempted: bool,
     /// Whether we want it to go, and the API has not said yet that it goes.
     #[serde(default)]
     pub is_evicted: bool,
     /// How often others were to be evicted for it.
     #[serde(default)]
     pub plans: u32,
-    /// When it started, in seconds since 1970, if it did.
-    #[serde(default)]
-    pub started: Option<i64>,
-    /// Grows with its spec.
-    #[serde(default)]
-    pub generation: i64,
-    /// When it was made, in seconds since 1970.
-    #[serde(default)]
-    pub created: i64,
-    /// Since when it can be placed.
-    #[serde(default, skip_serializing_if = "Eligible::is_created")]
-    pub eligible: Eligible,
-    /// Whether a controller makes another one when it is gone.
-    #[serde(default)]
-    pub is_remade: bool,
     /// What it says of its gang.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gang: Option<Arc<GangClaim>>,
@@ -185,6 +163,9 @@ pub struct PodEntry {
     pub node: Option<Box<str>>,
     /// The attempt that sent it there, if that is not confirmed yet.
     pub attempt: Option<Attempt>,
+    /// What is its own.
+    #[serde(flatten)]
+    pub rest: PodRest,
 }
 
 /// A unit.
@@ -269,6 +250,7 @@ impl Checkpoint {
             gangs,
             units,
             commits,
+            evictions,
         } = part;
         self.attempt = self.attempt.max(attempt);
         self.arrivals = self.arrivals.max(arrivals);
@@ -283,6 +265,7 @@ impl Checkpoint {
         self.gangs.extend(gangs);
         self.units.extend(units);
         self.commits.extend(commits);
+        self.evictions.extend(evictions);
     }
 
     /// The same in parts of at most `max` items, of which there is at least one, to be put together
@@ -307,12 +290,14 @@ impl Checkpoint {
             gangs,
             units,
             commits,
+            evictions,
         } = self;
         let (mut facts, mut kinds) = (facts.into_iter(), pod_group_kinds.into_iter());
         let (mut resources, mut nodes) = (resources.into_iter(), nodes.into_iter());
         let (mut gangs, mut commits) = (gangs.into_iter(), commits.into_iter());
         let (mut specs, mut pods) = (specs.into_iter(), pods.into_iter());
         let (mut diagnoses, mut units) = (diagnoses.into_iter(), units.into_iter());
+        let mut evictions = evictions.into_iter();
         let mut is_first = true;
         std::iter::from_fn(move || {
             let mut room = max;
@@ -330,6 +315,7 @@ impl Checkpoint {
                 gangs: take(&mut gangs, &mut room),
                 units: take(&mut units, &mut room),
                 commits: take(&mut commits, &mut room),
+                evictions: take(&mut evictions, &mut room),
             };
             let is_needed = std::mem::take(&mut is_first) || room < max;
             is_needed.then_some(part)

@@ -238,7 +238,7 @@ impl Scheduler {
     pub(crate) fn is_to_stay(&self, pod: PodId) -> bool {
         let known = self.catalog.pod(pod);
         let scheduler = &self.catalog.class(known.class).spec.scheduler;
-        !known.is_terminating && self.schedules(scheduler)
+        !known.rest.is_terminating && self.schedules(scheduler)
     }
 
     /// Notes that objects changed that somebody on his way may wait for.

@@ -8,6 +8,7 @@ use model::{
     Preemption, Reason, Rescue, Time, Txn, UnitId, Waiting, hash_of,
 };
 
+use crate::evictions::Purpose;
 use crate::rescue::{Plan, ends_attempt, is_own, rescue};
 use crate::screen::{Refusal, Screen, screen};
 use crate::tally::Instead;
@@ -135,19 +136,27 @@ impl Scheduler {
     /// Proposes a node for a pod, and names those who have to go for it.
     fn preempt(&mut self, pod: PodId, plan: Plan, now: Time) -> Option<Preemption> {
         let Plan { node, victims } = plan;
-        let priority = self.catalog.pod(pod).priority;
+        let priority = self.catalog.pod(pod).rest.priority;
         self.nominate(pod, Some(node), now);
         let goes = |victim: &PodId| {
             let victim = self.catalog.pod(*victim);
-            !victim.is_terminating && !victim.is_evicted
+            !victim.rest.is_terminating && !victim.is_evicted
         };
         let victims: Vec<PodId> = victims.iter().copied().filter(goes).collect();
         if victims.is_empty() {
             return None;
         }
-        victims.iter().for_each(|victim| self.catalog.set_evicted(*victim, true));
+        let purpose = Arc::new(Purpose {
+            pod: self.catalog.pod(pod).key.uid.clone(),
+            node: self.catalog.node_name(node).into(),
+        });
+        for victim in &victims {
+            self.catalog.set_evicted(*victim, true);
+            let uid = self.catalog.pod(*victim).key.uid.clone();
+            self.evictions.begin(uid, purpose.clone());
+        }
         self.catalog.set_plans(pod, self.catalog.plans(pod).saturating_add(1));
-        let is_lesser = |other: &PodId| self.catalog.pod(*other).priority < priority;
+        let is_lesser = |other: &PodId| self.catalog.pod(*other).rest.priority < priority;
         let outranked = self.catalog.nominated_to(node).iter().copied().filter(is_lesser);
         let mut outranked: Vec<PodId> = outranked.collect();
         outranked.sort_unstable_by_key(|pod| &self.catalog.pod(*pod).key);

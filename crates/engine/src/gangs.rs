@@ -292,12 +292,12 @@ impl Scheduler {
         let is_gated = profile.admit.iter().any(|plugin| plugin.refuses(pod).is_some());
         let sharing = profile.order.sharing().map(|sharing| Share {
             tenant: self.catalog.class(pod.class).namespace,
-            age: pod.created,
+            age: pod.rest.created,
             eligible: pod.eligible_since(),
             starving_after: sharing.starving_after,
         });
         let standing = Standing {
-            rank: profile.order.rank(pod.priority),
+            rank: profile.order.rank(pod.rest.priority),
             boost: self.boost(pod),
             is_mending: false,
             sharing,

@@ -10,6 +10,7 @@ mod board;
 mod checkpoint;
 mod commits;
 mod cycle;
+mod evictions;
 mod explain;
 mod gangs;
 mod lanes;
@@ -28,6 +29,7 @@ pub use checkpoint::{
     Checkpoint, CommitEntry, GangEntry, GangName, MemberEntry, NodePlace, PodEntry, ResumeError,
     UnitEntry, UnitPlace,
 };
+pub use evictions::Purpose;
 pub use explain::{JudgedPreemption, Judgement, NodeJudgement};
 pub use queue::{Backoff, Place, QueueCounts};
 
@@ -36,12 +38,13 @@ use std::cell::RefCell;
 use framework::{CoschedulingArgs, Profile};
 use model::{
     Attempt, Catalog, ClassId, Decision, Event, GangId, Millis, Moment, NodeId, OnPartialFailure,
-    PodId, PodState, Time, Usage,
+    PodId, Time, Usage,
 };
 use serde::{Deserialize, Serialize};
 
 use board::Boards;
 use commits::Commits;
+use evictions::Evictions;
 use gangs::Gangs;
 use profiles::Profiles;
 use queue::Queue;
@@ -122,6 +125,7 @@ pub struct Scheduler {
     options: Options,
     gangs: Gangs,
     commits: Commits,
+    evictions: Evictions,
     tries: u64,
     /// Read wherever a unit gets its place, and filled there.
     workloads: RefCell<Profiles>,
@@ -147,6 +151,7 @@ impl Scheduler {
             options,
             gangs: Gangs::default(),
             commits: Commits::default(),
+            evictions: Evictions::default(),
             tries: 0,
             workloads: RefCell::default(),
         }
@@ -261,16 +266,6 @@ impl Scheduler {
     #[must_use]
     pub fn turn_since(&self, pod: PodId) -> Option<Time> {
         self.queue.unit_of(pod).map(|unit| self.queue.active_since(unit))
-    }
-
-    /// Whether a pod waits and this node is proposed for it: evictions for its sake depend on it.
-    #[must_use]
-    pub fn is_proposed(&self, uid: &str, node: &str) -> bool {
-        let catalog = &self.catalog;
-        let pod = catalog.find_pod(uid);
-        let pod = pod.filter(|pod| catalog.pod(*pod).state == PodState::Waiting);
-        let proposed = pod.and_then(|pod| catalog.nominated_node(pod));
-        proposed.is_some_and(|proposed| catalog.node_name(proposed) == node)
     }
 
     /// Room that is kept for pods which do not exist yet: for which gang, for what, and where.

@@ -26,7 +26,7 @@ pub(crate) fn alike(pod: &Pod) -> Option<Alike> {
 
 /// Whether the same is found for one pod as for another, as long as nothing happens.
 fn is_alike(one: &Pod, other: &Pod) -> bool {
-    let what = |pod: &Pod| (alike(pod), pod.priority, pod.is_preempting, pod.nominated);
+    let what = |pod: &Pod| (alike(pod), pod.rest.priority, pod.rest.is_preempting, pod.nominated);
     alike(one).is_some() && one.nominated.is_none() && what(one) == what(other)
 }
 

@@ -75,8 +75,8 @@ fn spared(catalog: &Catalog, pod: PodId) -> Option<GangId> {
 
 fn pod_victim(catalog: &Catalog, id: PodId) -> Victim {
     let pod = catalog.pod(id);
-    let started = pod.started.unwrap_or(i64::MAX);
-    Victim { pods: Box::new([id]), priority: pod.priority, started }
+    let started = pod.rest.started.unwrap_or(i64::MAX);
+    Victim { pods: Box::new([id]), priority: pod.rest.priority, started }
 }
 
 /// The gang of a pod, if its pods are only evicted together.
@@ -89,9 +89,9 @@ fn gang_victim(catalog: &Catalog, gang: GangId) -> Victim {
     let gang = catalog.gang(gang);
     let is_placed = |pod: &PodId| catalog.pod(*pod).state.node().is_some();
     let pods: Box<[PodId]> = gang.members.iter().copied().filter(is_placed).collect();
-    let of_pods = pods.iter().map(|pod| catalog.pod(*pod).priority).max();
+    let of_pods = pods.iter().map(|pod| catalog.pod(*pod).rest.priority).max();
     let said = gang.terms.as_ref().ok().and_then(|terms| terms.priority);
-    let started = pods.iter().filter_map(|pod| catalog.pod(*pod).started).min();
+    let started = pods.iter().filter_map(|pod| catalog.pod(*pod).rest.started).min();
     Victim {
         priority: said.or(of_pods).unwrap_or(i32::MAX),
         started: started.unwrap_or(i64::MAX),

@@ -58,17 +58,17 @@ pub(crate) fn contest(
     if !preemption {
         return Err(if claims_after.is_some() { Rescue::Silent } else { Rescue::NotAsked });
     }
-    if !trial.pod.is_preempting {
+    if !trial.pod.rest.is_preempting {
         return Err(Rescue::NotPreempting);
     }
     if are_victims_leaving(trial) {
         return Err(Rescue::VictimsLeaving);
     }
     let lowest = trial.txn.catalog().lowest_placed_priority();
-    if evictable == 0 || lowest.is_none_or(|lowest| lowest >= trial.pod.priority) {
+    if evictable == 0 || lowest.is_none_or(|lowest| lowest >= trial.pod.rest.priority) {
         return Err(Rescue::NoVictims(evictable));
     }
-    let mut contest = trial.board.take_contest(trial.pod.priority);
+    let mut contest = trial.board.take_contest(trial.pod.rest.priority);
     contest.refresh(trial);
     Ok(contest)
 }
@@ -80,7 +80,7 @@ fn are_victims_leaving(trial: &mut Trial<'_, '_>) -> bool {
     let Some(node) = catalog.nominated_node(trial.id) else { return false };
     let is_leaving = |pod: &PodId| {
         let pod = catalog.pod(*pod);
-        pod.priority < trial.pod.priority && (pod.is_preempted || pod.is_evicted)
+        pod.rest.priority < trial.pod.rest.priority && (pod.rest.is_preempted || pod.is_evicted)
     };
     if !catalog.pods_on(node).iter().any(is_leaving) {
         return false;

@@ -69,13 +69,14 @@ impl<'a, 't> Trial<'a, 't> {
     /// Whether there may be rivals on some node.
     pub(crate) fn has_rivals_somewhere(&self) -> bool {
         let highest = self.txn.usage().holds().highest();
-        highest.is_some_and(|highest| highest >= self.pod.priority) || !self.insisting.is_empty()
+        highest.is_some_and(|highest| highest >= self.pod.rest.priority)
+            || !self.insisting.is_empty()
     }
 
     /// Whether there are pods to which the pod must yield on a node.
     pub(crate) fn has_rivals(&self, node: NodeId) -> bool {
         let holds = self.txn.usage().holds();
-        holds.against(self.id, self.pod.priority, node).next().is_some()
+        holds.against(self.id, self.pod.rest.priority, node).next().is_some()
             || self.insisting.iter().any(|(_, at)| *at != node)
     }
 
@@ -83,7 +84,7 @@ impl<'a, 't> Trial<'a, 't> {
     /// for pods that insist.
     fn place_rivals(&mut self, node: NodeId) {
         let Self { id, pod, txn, insisting, .. } = self;
-        let against = txn.usage().holds().against(*id, pod.priority, node);
+        let against = txn.usage().holds().against(*id, pod.rest.priority, node);
         let against: Vec<Occupant> = against.map(|hold| hold.occupant).collect();
         against.into_iter().for_each(|rival| txn.place(rival, node));
         let elsewhere = insisting.iter().filter(|(_, at)| *at != node);
@@ -93,7 +94,7 @@ impl<'a, 't> Trial<'a, 't> {
     /// Nodes on which there may be pods to which the pod must yield.
     pub(crate) fn contested(&self) -> Vec<NodeId> {
         match self.insisting.is_empty() {
-            true => self.txn.usage().holds().nodes_from(self.pod.priority),
+            true => self.txn.usage().holds().nodes_from(self.pod.rest.priority),
             false => self.txn.catalog().nodes().into(),
         }
     }
@@ -114,7 +115,7 @@ impl<'a, 't> Trial<'a, 't> {
         if !self.has_rivals_somewhere() {
             return Vec::new();
         }
-        let mut contest = self.board.take_contest(self.pod.priority);
+        let mut contest = self.board.take_contest(self.pod.rest.priority);
         contest.held.refresh(self);
         let held = contest.held.nodes().to_vec();
         self.board.keep_contest(contest);
@@ -128,7 +129,7 @@ impl<'a, 't> Trial<'a, 't> {
             tally.refresh(self.board, self.view());
             return tally;
         }
-        let mut contest = self.board.take_contest(self.pod.priority);
+        let mut contest = self.board.take_contest(self.pod.rest.priority);
         contest.answers.refresh(self, screen);
         let tally = std::mem::take(&mut contest.answers.tally);
         self.board.keep_contest(contest);
@@ -140,7 +141,7 @@ impl<'a, 't> Trial<'a, 't> {
             self.board.tally = tally;
             return;
         }
-        let mut contest = self.board.take_contest(self.pod.priority);
+        let mut contest = self.board.take_contest(self.pod.rest.priority);
         contest.answers.tally = tally;
         self.board.keep_contest(contest);
     }
@@ -171,6 +172,7 @@ fn insisting(pod: &Pod, board: &Board, txn: &Txn<'_>) -> Vec<(Occupant, NodeId)>
     let matters = |rival: &Pod| {
         !catalog.class(rival.class).company.far.is_empty() || board.is_around(view(txn, pod))
     };
-    let insisting = insisting.filter(|(rival, _)| rival.priority > pod.priority && matters(rival));
+    let insisting =
+        insisting.filter(|(rival, _)| rival.rest.priority > pod.rest.priority && matters(rival));
     insisting.map(|(rival, at)| (rival.occupant(), at)).collect()
 }

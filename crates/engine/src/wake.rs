@@ -29,7 +29,7 @@ impl Scheduler {
     pub(crate) fn wake_left(&mut self, node: NodeId, pod: PodId, now: Time) {
         let pod = self.catalog.pod(pod);
         // Pods of a gang may go together, or be spared for its sake.
-        let priority = pod.gang.is_none().then_some(pod.priority);
+        let priority = pod.gang.is_none().then_some(pod.rest.priority);
         self.wake_by(Change::Freed, node, priority, now);
     }
 
@@ -161,7 +161,7 @@ fn outranking(
     // Only looked up if somebody waits whom it could help.
     let lowest = LazyCell::new(|| {
         let pods = catalog.pods_on(at.node).iter();
-        pods.map(|pod| catalog.pod(*pod).priority).min()
+        pods.map(|pod| catalog.pod(*pod).rest.priority).min()
     });
     let last_by = |profile: &Profile| Some(profile.order.rank((*lowest)?));
     let left_by = |profile: &Profile| left.map(|left| profile.order.rank(left));

@@ -104,7 +104,7 @@ fn check(file: &str, expected: &str) -> Vec<PodFacts> {
             continue;
         }
         let facts = pod(&object);
-        let remade = if facts.is_remade { ", remade" } else { "" };
+        let remade = if facts.rest.is_remade { ", remade" } else { "" };
         lines.push(format!("{}: {}{remade}", facts.key.name, shown(facts.gang.as_deref())));
         assert_eq!(facts.spec.scheduler, SCHEDULER, "{object}");
         // Nothing of it is lost in a snapshot.

@@ -293,20 +293,11 @@ fn a_binding_is_these_bytes() {
         owner: None,
         key,
         spec: PodSpec::default(),
-        priority: 0,
-        gates: Box::default(),
-        is_preempting: true,
         node: None,
         nominated: None,
         is_finished: false,
-        is_terminating: false,
-        is_preempted: false,
-        started: None,
-        generation: 0,
-        created: 0,
-        eligible: model::Eligible::Created,
-        is_remade: false,
         gang: None,
+        rest: model::PodRest::default(),
     });
     let text = serde_json::to_string(&binding(&catalog, pod, node)).expect("JSON");
     let expected = concat!(

@@ -18,7 +18,7 @@ mod tests;
 mod tiers;
 mod versions;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -88,10 +88,8 @@ pub(crate) struct State {
     in_flight: usize,
     /// Orders that are held back while decisions are made.
     outbox: Option<Vec<Order>>,
-    /// Evictions that are out, by the uid of the pod that is to go.
-    evicting: BTreeSet<Box<str>>,
-    /// Plans that may have evictions out, by the uid of the pod they are for, each with its node.
-    plans: BTreeMap<Box<str>, (Box<str>, Arc<AtomicBool>)>,
+    /// Evictions that are out, by the uid of the pod that is to go, and whether they are wanted.
+    evicting: BTreeMap<Box<str>, Arc<AtomicBool>>,
     notes: Notes,
     versions: Versions,
     groups: Groups,
@@ -135,7 +133,7 @@ impl Core {
             }
             self.decide(&mut decisions);
             self.tell_eligible();
-            self.review_plans();
+            self.spare();
             self.finish_draining();
             self.count_waiting_gangs();
             self.publish();
@@ -195,7 +193,6 @@ impl Core {
             }
             Event::Gone(Key { kind: Kind::Pod, name: uid }) => {
                 self.state.notes.pod_deleted(uid);
-                self.state.give_up(uid);
             }
             Event::Seen(Fact::PodGroup(facts)) => {
                 if let Some((api, standing)) = seen.group.as_deref() {
@@ -373,8 +370,6 @@ impl Core {
             pod: key,
         };
         self.state.arrived(self.scheduler.catalog(), pod, arrived);
-        // It may have found room elsewhere.
-        self.state.give_up(&order.pod.uid);
         debug!(pod = %order.pod.name, node = %order.node, "binding");
         self.state.in_flight += 1;
         self.send(Order::Bind(order));

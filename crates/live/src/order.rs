@@ -50,10 +50,24 @@ pub(crate) struct Disband {
     pub(crate) scheduler: Arc<str>,
     /// How many of the gang are there.
     pub(crate) note: Arc<str>,
-    /// Pods to evict, with their generations.
-    pub(crate) evicted: Vec<(PodRef, i64)>,
+    pub(crate) evicted: Vec<Victim>,
     /// Pods that nobody would make again, and which stay.
     pub(crate) bare: Vec<PodRef>,
+}
+
+/// A pod to evict.
+pub(crate) struct Victim {
+    pub(crate) pod: PodRef,
+    pub(crate) generation: i64,
+    /// Nothing more is sent once it is not.
+    pub(crate) is_wanted: Arc<AtomicBool>,
+}
+
+impl Victim {
+    /// What is noted of it as long as the eviction is out.
+    pub(crate) fn noted(&self) -> (Box<str>, Arc<AtomicBool>) {
+        (self.pod.key.uid.clone(), self.is_wanted.clone())
+    }
 }
 
 /// How a gang is.
@@ -106,12 +120,9 @@ pub(crate) struct Preempt {
     pub(crate) pod: PodRef,
     pub(crate) scheduler: Arc<str>,
     pub(crate) node: Box<str>,
-    /// With their generations.
-    pub(crate) victims: Vec<(PodRef, i64)>,
+    pub(crate) victims: Vec<Victim>,
     /// Pods whose status says that the node is proposed for them, which it is not any more.
     pub(crate) outranked: Vec<PodRef>,
-    /// Whether the pod still needs the room.
-    pub(crate) stands: Arc<AtomicBool>,
 }
 
 /// A pod that goes to a node.

@@ -319,7 +319,7 @@ impl Catalog {
         let node = self.find_named(self.pods.awaited(id)?)?;
         let pod = self.pods.get(id);
         let owner = HoldOwner::Pod(id);
-        Some(Hold { owner, occupant: pod.occupant(), node, priority: pod.priority })
+        Some(Hold { owner, occupant: pod.occupant(), node, priority: pod.rest.priority })
     }
 
     /// The node that is proposed for a pod, if it is there.

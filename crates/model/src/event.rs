@@ -196,7 +196,6 @@ pub struct NodeFacts {
 
 /// A pod as the API has it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub struct PodFacts {
     /// Which pod.
     pub key: PodKey,
@@ -212,18 +211,31 @@ pub struct PodFacts {
     /// Its volumes that limit where it can run.
     #[serde(default, skip_serializing_if = "<[_]>::is_empty")]
     pub volumes: PodVolumes,
-    /// Higher goes first.
-    pub priority: i32,
-    /// Gates that keep it from being looked at.
-    pub gates: Box<[Box<str>]>,
-    /// Whether less important pods may be evicted so that it finds room.
-    pub is_preempting: bool,
     /// The node it is on, if it is on one.
     pub node: Option<String>,
     /// The node that is proposed for it as long as it is on none.
     pub nominated: Option<String>,
     /// Whether it has run to its end, so that it takes nothing any more.
     pub is_finished: bool,
+    /// What it says of its gang.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gang: Option<Arc<GangClaim>>,
+    /// What is its own.
+    #[serde(flatten)]
+    pub rest: PodRest,
+}
+
+/// What a pod does not share with others, but for its names and the node it is on. Facts, the
+/// table of pods and checkpoints have it whole, so that a new field is written here and read from
+/// the API, and nowhere else.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct PodRest {
+    /// Higher goes first.
+    pub priority: i32,
+    /// Gates that keep it from being looked at.
+    pub gates: Box<[Box<str>]>,
+    /// Whether less important pods may be evicted so that it finds room.
+    pub is_preempting: bool,
     /// Whether it is being deleted. It still takes its place, but is not placed any more.
     pub is_terminating: bool,
     /// Whether it is being deleted because a scheduler evicted it for another pod.
@@ -244,9 +256,24 @@ pub struct PodFacts {
     /// Whether a controller makes another one when it is gone.
     #[serde(default)]
     pub is_remade: bool,
-    /// What it says of its gang.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub gang: Option<Arc<GangClaim>>,
+}
+
+impl Default for PodRest {
+    /// As a plain pod has it, which may preempt.
+    fn default() -> Self {
+        Self {
+            priority: 0,
+            gates: Box::default(),
+            is_preempting: true,
+            is_terminating: false,
+            is_preempted: false,
+            started: None,
+            generation: 0,
+            created: 0,
+            eligible: Eligible::Created,
+            is_remade: false,
+        }
+    }
 }
 
 /// Since when a pod on no node can be placed, by what its object says.

@@ -45,7 +45,7 @@ pub use decision::{
 };
 pub use event::{
     BudgetFacts, Change, ClusterQueueFacts, Eligible, Event, LocalQueueFacts, NamespaceFacts,
-    NodeAspects, NodeFacts, Outcome, PodFacts, PodKey, Present,
+    NodeAspects, NodeFacts, Outcome, PodFacts, PodKey, PodRest, Present,
 };
 pub use gang::{
     GANG_AFTER_MAX, GANG_CHAIN_MAX, GANG_CLAIMS_MAX, GANG_LEVELS_MAX, GANG_MAX, GangClaim,

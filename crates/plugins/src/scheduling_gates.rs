@@ -13,6 +13,6 @@ impl Plugin for SchedulingGates {
 
 impl Admit for SchedulingGates {
     fn refuses(&self, pod: &Pod) -> Option<Reason> {
-        (!pod.gates.is_empty()).then(|| Reason::Gated(pod.gates.clone()))
+        (!pod.rest.gates.is_empty()).then(|| Reason::Gated(pod.rest.gates.clone()))
     }
 }

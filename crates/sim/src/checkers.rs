@@ -311,8 +311,8 @@ fn not_waiting(spot: &Spot, facts: &PodFacts) -> Option<&'static str> {
     match spot {
         Spot::Assumed(..) => Some("on its way to a node"),
         Spot::Bound(_) => Some("on a node"),
-        Spot::Waiting if facts.is_terminating => Some("being deleted"),
-        Spot::Waiting if !facts.gates.is_empty() => Some("kept back by a gate"),
+        Spot::Waiting if facts.rest.is_terminating => Some("being deleted"),
+        Spot::Waiting if !facts.rest.gates.is_empty() => Some("kept back by a gate"),
         Spot::Waiting => None,
     }
 }

@@ -26,7 +26,7 @@
 use model::{
     Amounts, BudgetFacts, Charge, Disk, DiskId, Eligible, Features, GroupingFacts, GroupingKey,
     GroupingKind, HostPort, LabelSelector, NamespaceFacts, Need, NodeFacts, Owner, PodFacts,
-    PodKey, PodSpec, PodTerm, PodVolume, Protocol, Quantity, Requests, Said, Tier,
+    PodKey, PodRest, PodSpec, PodTerm, PodVolume, Protocol, Quantity, Requests, Said, Tier,
 };
 
 use crate::{gangs, terms};
@@ -103,31 +103,22 @@ pub fn pod(words: &str) -> PodFacts {
         spec: PodSpec { scheduler: "default-scheduler".into(), ..PodSpec::default() },
         labels: Default::default(),
         owner: None,
-        priority: 0,
-        gates: Box::default(),
-        is_preempting: true,
         node: None,
         nominated: None,
         is_finished: false,
-        is_terminating: false,
-        is_preempted: false,
-        started: None,
-        generation: 0,
-        created: 0,
-        eligible: Eligible::Created,
-        is_remade: false,
         gang: None,
+        rest: PodRest::default(),
     };
     let (mut amounts, mut overhead) = (Amounts::default(), 0);
     for word in words {
         match word.split_once('=') {
             None if word == "finished" => pod.is_finished = true,
-            None if word == "terminating" => pod.is_terminating = true,
+            None if word == "terminating" => pod.rest.is_terminating = true,
             None if word == "preempted" => {
-                (pod.is_terminating, pod.is_preempted) = (true, true);
+                (pod.rest.is_terminating, pod.rest.is_preempted) = (true, true);
             }
-            None if word == "polite" => pod.is_preempting = false,
-            None if word == "remade" => pod.is_remade = true,
+            None if word == "polite" => pod.rest.is_preempting = false,
+            None if word == "remade" => pod.rest.is_remade = true,
             None => panic!("a pod does not know the word {word:?}"),
             Some((key, value)) if ask(&mut amounts, key, value) => {}
             Some(("overhead", value)) => overhead = quantity(value).milli(),
@@ -171,11 +162,12 @@ fn set_pod(pod: &mut PodFacts, key: &str, value: &str) {
     let spec = &mut pod.spec;
     match key {
         "on" => pod.node = Some(value.into()),
-        "created" => pod.created = number(value),
+        "created" => pod.rest.created = number(value),
         "eligible" => {
             let seconds = || value.parse().expect("a time is a number of seconds");
             let is_unsaid = value == "unsaid";
-            pod.eligible = if is_unsaid { Eligible::Ungated } else { Eligible::Since(seconds()) };
+            pod.rest.eligible =
+                if is_unsaid { Eligible::Ungated } else { Eligible::Since(seconds()) };
         }
         "gang" | "group" | "timeout" | "workers" | "after" | "broken" => {
             gangs::claim(pod, key, value)
@@ -202,9 +194,9 @@ fn set_pod(pod: &mut PodFacts, key: &str, value: &str) {
         "near" => spec.near.push(terms::pod_term(value)),
         "far" => spec.far.push(terms::pod_term(value)),
         "like" => spec.prefers.push(terms::liking(value)),
-        "started" => pod.started = Some(number(value)),
-        "priority" => pod.priority = value.parse().expect("a priority is a number"),
-        "gate" => pod.gates = pod.gates.iter().cloned().chain([value.into()]).collect(),
+        "started" => pod.rest.started = Some(number(value)),
+        "priority" => pod.rest.priority = value.parse().expect("a priority is a number"),
+        "gate" => pod.rest.gates = pod.rest.gates.iter().cloned().chain([value.into()]).collect(),
         "namespace" => pod.key.namespace = value.into(),
         "scheduler" => spec.scheduler = value.into(),
         "uid" => pod.key.uid = value.into(),

@@ -40,7 +40,7 @@ pub(crate) fn claim(pod: &mut PodFacts, key: &str, value: &str) {
 
 /// Lets a pod's claim have its priority where it names an object that says which one it has.
 pub(crate) fn set_priority(pod: &mut PodFacts) {
-    let priority = pod.priority;
+    let priority = pod.rest.priority;
     let Some(claim) = pod.gang.as_mut() else { return };
     if claim.objects.iter().any(|(kind, ..)| *kind == PodGroupKind::Native) {
         Arc::make_mut(claim).priority = Some(priority);

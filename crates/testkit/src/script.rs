@@ -197,6 +197,7 @@ impl Script {
             ["judge", ..] => return self.judge(&pod(rest)),
             ["profile", uid] => return vec![self.profile(uid)],
             ["queue"] => return vec![self.queue()],
+            ["spared"] => return vec![self.scheduler.spared().join(" ")],
             ["load", node] => return vec![self.load(node)],
             ["next"] => return vec![self.next()],
             _ => panic!("there is no command {line:?}"),

@@ -41,6 +41,7 @@ impl Scheduler {
 
     /// A pod that was to be evicted stays: whoever counted on its room thinks again.
     pub(super) fn eviction_failed(&mut self, uid: &str, now: Time) {
+        self.evictions.end(uid);
         let Some(pod) = self.catalog.find_pod(uid) else { return };
         self.catalog.set_evicted(pod, false);
         let Some(node) = self.catalog.pod(pod).state.node() else { return };

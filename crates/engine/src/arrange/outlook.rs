@@ -236,7 +236,7 @@ impl Arranger<'_> {
             for pod in catalog.pods_on(*node) {
                 let pod = catalog.pod(*pod);
                 let is_own = pod.gang.is_some_and(|own| catalog.root_of(own) == gang);
-                if !is_own && emptied.below.is_none_or(|below| pod.priority < below) {
+                if !is_own && emptied.below.is_none_or(|below| pod.rest.priority < below) {
                     self.txn.evict(pod.occupant(), *node);
                 }
             }

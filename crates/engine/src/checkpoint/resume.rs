@@ -57,6 +57,7 @@ impl Scheduler {
             gangs,
             units,
             commits,
+            evictions,
         } = checkpoint;
         scheduler.attempt = attempt;
         scheduler.queue.restore_arrivals(arrivals);
@@ -86,6 +87,9 @@ impl Scheduler {
         }
         for entry in units {
             scheduler.resume_unit(entry, &resumed, &classes, &diagnoses)?;
+        }
+        for (victim, purpose) in evictions {
+            scheduler.evictions.begin(victim, Arc::new(purpose));
         }
         for entry in commits {
             scheduler.resume_commit(entry, &resumed)?;
@@ -168,23 +172,14 @@ impl Scheduler {
             labels,
             owner,
             volumes,
-            priority,
-            gates,
-            is_preempting,
             nominated,
             nominated_by_api,
-            is_terminating,
-            is_preempted,
             is_evicted,
             plans,
-            started,
-            generation,
-            created,
-            eligible,
-            is_remade,
             gang,
             node,
             attempt,
+            rest,
         } = entry;
         let uid = &key.uid;
         let Some(spec) = specs.get(spec) else {
@@ -204,20 +199,11 @@ impl Scheduler {
             labels,
             owner,
             volumes,
-            priority,
-            gates,
-            is_preempting,
             node: None,
             nominated: nominated_by_api.map(Into::into),
             is_finished: false,
-            is_terminating,
-            is_preempted,
-            started,
-            generation,
-            created,
-            eligible,
-            is_remade,
             gang,
+            rest,
         });
         self.catalog.restore_nomination(pod, nominated.as_deref());
         self.catalog.set_evicted(pod, is_evicted);

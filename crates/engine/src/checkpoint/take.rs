@@ -68,6 +68,9 @@ impl Scheduler {
             };
             checkpoint.units.push(entry(unit, &pods, place, catalog));
         }
+        let evictions = self.evictions.all();
+        let evictions = evictions.map(|(victim, purpose)| (victim.into(), (**purpose).clone()));
+        checkpoint.evictions = evictions.collect();
         checkpoint.commits = self.commits.rows().map(|it| self.commit_entry(it, &pods)).collect();
         let names = resources.listed.iter().map(|resource| catalog.resource_name(*resource).into());
         checkpoint.resources = names.collect();
@@ -162,19 +165,10 @@ fn pod_entry(pod: &Pod, (spec, plans): (usize, u32), catalog: &Catalog) -> PodEn
         key,
         class: _,
         tags,
-        priority,
-        gates,
-        is_preempting,
         nominated,
         nominated_by_api,
-        is_terminating,
-        is_preempted,
         is_evicted,
-        started,
-        generation,
-        created,
-        eligible,
-        is_remade,
+        rest,
         claim,
         gang: _,
         state,
@@ -191,23 +185,14 @@ fn pod_entry(pod: &Pod, (spec, plans): (usize, u32), catalog: &Catalog) -> PodEn
         labels: catalog.tags(*tags).labels.clone(),
         owner: catalog.tags(*tags).owner.clone(),
         volumes: catalog.tags(*tags).volumes.clone(),
-        priority: *priority,
-        gates: gates.clone(),
-        is_preempting: *is_preempting,
         nominated: nominated.map(text),
         nominated_by_api: nominated_by_api.map(text),
-        is_terminating: *is_terminating,
-        is_preempted: *is_preempted,
         is_evicted: *is_evicted,
         plans,
-        started: *started,
-        generation: *generation,
-        created: *created,
-        eligible: *eligible,
-        is_remade: *is_remade,
         gang: claim.clone(),
         node: state.node().map(|node| catalog.node_name(node).into()),
         attempt,
+        rest: rest.clone(),
     }
 }
 

@@ -7,6 +7,7 @@ use model::{
 use serde::Deserialize;
 
 use super::{Checkpoint, CommitEntry, GangEntry, NodePlace, PodEntry, UnitEntry};
+use crate::evictions::Purpose;
 
 /// A checkpoint, or a part of one, in a journal of any format.
 #[derive(Default, Deserialize)]
@@ -25,6 +26,7 @@ pub(super) struct Written {
     gangs: Vec<GangEntry>,
     units: Vec<UnitEntry>,
     commits: Vec<CommitEntry>,
+    evictions: Vec<(Box<str>, Purpose)>,
     // Format 1 has a list for every kind there was.
     namespaces: Vec<NamespaceFacts>,
     budgets: Vec<BudgetFacts>,
@@ -57,6 +59,7 @@ impl From<Written> for Checkpoint {
             gangs: written.gangs,
             units: written.units,
             commits: written.commits,
+            evictions: written.evictions,
         }
     }
 }

@@ -235,7 +235,7 @@ impl Scheduler {
         for id in self.catalog.pods_in(gang) {
             let pod = self.catalog.pod(id);
             if matches!(pod.state, PodState::Bound(_)) && !pod.is_evicted {
-                if pod.is_remade && evicts { evicted.push(id) } else { bare.push(id) }
+                if pod.rest.is_remade && evicts { evicted.push(id) } else { bare.push(id) }
             }
         }
         evicted.iter().for_each(|pod| self.catalog.set_evicted(*pod, true));
@@ -275,8 +275,8 @@ impl Scheduler {
 
 /// Takes in a pod of a gang that was found on nodes.
 fn add_found(found: &mut Found, pod: &Pod) {
-    match (pod.state, pod.started) {
-        (PodState::Waiting, _) => found.newest = found.newest.max(Some(pod.created)),
+    match (pod.state, pod.rest.started) {
+        (PodState::Waiting, _) => found.newest = found.newest.max(Some(pod.rest.created)),
         (_, Some(at)) => found.started = Some(found.started.map_or(at, |first| first.min(at))),
         (_, None) => {}
     }

@@ -69,7 +69,8 @@ impl Scheduler {
         let own = self.catalog.pod(pods[0]).gang.expect("a pod of a gang");
         let (expected, classes) = self.expected(gang);
         let kept = self.give_up_holds(own, pods[0], true);
-        let priority = pods.iter().map(|pod| self.catalog.pod(*pod).priority).min().unwrap_or(0);
+        let priority =
+            pods.iter().map(|pod| self.catalog.pod(*pod).rest.priority).min().unwrap_or(0);
         let (failures, outlook) = self.queue.outlook(unit);
         let txn = Txn::begin(&self.catalog, &mut self.usage);
         let mut arranger =

@@ -123,7 +123,7 @@ fn outcome(
     if Code::worst(&reasons) != Some(Code::Unschedulable) {
         return Outcome::Useless;
     }
-    let victims = victims_on(catalog, node, trial.pod.priority, spared);
+    let victims = victims_on(catalog, node, trial.pod.rest.priority, spared);
     if victims.is_empty() {
         return Outcome::NoVictims;
     }

@@ -244,7 +244,7 @@ pub(super) fn check_usage(run: &Script) {
     txn.commit();
     assert_eq!(catalog.pod_count(), count, "pods that nobody gave");
     let placed = catalog.pods().map(|pod| catalog.pod(pod)).filter(|p| p.state.node().is_some());
-    let lowest = placed.map(|pod| pod.priority).min();
+    let lowest = placed.map(|pod| pod.rest.priority).min();
     assert_eq!(catalog.lowest_placed_priority(), lowest, "the lowest priority on nodes");
     for node in (0..catalog.node_places()).map(NodeId::at) {
         assert_eq!(run.scheduler.usage().load(node), rebuilt.load(node), "load of {node:?}");
@@ -252,7 +252,7 @@ pub(super) fn check_usage(run: &Script) {
     let hold = |owner: PodId| {
         let (pod, node) = (catalog.pod(owner), catalog.nominated_node(owner)?);
         let owner = HoldOwner::Pod(owner);
-        Some(Hold { owner, occupant: pod.occupant(), node, priority: pod.priority })
+        Some(Hold { owner, occupant: pod.occupant(), node, priority: pod.rest.priority })
     };
     let mut proposed: Vec<Hold> = waiting(run).into_iter().filter_map(hold).collect();
     proposed.sort_unstable_by_key(|hold| {

@@ -136,3 +136,50 @@ fn the_node_of_a_pod_that_is_gone_is_not_kept_for_it() {
         ",
     );
 }
+
+#[test]
+fn who_was_to_go_for_a_pod_that_needs_no_room_there_is_spared() {
+    check(
+        "
+        node a cpu=2
+        pod low on=a cpu=1
+        pod meek on=a cpu=1
+        pod p cpu=2 priority=10
+        step
+        > p on a: evicts low, meek
+        > p waits: 0/1 nodes are available: 1 Insufficient cpu.
+        spared
+        >
+        gone pod low
+        spared
+        > low
+        node b cpu=2
+        after 1s
+        step
+        > p -> b
+        spared
+        > meek
+        spared
+        >
+        ",
+    );
+}
+
+#[test]
+fn who_was_to_go_for_a_pod_that_is_gone_is_spared_unless_that_failed_before() {
+    check(
+        "
+        node a cpu=2
+        pod low on=a cpu=1
+        pod meek on=a cpu=1
+        pod p cpu=2 priority=10
+        step
+        > p on a: evicts low, meek
+        > p waits: 0/1 nodes are available: 1 Insufficient cpu.
+        keep low
+        gone pod p
+        spared
+        > meek
+        ",
+    );
+}

@@ -1,8 +1,8 @@
 //! Pod objects to facts.
 
 use model::{
-    Eligible, Event, Features, HostPort, Need, Operator, PodFacts, PodKey, PodSpec, PodVolume,
-    Protocol, Toleration,
+    Eligible, Event, Features, HostPort, Need, Operator, PodFacts, PodKey, PodRest, PodSpec,
+    PodVolume, Protocol, Toleration,
 };
 
 use super::company::{Company, company, labels};
@@ -28,29 +28,35 @@ pub fn pod(object: &serde_json::Value) -> Result<Event, IngestError> {
 pub(super) fn facts(view: PodView) -> PodFacts {
     let node = Some(view.spec.node_name.clone()).filter(|name| !name.is_empty());
     let nominated = Some(view.status.nominated_node_name.clone()).filter(|name| !name.is_empty());
-    let gates = view.spec.scheduling_gates.iter().map(|gate| gate.name.as_str().into()).collect();
     let key = key(&view);
     let volumes = volumes(&view.spec.volumes, &key);
     PodFacts {
         key,
-        priority: view.spec.priority.unwrap_or(0),
-        gates,
-        is_preempting: view.spec.preemption_policy != "Never",
         nominated: nominated.filter(|_| node.is_none()),
         node,
         is_finished: matches!(view.status.phase.as_str(), "Succeeded" | "Failed"),
-        is_terminating: view.metadata.deletion_timestamp.is_some(),
-        is_preempted: is_preempted(&view),
-        started: view.status.start_time.map(|time| time.0),
-        generation: view.metadata.generation,
-        created: view.metadata.creation_timestamp.map_or(0, |time| time.0),
-        eligible: eligible(&view),
-        is_remade: view.metadata.owner_references.iter().any(|owner| owner.controller),
         gang: gang::claim(&view),
+        rest: rest(&view),
         labels: labels(&view.metadata.labels),
         owner: owner(&view.metadata.owner_references),
         spec: spec(view, &volumes),
         volumes,
+    }
+}
+
+fn rest(view: &PodView) -> PodRest {
+    let PodView { metadata, spec, status } = view;
+    PodRest {
+        priority: spec.priority.unwrap_or(0),
+        gates: spec.scheduling_gates.iter().map(|gate| gate.name.as_str().into()).collect(),
+        is_preempting: spec.preemption_policy != "Never",
+        is_terminating: metadata.deletion_timestamp.is_some(),
+        is_preempted: is_preempted(view),
+        started: status.start_time.map(|time| time.0),
+        generation: metadata.generation,
+        created: metadata.creation_timestamp.map_or(0, |time| time.0),
+        eligible: eligible(view),
+        is_remade: metadata.owner_references.iter().any(|owner| owner.controller),
     }
 }
 

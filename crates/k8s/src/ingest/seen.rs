@@ -74,7 +74,7 @@ pub fn read_succeeded(text: &[u8]) -> Result<(String, Option<Event>), IngestErro
             namespace: facts.key.namespace,
             gang: claim.name.clone(),
             is_failed,
-            created: facts.created,
+            created: facts.rest.created,
             owner: owner.into(),
             job,
             is_of_job,

@@ -356,17 +356,17 @@ fn workers_that_cannot_be_told_are_asked_for() {
 fn age_and_whether_a_controller_makes_another_are_read() {
     let mut object = pod(json!({}), json!({}), json!({}));
     let facts = pod_facts(&object);
-    assert_eq!((facts.created, facts.is_remade), (1_794_810_600, false));
+    assert_eq!((facts.rest.created, facts.rest.is_remade), (1_794_810_600, false));
     let owner = |controller: bool| {
         json!([{"apiVersion": "kubeflow.org/v1", "kind": "PyTorchJob", "name": "j", "uid": "o",
             "controller": controller}])
     };
     object["metadata"]["ownerReferences"] = owner(false);
-    assert!(!pod_facts(&object).is_remade);
+    assert!(!pod_facts(&object).rest.is_remade);
     object["metadata"]["ownerReferences"] = owner(true);
     object["metadata"]["creationTimestamp"] = Value::Null;
     let facts = pod_facts(&object);
-    assert_eq!((facts.created, facts.is_remade, facts.owner), (0, true, None));
+    assert_eq!((facts.rest.created, facts.rest.is_remade, facts.owner), (0, true, None));
 }
 
 #[test]
@@ -391,7 +391,7 @@ fn without_names_it_is_the_same_gang() {
         assert!(!text.contains(name), "{name} in {text}");
     }
     let (facts, named) = (pod_facts(&anonymous), pod_facts(&object));
-    assert_eq!((facts.created, facts.is_remade), (named.created, true));
+    assert_eq!((facts.rest.created, facts.rest.is_remade), (named.rest.created, true));
     let (claim, named) = (facts.gang.unwrap(), named.gang.unwrap());
     assert_eq!((claim.min, claim.fault.clone(), &claim.workers), (Some(4), None, &named.workers));
     assert_eq!(named.workers.len(), 1);

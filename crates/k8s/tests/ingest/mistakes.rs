@@ -98,7 +98,7 @@ fn null_reads_as_left_out() {
         "affinity": null, "nodeName": null}, "status": null});
     let facts = crate::pod_facts(&nulls);
     assert_eq!(facts.spec, crate::pod_facts(&json!({})).spec);
-    assert_eq!((facts.priority, facts.node), (0, None));
+    assert_eq!((facts.rest.priority, facts.node), (0, None));
 }
 
 #[test]

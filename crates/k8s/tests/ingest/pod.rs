@@ -56,8 +56,8 @@ fn a_pod_of_a_deployment_becomes_facts() {
     let facts = pod_facts(&deployed());
     let key = (&*facts.key.uid, &*facts.key.namespace, &*facts.key.name);
     assert_eq!(key, ("0b9e63c2", "shop", "web-6d4b75cb6d-x2x7q"));
-    assert_eq!((facts.priority, facts.node.as_deref()), (1000, Some("node-7")));
-    assert!(!facts.is_finished && !facts.is_terminating && facts.gates.is_empty());
+    assert_eq!((facts.rest.priority, facts.node.as_deref()), (1000, Some("node-7")));
+    assert!(!facts.is_finished && !facts.rest.is_terminating && facts.rest.gates.is_empty());
     let spec = facts.spec;
     assert_eq!((&*spec.scheduler, &*spec.namespace), ("default-scheduler", "shop"));
     assert_eq!(spec.target, None, "a pod on a node names no target");
@@ -133,7 +133,7 @@ fn a_static_pod_takes_its_place() {
         "status": {"phase": "Running"}
     }));
     assert_eq!(facts.node.as_deref(), Some("master-0"));
-    assert_eq!(facts.priority, 2_000_001_000);
+    assert_eq!(facts.rest.priority, 2_000_001_000);
     assert_eq!(facts.spec.requests.charge.amounts.cpu, 100);
     assert!(facts.spec.features.is_empty());
 }
@@ -167,11 +167,11 @@ fn the_way_of_a_pod_by_table() {
     ];
     for (object, is_finished, is_terminating) in table {
         let facts = pod_facts(&object);
-        let found = (facts.is_finished, facts.is_terminating);
+        let found = (facts.is_finished, facts.rest.is_terminating);
         assert_eq!(found, (is_finished, is_terminating), "{object}");
     }
     let gated = pod_facts(&json!({"spec": {"schedulingGates": [{"name": "a"}, {"name": "b"}]}}));
-    assert_eq!(gated.gates.iter().map(|gate| &**gate).collect::<Vec<_>>(), ["a", "b"]);
+    assert_eq!(gated.rest.gates.iter().map(|gate| &**gate).collect::<Vec<_>>(), ["a", "b"]);
 }
 
 #[test]
@@ -349,15 +349,15 @@ fn features_a_pod_needs_by_table() {
 #[test]
 fn the_policy_and_the_proposed_node_are_read() {
     let facts = pod_facts(&json!({}));
-    assert_eq!((facts.is_preempting, facts.nominated), (true, None));
+    assert_eq!((facts.rest.is_preempting, facts.nominated), (true, None));
     let mut pod = json!({"spec": {"preemptionPolicy": "Never"},
         "status": {"nominatedNodeName": "a"}});
     let facts = pod_facts(&pod);
-    assert_eq!((facts.is_preempting, facts.nominated.as_deref()), (false, Some("a")));
+    assert_eq!((facts.rest.is_preempting, facts.nominated.as_deref()), (false, Some("a")));
     pod["spec"] = json!({"preemptionPolicy": "PreemptLowerPriority", "nodeName": "b"});
     let facts = pod_facts(&pod);
     // Of a pod on a node nothing is proposed any more.
-    assert_eq!((facts.is_preempting, facts.nominated), (true, None));
+    assert_eq!((facts.rest.is_preempting, facts.nominated), (true, None));
 }
 
 #[test]
@@ -370,6 +370,7 @@ fn since_when_a_pod_can_be_placed_is_read_from_its_condition() {
             "metadata": {"name": "p", "uid": "u", "generation": generation},
             "spec": {"schedulingGates": gates}, "status": {"conditions": conditions},
         }))
+        .rest
         .eligible
     };
     let (none, since) = (json!([]), json!("2026-11-16T10:30:00Z"));

@@ -1,23 +1,14 @@
-//! Evictions: who goes for whom, and for how long that is wanted.
+//! Evictions that are out, and stopping those that are not wanted any more.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use model::{Disband, Event, Outcome, PodId, Preemption};
 
+use super::Core;
 use super::gangs::note;
-use super::{Core, State};
 use crate::metrics::GangResult;
-use crate::order::{self, Order, PodRef, Preempt};
-
-impl State {
-    /// A pod needs no room any more, or asks for it elsewhere: what is still to be evicted stays.
-    pub(super) fn give_up(&mut self, uid: &str) {
-        if let Some((_, stands)) = self.plans.remove(uid) {
-            stands.store(false, Ordering::Relaxed);
-        }
-    }
-}
+use crate::order::{self, Order, Preempt, Victim};
 
 impl Core {
     /// Takes in what became of an eviction.
@@ -34,38 +25,34 @@ impl Core {
     pub(super) fn preempt(&mut self, preemption: &Preemption) {
         let catalog = self.scheduler.catalog();
         let Preemption { pod, node, victims, outranked } = preemption;
-        let stands = Arc::new(AtomicBool::new(true));
         let mut order = Preempt {
             pod: self.reference(*pod),
             scheduler: self.scheduler_of(*pod),
             node: catalog.node_name(*node).into(),
             victims: victims.iter().map(|pod| self.victim(*pod)).collect(),
             outranked: outranked.iter().map(|pod| self.reference(*pod)).collect(),
-            stands: stands.clone(),
         };
         let state = &mut self.state;
         order.outranked.retain(|pod| state.notes.unproposed(&pod.key.uid));
-        state.evicting.extend(order.victims.iter().map(|(it, _)| it.key.uid.clone()));
-        let uid = &order.pod.key.uid;
-        state.give_up(uid);
-        state.plans.insert(uid.clone(), (order.node.clone(), stands));
+        state.evicting.extend(order.victims.iter().map(Victim::noted));
         self.send(Order::Preempt(order));
     }
 
-    /// A pod that has to go, and its generation.
-    fn victim(&self, pod: PodId) -> (PodRef, i64) {
-        (self.reference(pod), self.scheduler.catalog().pod(pod).generation)
+    fn victim(&self, pod: PodId) -> Victim {
+        Victim {
+            pod: self.reference(pod),
+            generation: self.scheduler.catalog().pod(pod).rest.generation,
+            is_wanted: Arc::new(AtomicBool::new(true)),
+        }
     }
 
-    /// Gives up plans for pods that are elsewhere by now, or for which the node is not proposed any
-    /// more: somebody more important may have come, or it turned out to be of no use.
-    pub(super) fn review_plans(&mut self) {
-        let scheduler = &self.scheduler;
-        self.state.plans.retain(|uid, (node, stands)| {
-            let is_proposed = scheduler.is_proposed(uid, node);
-            stands.store(is_proposed, Ordering::Relaxed);
-            is_proposed
-        });
+    /// Stops evictions that the engine does not want any more.
+    pub(super) fn spare(&mut self) {
+        for uid in self.scheduler.spared() {
+            if let Some(is_wanted) = self.state.evicting.get(&uid) {
+                is_wanted.store(false, Ordering::Relaxed);
+            }
+        }
     }
 
     /// Has pods of a gang evicted that could not be completed.
@@ -81,7 +68,7 @@ impl Core {
             bare: bare.iter().map(|pod| self.reference(*pod)).collect(),
         };
         self.state.arrivals.remove(gang);
-        self.state.evicting.extend(order.evicted.iter().map(|(pod, _)| pod.key.uid.clone()));
+        self.state.evicting.extend(order.evicted.iter().map(Victim::noted));
         self.send(Order::Disband(order));
     }
 }

@@ -45,7 +45,7 @@ struct Note {
 impl Notes {
     pub(super) fn pod_applied(&mut self, facts: &PodFacts, is_ours: bool, seen: &Seen) {
         let uid = hash_of(&*facts.key.uid);
-        if facts.node.is_some() || facts.is_finished || facts.is_terminating || !is_ours {
+        if facts.node.is_some() || facts.is_finished || facts.rest.is_terminating || !is_ours {
             self.waiting.remove(&uid);
             self.unsaid.remove(&facts.key.uid);
             if facts.node.is_some() || facts.is_finished {
@@ -193,7 +193,9 @@ impl Notes {
 /// Whether a pod had gates and has none, and its object does not say since when. A spec that never
 /// changed never had gates.
 fn is_unsaid(facts: &PodFacts) -> bool {
-    facts.eligible == Eligible::Ungated && facts.gates.is_empty() && facts.generation != 1
+    facts.rest.eligible == Eligible::Ungated
+        && facts.rest.gates.is_empty()
+        && facts.rest.generation != 1
 }
 
 fn words(reason: &str, message: &str) -> u64 {
@@ -202,7 +204,7 @@ fn words(reason: &str, message: &str) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use model::{Event, PodKey, PodSpec};
+    use model::{Event, PodKey, PodRest, PodSpec};
 
     use super::*;
 
@@ -213,20 +215,11 @@ mod tests {
             owner: None,
             key: PodKey { uid: "u".into(), ..PodKey::default() },
             spec: PodSpec::default(),
-            priority: 0,
-            is_preempting: true,
-            gates: Box::default(),
             node: None,
             nominated: None,
             is_finished: false,
-            is_terminating: false,
-            is_preempted: false,
-            started: None,
-            generation: 0,
-            created: 0,
-            eligible: model::Eligible::Created,
-            is_remade: false,
             gang: None,
+            rest: PodRest::default(),
         };
         let event = Event::seen(facts.clone());
         (facts, Seen { standing: Some(standing), ..Seen::plain(event) })
@@ -277,8 +270,8 @@ mod tests {
         let (mut facts, seen) = applied(Standing { generation: 2, condition });
         let no_condition = Standing { generation: 2, condition: None };
         let mut see = |notes: &mut Notes, gates: &[&str], generation, eligible| {
-            facts.gates = gates.iter().map(|gate| (*gate).into()).collect();
-            (facts.generation, facts.eligible) = (generation, eligible);
+            facts.rest.gates = gates.iter().map(|gate| (*gate).into()).collect();
+            (facts.rest.generation, facts.rest.eligible) = (generation, eligible);
             notes.pod_applied(&facts, true, &seen);
             notes.unsaid().len()
         };

@@ -1,21 +1,20 @@
 //! Evicts pods for others, or because their gang cannot be completed: the reason goes into the
-//! status first, then the pod is deleted, by its uid. Nothing is sent for a plan that does not
-//! stand any more, or once we do not lead.
+//! status first, then the pod is deleted, by its uid. Nothing is sent for an eviction that is not
+//! wanted any more, or once we do not lead.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use http::{Method, StatusCode};
 use jiff::Timestamp;
 use k8s::render::{self, Disruption};
-use model::PodKey;
 use tracing::{info, warn};
 
 use super::{BACKOFF_MAX, BACKOFF_MIN, Dispatch, PATIENCE, PodView, name, pod_path};
 use crate::client::{ask_counted, request, status_message};
 use crate::feed::Input;
-use crate::order::{Disband, PodRef, Preempt, Subject};
+use crate::order::{Disband, PodRef, Preempt, Subject, Victim};
 use crate::writes::{STRATEGIC, Text, Write};
 
 /// Attempts of a request that is not answered, or that the server cannot carry out.
@@ -23,19 +22,19 @@ const TRIES_MAX: u32 = 6;
 
 /// Starts to evict.
 pub(super) fn carry_out(dispatch: &Arc<Dispatch>, preempt: Preempt) {
-    let Preempt { pod, scheduler, node, victims, outranked, stands } = preempt;
+    let Preempt { pod, scheduler, node, victims, outranked } = preempt;
     let (by, count) = (name(&pod.key), victims.len());
     info!(pod = by, %node, victims = count, "pods are evicted for another one");
     for pod in outranked {
         dispatch.writes.push(Write::propose(pod, None));
     }
-    for (victim, generation) in victims {
-        let (dispatch, stands, scheduler) = (dispatch.clone(), stands.clone(), scheduler.clone());
+    for victim in victims {
+        let (dispatch, scheduler) = (dispatch.clone(), scheduler.clone());
         let (pod, node) = (pod.clone(), node.clone());
         tokio::spawn(async move {
             let why = render::preemption(&scheduler);
-            let gone = dispatch.evict((&victim, generation), &why, &stands).await;
-            let (uid, is_done) = (victim.key.uid.clone(), gone.is_some());
+            let gone = dispatch.evict(&victim, &why).await;
+            let (uid, is_done) = (victim.pod.key.uid, gone.is_some());
             if let Some(victim) = gone {
                 dispatch.writes.push(Write::preempted(victim, pod, node, scheduler));
             }
@@ -52,13 +51,12 @@ pub(super) fn take_back(dispatch: &Arc<Dispatch>, disband: Disband) {
         let text = Text::GangIncomplete(note.clone());
         dispatch.writes.push(Write::event(Subject::Pod(pod), scheduler.clone(), text));
     }
-    for (pod, generation) in evicted {
+    for victim in evicted {
         let (dispatch, scheduler, note) = (dispatch.clone(), scheduler.clone(), note.clone());
         tokio::spawn(async move {
             let why = render::taken_back(&scheduler, &note);
-            let stands = AtomicBool::new(true);
-            let gone = dispatch.evict((&pod, generation), &why, &stands).await;
-            let (uid, is_done) = (pod.key.uid.clone(), gone.is_some());
+            let gone = dispatch.evict(&victim, &why).await;
+            let (uid, is_done) = (victim.pod.key.uid, gone.is_some());
             if let Some(pod) = gone {
                 let text = Text::GangTakenBack(note);
                 dispatch.writes.push(Write::event(Subject::Pod(pod), scheduler, text));
@@ -70,21 +68,16 @@ pub(super) fn take_back(dispatch: &Arc<Dispatch>, disband: Disband) {
 
 impl Dispatch {
     /// Evicts a pod. If it goes: the pod at the last version of it that is known.
-    pub(super) async fn evict(
-        &self,
-        (pod, generation): (&PodRef, i64),
-        why: &Disruption,
-        stands: &AtomicBool,
-    ) -> Option<PodRef> {
-        let PodRef { key: victim, version } = pod;
+    pub(super) async fn evict(&self, victim: &Victim, why: &Disruption) -> Option<PodRef> {
+        let PodRef { key: pod, version } = &victim.pod;
         let permit = self.evictions.acquire().await;
         let _permit = permit.expect("nobody closes the door for evictions");
         let at = Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
-        let patch = render::disruption_patch(victim, generation, why, &at);
+        let patch = render::disruption_patch(pod, victim.generation, why, &at);
         let patch = serde_json::to_vec(&patch).expect("a patch is plain text");
-        let delete = render::deletion(victim);
+        let delete = render::deletion(pod);
         let delete = serde_json::to_vec(&delete).expect("options are plain text");
-        let path = pod_path(victim);
+        let path = pod_path(pod);
         let requests = [
             (Method::PATCH, format!("{path}/status"), STRATEGIC, patch),
             (Method::DELETE, path, "application/json", delete),
@@ -92,12 +85,12 @@ impl Dispatch {
         let mut version = version.clone();
         for (method, path, content_type, body) in requests {
             let is_last = method == Method::DELETE;
-            match self.ask(victim, (method, &path, content_type, body), stands).await {
+            match self.ask(victim, (method, &path, content_type, body)).await {
                 Answered::Done(shown) if !is_last => version = shown.unwrap_or(version),
                 // Only the deletion says for certain whether another pod has its name.
                 Answered::Conflict if !is_last => {}
                 Answered::Done(_) | Answered::Conflict | Answered::Gone => {
-                    return Some(PodRef { key: victim.clone(), version });
+                    return Some(PodRef { key: pod.clone(), version });
                 }
                 Answered::Refused => return None,
             }
@@ -108,14 +101,16 @@ impl Dispatch {
     /// Sends a request until it is answered for good.
     async fn ask(
         &self,
-        victim: &PodKey,
+        victim: &Victim,
         (method, path, content_type, body): (Method, &str, &'static str, Vec<u8>),
-        stands: &AtomicBool,
     ) -> Answered {
+        let pod = &victim.pod.key;
         let mut backoff = BACKOFF_MIN;
         for _ in 0..TRIES_MAX {
             self.limiter.pass().await;
-            if !stands.load(Ordering::Relaxed) || !self.leadership.may_bind(Instant::now()) {
+            if !victim.is_wanted.load(Ordering::Relaxed)
+                || !self.leadership.may_bind(Instant::now())
+            {
                 return Answered::Refused;
             }
             let request = request(method.clone(), path, content_type, body.clone());
@@ -128,7 +123,7 @@ impl Dispatch {
                 Ok(answer) if answer.status == StatusCode::CONFLICT => return Answered::Conflict,
                 Ok(answer) => {
                     let message = status_message(&answer.body);
-                    warn!(pod = %name(victim), status = %answer.status, message, "not evicted yet");
+                    warn!(pod = %name(pod), status = %answer.status, message, "not evicted yet");
                     let may_change = answer.status == StatusCode::TOO_MANY_REQUESTS
                         || answer.status.is_server_error();
                     if !may_change {
@@ -136,7 +131,7 @@ impl Dispatch {
                     }
                     pause = answer.retry_after;
                 }
-                Err(error) => warn!(pod = %name(victim), %error, "no answer to an eviction"),
+                Err(error) => warn!(pod = %name(pod), %error, "no answer to an eviction"),
             }
             tokio::time::sleep(pause.unwrap_or(backoff)).await;
             backoff = (backoff * 2).min(BACKOFF_MAX);

@@ -10,7 +10,7 @@ use serde_json::json;
 
 use super::*;
 use crate::feed::feed;
-use crate::order::{Disband, Tell};
+use crate::order::{Disband, Tell, Victim};
 use crate::testing::{Reply, server};
 
 const OURS: &str = "n1";
@@ -126,9 +126,14 @@ async fn who_does_not_lead_sends_nothing() {
     assert!(log.lock().unwrap().is_empty());
 }
 
+fn victim(is_wanted: AtomicBool) -> Victim {
+    let pod = PodRef { key: bind().pod, version: "9".into() };
+    Victim { pod, generation: 1, is_wanted: Arc::new(is_wanted) }
+}
+
 /// Evicts a pod with the given replies, then silence. Returns whether it goes, and the methods that
 /// were asked.
-async fn check_eviction(replies: Vec<Reply>, stands: bool) -> (bool, String) {
+async fn check_eviction(replies: Vec<Reply>, is_wanted: bool) -> (bool, String) {
     let replies = Mutex::new(VecDeque::from(replies));
     let (client, log) = server(move |_| {
         let reply = replies.lock().unwrap().pop_front().flatten();
@@ -136,9 +141,12 @@ async fn check_eviction(replies: Vec<Reply>, stands: bool) -> (bool, String) {
     });
     let dispatch = dispatch(client, Leadership::always());
     let why = k8s::render::preemption("s");
-    let victim = PodRef { key: bind().pod, version: "9".into() };
-    let gone = dispatch.evict((&victim, 1), &why, &AtomicBool::new(stands)).await;
-    assert!(gone.as_ref().is_none_or(|gone| *gone == victim), "no answer showed a later version");
+    let victim = victim(AtomicBool::new(is_wanted));
+    let gone = dispatch.evict(&victim, &why).await;
+    assert!(
+        gone.as_ref().is_none_or(|gone| *gone == victim.pod),
+        "no answer showed a later version"
+    );
     let log = log.lock().unwrap();
     for arrived in log.iter() {
         assert!(arrived.body.contains("\"uid\":\"u1\""), "{}", arrived.body);
@@ -172,7 +180,7 @@ async fn evictions_by_table() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn nobody_is_evicted_for_a_plan_that_does_not_stand() {
+async fn nobody_is_evicted_who_is_spared() {
     assert_eq!(check_eviction(vec![status(200)], false).await, (false, String::new()));
 }
 
@@ -191,7 +199,7 @@ async fn pods_of_a_gang_are_taken_back_and_those_nobody_makes_again_are_only_tol
     let disband = Disband {
         scheduler: "s".into(),
         note: "gang g: 1 of at least 2 are on nodes".into(),
-        evicted: vec![(PodRef { key: bind().pod, version: "9".into() }, 7)],
+        evicted: vec![victim(AtomicBool::new(true))],
         bare: vec![PodRef { key: bare, version: "12".into() }],
     };
     evict::take_back(&dispatch, disband);

@@ -228,7 +228,7 @@ impl Catalog {
 /// Whether a pod is counted in the gang it claims.
 fn is_member(facts: &PodFacts) -> bool {
     let is_named = |claim: &GangClaim| claim.fault.is_none() && !claim.name.is_empty();
-    facts.gang.as_deref().is_some_and(is_named) && !facts.is_terminating && !facts.is_finished
+    facts.gang.as_deref().is_some_and(is_named) && !facts.rest.is_terminating && !facts.is_finished
 }
 
 impl Catalog {

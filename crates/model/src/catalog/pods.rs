@@ -15,7 +15,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::decision::Attempt;
-use crate::event::{Eligible, PodFacts, PodKey};
+use crate::event::{Eligible, PodFacts, PodKey, PodRest};
 use crate::gang::GangClaim;
 use crate::ids::{ClassId, GangId, NodeId, PodId, TagsId};
 use crate::map::{Table, hash_of};
@@ -52,32 +52,14 @@ pub struct Pod {
     pub class: ClassId,
     /// What rules of other pods know it by.
     pub tags: TagsId,
-    /// Higher goes first.
-    pub priority: i32,
-    /// Gates that keep it from being looked at.
-    pub gates: Box<[Box<str>]>,
-    /// Whether less important pods may be evicted so that it finds room.
-    pub is_preempting: bool,
     /// The node that is proposed for it, by name.
     pub nominated: Option<Symbol>,
     /// What the API said last about that. It may be behind.
     pub nominated_by_api: Option<Symbol>,
-    /// Whether it is being deleted.
-    pub is_terminating: bool,
-    /// Whether it is being deleted because a scheduler evicted it for another pod.
-    pub is_preempted: bool,
     /// Whether we want it to go, and the API has not said yet that it goes.
     pub is_evicted: bool,
-    /// When it started, in seconds since 1970, if it did.
-    pub started: Option<i64>,
-    /// Grows with its spec.
-    pub generation: i64,
-    /// When it was made, in seconds since 1970.
-    pub created: i64,
-    /// Since when it can be placed.
-    pub eligible: Eligible,
-    /// Whether a controller makes another one when it is gone.
-    pub is_remade: bool,
+    /// What is its own, as the API has it.
+    pub rest: PodRest,
     /// What it says of its gang.
     pub claim: Option<Arc<GangClaim>>,
     /// Its gang, unless it is being deleted.
@@ -106,8 +88,8 @@ impl Pod {
     /// Since when it can be placed, in seconds since 1970, if that is known.
     #[must_use]
     pub fn eligible_since(&self) -> Option<i64> {
-        match self.eligible {
-            Eligible::Created => Some(self.created).filter(|created| *created > 0),
+        match self.rest.eligible {
+            Eligible::Created => Some(self.rest.created).filter(|created| *created > 0),
             Eligible::Ungated => None,
             Eligible::Since(seconds) => Some(i64::from(seconds)),
         }
@@ -122,7 +104,7 @@ impl Pod {
     /// What it is, or would be, on a node.
     #[must_use]
     pub fn occupant(&self) -> Occupant {
-        let (class, tags, is_leaving) = (self.class, self.tags, self.is_terminating);
+        let (class, tags, is_leaving) = (self.class, self.tags, self.rest.is_terminating);
         Occupant { class, tags, is_leaving, is_hold: false }
     }
 }
@@ -199,19 +181,10 @@ impl Pods {
             key: facts.key.clone(),
             class,
             tags,
-            priority: facts.priority,
-            gates: facts.gates.clone(),
-            is_preempting: facts.is_preempting,
+            rest: facts.rest.clone(),
             nominated,
             nominated_by_api: nominated,
-            is_terminating: facts.is_terminating,
-            is_preempted: facts.is_preempted,
             is_evicted: false,
-            started: facts.started,
-            generation: facts.generation,
-            created: facts.created,
-            eligible: facts.eligible,
-            is_remade: facts.is_remade,
             claim: None,
             gang: None,
             state: PodState::Waiting,
@@ -232,21 +205,13 @@ impl Pods {
         (class, tags): (ClassId, TagsId),
     ) -> (ClassId, TagsId) {
         let pod = self.row(id);
-        let priority = std::mem::replace(&mut pod.priority, facts.priority);
+        let priority = pod.rest.priority;
         let is_placed = pod.state.node().is_some();
         if pod.key != facts.key {
             pod.key = facts.key.clone();
         }
-        pod.gates.clone_from(&facts.gates);
-        pod.is_preempting = facts.is_preempting;
-        pod.is_terminating = facts.is_terminating;
-        pod.is_preempted = facts.is_preempted;
-        pod.is_evicted &= !facts.is_terminating;
-        pod.started = facts.started;
-        pod.generation = facts.generation;
-        pod.created = facts.created;
-        pod.eligible = facts.eligible;
-        pod.is_remade = facts.is_remade;
+        pod.rest.clone_from(&facts.rest);
+        pod.is_evicted &= !facts.rest.is_terminating;
         let before = (pod.class, pod.tags);
         pod.class = class;
         if is_placed && before.1 != tags {
@@ -258,9 +223,9 @@ impl Pods {
         if self.awaited(id).is_some() {
             self.reproposed.push(id);
         }
-        if is_placed && priority != facts.priority {
+        if is_placed && priority != facts.rest.priority {
             self.count_placed(priority, false);
-            self.count_placed(facts.priority, true);
+            self.count_placed(facts.rest.priority, true);
         }
         before
     }
@@ -268,7 +233,7 @@ impl Pods {
     pub(super) fn set_state(&mut self, id: PodId, state: PodState) {
         self.unlist_nomination(id);
         let pod = self.row(id);
-        let priority = pod.priority;
+        let priority = pod.rest.priority;
         let before = std::mem::replace(&mut pod.state, state).node();
         let after = state.node();
         self.list_nomination(id);

@@ -69,7 +69,7 @@ impl Gatherings {
             for pod in placed.inspect(|_| catalog.look(1)) {
                 let Some(node) = pod.state.node() else { continue };
                 for (crowd, is_member) in crowds {
-                    if pod.is_terminating && !catalog.counts_leaving(*crowd) {
+                    if pod.rest.is_terminating && !catalog.counts_leaving(*crowd) {
                         continue;
                     }
                     self.change(*crowd, node, *is_member);

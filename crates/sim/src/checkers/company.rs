@@ -197,7 +197,7 @@ fn spread(view: &View<'_, '_>, pod: &PodFacts, node: &NodeFacts) -> Option<Objec
             selector.is_some_and(|selector| selector.matches(&other.labels))
         };
         let is_counted = |other: &&PodFacts| {
-            !other.is_terminating && other.key.namespace == pod.key.namespace && selects(other)
+            !other.rest.is_terminating && other.key.namespace == pod.key.namespace && selects(other)
         };
         let mut domains: BTreeMap<&str, usize> = BTreeMap::new();
         for (other, place) in view.nodes() {

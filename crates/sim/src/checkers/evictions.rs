@@ -34,7 +34,7 @@ pub(crate) fn check_preemption(ledger: &Ledger, plan: &Eviction) -> Result<(), V
     if let Some(state) = not_waiting(&known.spot, facts) {
         return wrong(format!("it is {state}"));
     }
-    if !facts.is_preempting {
+    if !facts.rest.is_preempting {
         return wrong("it does not want that".to_owned());
     }
     let Some((node, place)) = ledger.node(&plan.node) else {
@@ -48,7 +48,8 @@ pub(crate) fn check_preemption(ledger: &Ledger, plan: &Eviction) -> Result<(), V
     for pod in &plan.outranked {
         let other = ledger.pod(pod);
         let is_right = other.is_some_and(|other| {
-            other.proposed.as_ref() == Some(&plan.node) && other.facts().priority < facts.priority
+            other.proposed.as_ref() == Some(&plan.node)
+                && other.facts().rest.priority < facts.rest.priority
         });
         if !is_right {
             return wrong(format!("the node was not proposed for {pod}, or for good reasons"));
@@ -82,7 +83,7 @@ fn not_a_victim(ledger: &Ledger, pod: &PodFacts, node: &str, victim: &str) -> Op
     if known.spot.node() != Some(node) {
         return Some(format!("{name} is not on it"));
     }
-    if known.facts().priority >= pod.priority {
+    if known.facts().rest.priority >= pod.rest.priority {
         return Some(format!("{name} is as important"));
     }
     known.is_leaving().then(|| format!("{name} leaves already"))
@@ -139,7 +140,7 @@ fn check_budgets(
     let is_allowed = |node: &NodeFacts| allowed.iter().all(|nodes| is_among(nodes, &node.name));
     for (node, place) in ledger.nodes().filter(|(node, _)| is_allowed(node)) {
         let lesser: Vec<&PodFacts> =
-            place.pods().filter(|other| other.priority < pod.priority).collect();
+            place.pods().filter(|other| other.rest.priority < pod.rest.priority).collect();
         let is_free = |other: &&PodFacts| {
             let mut budgets = ledger.budgets_of(other);
             budgets.all(|budget| usize::try_from(budget.allowed).unwrap_or(0) >= lesser.len())
@@ -158,7 +159,7 @@ fn leaving<'a>(
     place: &'a Place,
     pod: &'a PodFacts,
 ) -> impl Iterator<Item = &'a str> {
-    let lesser = place.pods().filter(|other| other.priority < pod.priority);
+    let lesser = place.pods().filter(|other| other.rest.priority < pod.rest.priority);
     let uids = lesser.map(|other| &*other.key.uid);
     uids.filter(|uid| ledger.pod(uid).is_some_and(|other| other.is_leaving()))
 }
@@ -186,11 +187,11 @@ pub(crate) fn check_eviction(
 
 /// A node on which evicting would make room for a pod, if there is one for certain.
 pub(crate) fn helps<'a>(ledger: &'a Ledger, pod: &PodFacts) -> Option<&'a str> {
-    if !pod.is_preempting || !pod.spec.near.is_empty() {
+    if !pod.rest.is_preempting || !pod.spec.near.is_empty() {
         return None;
     }
     let mut nodes = ledger.nodes().filter(|(node, place)| {
-        let lesser = place.pods().filter(|other| other.priority < pod.priority);
+        let lesser = place.pods().filter(|other| other.rest.priority < pod.rest.priority);
         let lesser: Vec<&str> = lesser.map(|other| &*other.key.uid).collect();
         !lesser.is_empty() && takes(ledger, &lesser, pod, node)
     });

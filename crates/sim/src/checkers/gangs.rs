@@ -104,7 +104,7 @@ pub(crate) fn check_disband(
     {
         let known = gang.bound().find(|known| known.facts().key.uid == *uid);
         let is_right = known.is_some_and(|known| {
-            known.facts().is_remade == is_remade && !(is_remade && known.is_leaving())
+            known.facts().rest.is_remade == is_remade && !(is_remade && known.is_leaving())
         });
         if !is_right {
             return Err(wrong(key, format!("{uid} is taken back, or reported, and must not be")));
@@ -127,7 +127,7 @@ fn check_disband_tree(
     for uid in evicted {
         let mut bound = all.iter().flat_map(|gang| gang.bound());
         let known = bound.find(|known| known.facts().key.uid == *uid);
-        if !known.is_some_and(|known| known.facts().is_remade && !known.is_leaving()) {
+        if !known.is_some_and(|known| known.facts().rest.is_remade && !known.is_leaving()) {
             return Err(wrong(key, format!("{uid} is taken back, and must not be")));
         }
     }
@@ -215,13 +215,13 @@ fn allowed(gang: &Gang<'_>) -> Option<Millis> {
 
 /// Whether a gang that never had enough pods on nodes has some there that could be taken back.
 pub(crate) fn is_partial(gang: &Gang<'_>) -> bool {
-    let could_go = |known: &Known| known.facts().is_remade && !known.is_leaving();
+    let could_go = |known: &Known| known.facts().rest.is_remade && !known.is_leaving();
     gang.min().is_some() && !gang.is_reached && !gang.is_up() && gang.bound().any(could_go)
 }
 
 /// The same of a gang of gangs.
 pub(crate) fn is_partial_tree(tree: &Tree<'_>) -> bool {
-    let could_go = |known: &Known| known.facts().is_remade && !known.is_leaving();
+    let could_go = |known: &Known| known.facts().rest.is_remade && !known.is_leaving();
     let is_clear = tree.gangs().iter().all(|gang| gang.terms.is_ok());
     is_clear && !tree.is_up() && tree.gangs().iter().any(|gang| gang.bound().any(could_go))
 }

@@ -222,7 +222,7 @@ fn check_waiting<'a>(ledger: &'a Ledger, scheduler: &Scheduler) -> Result<Vec<&'
         if catalog.pod(id).state != PodState::Waiting {
             return lost("it waits, and the scheduler counts it on a node");
         }
-        let is_gated = !facts.gates.is_empty();
+        let is_gated = !facts.rest.gates.is_empty();
         match scheduler.place_of(id) {
             Some(Place::Parked(_)) if !is_gated => parked.push(uid),
             Some(Place::Active | Place::Backoff) if !is_gated => {}

@@ -52,6 +52,7 @@ impl<'a, T> Kinds<'a, T> {
 pub(super) fn is_alike(one: &PodFacts, other: &PodFacts) -> bool {
     (&one.spec, &one.labels, &one.owner) == (&other.spec, &other.labels, &other.owner)
         && (&one.key.namespace, &one.volumes) == (&other.key.namespace, &other.volumes)
-        && (one.priority, one.is_preempting) == (other.priority, other.is_preempting)
-        && (&one.gates, &one.gang) == (&other.gates, &other.gang)
+        && (one.rest.priority, one.rest.is_preempting)
+            == (other.rest.priority, other.rest.is_preempting)
+        && (&one.rest.gates, &one.gang) == (&other.rest.gates, &other.gang)
 }

@@ -57,7 +57,7 @@ pub(crate) struct Known {
 impl Known {
     /// Whether it goes, or should.
     pub(crate) fn is_leaving(&self) -> bool {
-        self.is_asked || self.facts().is_terminating
+        self.is_asked || self.facts().rest.is_terminating
     }
 
     pub(crate) fn facts(&self) -> &PodFacts {
@@ -84,7 +84,7 @@ fn facts_of(object: &Event) -> &PodFacts {
 
 /// Whether a pod is to others what it was to them.
 fn is_as_before(was: &PodFacts, is: &PodFacts) -> bool {
-    let what = |facts: &PodFacts| (facts.is_terminating, facts.priority);
+    let what = |facts: &PodFacts| (facts.rest.is_terminating, facts.rest.priority);
     what(was) == what(is) && was.spec == is.spec && was.labels == is.labels
 }
 
@@ -187,8 +187,8 @@ impl Ledger {
         plan.outranked.iter().for_each(|pod| self.propose(pod, None));
         self.propose(&plan.pod, Some(plan.node.clone()));
         // Only somebody more important can make it think again before anything is heard.
-        let priority = self.pods.get(&plan.pod).map_or(0, |known| known.facts().priority);
-        let superiors = self.waiting().filter(|(_, other)| other.priority > priority).count();
+        let priority = self.pods.get(&plan.pod).map_or(0, |known| known.facts().rest.priority);
+        let superiors = self.waiting().filter(|(_, other)| other.rest.priority > priority).count();
         *self.all_plans.entry(plan.pod.clone()).or_default() += 1;
         let plans = self.plans.entry(plan.pod.clone()).or_default();
         *plans += 1;
@@ -214,7 +214,7 @@ impl Ledger {
             (Some(node), _) => Spot::Bound(node.as_str().into()),
             // Sent somewhere, which the API has not heard of yet, or has forgotten to say.
             (None, Some(spot @ (Spot::Assumed(..) | Spot::Bound(_)))) => spot,
-            (None, _) if facts.is_terminating => return self.forget(uid),
+            (None, _) if facts.rest.is_terminating => return self.forget(uid),
             (None, Some(Spot::Waiting)) => Spot::Waiting,
             (None, None) if self.ours.contains(&facts.spec.scheduler) => Spot::Waiting,
             (None, None) => return,
@@ -236,7 +236,7 @@ impl Ledger {
         if !matches!(known.spot, Spot::Assumed(_, current) if current == attempt) {
             return;
         }
-        if known.facts().is_terminating {
+        if known.facts().rest.is_terminating {
             return self.forget(uid);
         }
         let (object, proposed) = (known.object.clone(), known.proposed.clone());
@@ -277,7 +277,7 @@ impl Ledger {
         }
         self.roster.put(before.as_ref(), facts_of(&object), &spot);
         let is_asked = before.is_some_and(|before| before.is_asked);
-        let is_asked = is_asked && !facts_of(&object).is_terminating;
+        let is_asked = is_asked && !facts_of(&object).rest.is_terminating;
         let gang = gang_of(facts_of(&object));
         self.pods.insert(uid.into(), Known { number, object, spot, proposed, is_asked });
         gang.into_iter().for_each(|key| self.note_gang(key));

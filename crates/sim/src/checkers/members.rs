@@ -45,8 +45,8 @@ impl Members {
         let claim = facts.gang.as_deref().into_iter();
         claim.for_each(|claim| *self.claims.entry(claim.clone()).or_default() += 1);
         if *spot == Spot::Waiting {
-            *self.made.entry(facts.created).or_default() += 1;
-        } else if let Some(at) = facts.started {
+            *self.made.entry(facts.rest.created).or_default() += 1;
+        } else if let Some(at) = facts.rest.started {
             *self.started.entry(at).or_default() += 1;
         }
     }
@@ -60,8 +60,8 @@ impl Members {
             discount(&mut self.claims, claim);
         }
         if *spot == Spot::Waiting {
-            discount(&mut self.made, &facts.created);
-        } else if let Some(at) = &facts.started {
+            discount(&mut self.made, &facts.rest.created);
+        } else if let Some(at) = &facts.rest.started {
             discount(&mut self.started, at);
         }
     }

@@ -80,7 +80,7 @@ impl Order {
     }
 
     fn heard(&mut self, facts: &PodFacts, now: Time) {
-        let is_free = facts.gates.is_empty();
+        let is_free = facts.rest.gates.is_empty();
         match self.pods.get_mut(&facts.key.uid) {
             Some(noted) => {
                 noted.ready = None;

@@ -72,14 +72,14 @@ pub(crate) struct Roster {
 impl Roster {
     /// Takes in that a pod is there, or is not any more where it was.
     pub(super) fn put(&mut self, before: Option<&Known>, facts: &PodFacts, spot: &Spot) {
-        let before = before.filter(|known| !known.facts().is_terminating);
+        let before = before.filter(|known| !known.facts().rest.is_terminating);
         let left = before.and_then(|known| Some((gang_of(known.facts())?, known)));
         if let Some((key, known)) = &left
             && let Some(members) = self.members.get_mut(key)
         {
             members.remove(known.facts(), &known.spot);
         }
-        if let Some(key) = gang_of(facts).filter(|_| !facts.is_terminating) {
+        if let Some(key) = gang_of(facts).filter(|_| !facts.rest.is_terminating) {
             self.members.entry(key.clone()).or_default().add(facts, spot);
             if before.is_none() && spot.node().is_some() {
                 self.found.insert(key);
@@ -91,7 +91,7 @@ impl Roster {
     /// Takes in that a pod is not there any more.
     pub(super) fn remove(&mut self, known: &Known) {
         let facts = known.facts();
-        let Some(key) = gang_of(facts).filter(|_| !facts.is_terminating) else { return };
+        let Some(key) = gang_of(facts).filter(|_| !facts.rest.is_terminating) else { return };
         let Some(members) = self.members.get_mut(&key) else { return };
         members.remove(facts, &known.spot);
         self.forget_if_empty(&key);

@@ -115,7 +115,7 @@ fn check_part(
             is_own && there < min
         }
         Some(Reason::MemberGated(name)) => {
-            waiting.any(|one| one.facts().key.name == *name && !one.facts().gates.is_empty())
+            waiting.any(|one| one.facts().key.name == *name && !one.facts().rest.gates.is_empty())
         }
         Some(Reason::GangFault(_) | Reason::NoPodGroup(_)) => {
             gangs.iter().any(|gang| gang.terms.is_err())
@@ -160,7 +160,7 @@ fn check_gang(
                 && terms.is_ok_and(|terms| terms.min == *min as usize)
         }
         Some(Reason::MemberGated(name)) => {
-            is_member(name).is_some_and(|one| !one.facts().gates.is_empty())
+            is_member(name).is_some_and(|one| !one.facts().rest.gates.is_empty())
         }
         Some(Reason::After(name)) => {
             terms.is_ok_and(|terms| terms.after.contains(name)) && !is_over(name)

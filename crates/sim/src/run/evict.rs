@@ -8,8 +8,8 @@
 //!                  └─────────────────────────────┴─▶ no plan, too often: it stays
 //! ```
 //!
-//! Nothing is sent for a plan that does not stand any more, or by a replica that is gone. Where a
-//! pod stays, the engine is told.
+//! Nothing is sent for an eviction that the engine does not want any more, or by a replica that is
+//! gone. Where a pod stays, the engine is told.
 
 use std::sync::Arc;
 
@@ -34,6 +34,8 @@ pub(crate) struct Eviction {
     step: Step,
     tries: u32,
     backoff: Millis,
+    /// Whether the engine does not want it any more.
+    is_spared: bool,
 }
 
 /// What comes back.
@@ -94,7 +96,8 @@ impl Run {
     ) {
         let step = if purpose.is_some() { Step::Reason } else { Step::TakeBack };
         let (tries, backoff) = (0, BACKOFF_MIN);
-        let eviction = Eviction { replica, victim, purpose, step, tries, backoff };
+        let is_spared = false;
+        let eviction = Eviction { replica, victim, purpose, step, tries, backoff, is_spared };
         self.requests_made += 1;
         self.evictions.insert(self.requests_made, eviction);
         self.agenda.add(self.world.now(), Doing::Evict(self.requests_made));
@@ -102,12 +105,14 @@ impl Run {
 
     /// Sends a request, if it is still wanted.
     pub(super) fn evict(&mut self, id: RequestId) -> Result<(), Violation> {
-        let Eviction { replica, victim, purpose, tries, .. } = self.evictions[&id];
+        let replica = self.evictions[&id].replica;
         let Some(at) = self.replicas.iter().position(|one| one.id == replica) else {
             self.evictions.remove(&id);
             return Ok(());
         };
-        if tries == TRIES_MAX || !self.is_wanted(at, purpose) {
+        self.spare(at);
+        let Eviction { victim, purpose, tries, is_spared, .. } = self.evictions[&id];
+        if tries == TRIES_MAX || is_spared {
             self.stays(id);
             return Ok(());
         }
@@ -132,14 +137,21 @@ impl Run {
         Ok(())
     }
 
-    /// Whether what pods are evicted for still stands.
-    fn is_wanted(&self, at: usize, purpose: Option<(PodAt, NodeAt)>) -> bool {
-        let Some((pod, node)) = purpose else { return true };
-        let (pod, node) = (&self.world.pod(pod).key.uid, &self.world.node(node).facts.name);
-        let is_wanted = self.replicas[at].scheduler.is_proposed(pod, node);
+    /// Stops evictions that the engine of a replica does not want any more.
+    fn spare(&mut self, at: usize) {
+        let replica = &mut self.replicas[at];
+        let (id, spared) = (replica.id, replica.scheduler.spared());
         #[cfg(test)]
-        let is_wanted = is_wanted || self.saboteur.as_ref().is_some_and(|one| one.is_stubborn());
-        is_wanted
+        if self.saboteur.as_ref().is_some_and(|one| one.is_stubborn()) {
+            return;
+        }
+        if spared.is_empty() {
+            return;
+        }
+        let world = &self.world;
+        for eviction in self.evictions.values_mut().filter(|eviction| eviction.replica == id) {
+            eviction.is_spared |= spared.contains(&world.pod(eviction.victim).key.uid);
+        }
     }
 
     pub(super) fn eviction_arrives(&mut self, id: RequestId) {

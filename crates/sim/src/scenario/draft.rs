@@ -225,7 +225,7 @@ fn owner(object: &Json) -> Option<(String, String)> {
 impl Draft<'_> {
     /// A job of such pods, without a time of its own. Its length is the caller's business.
     pub(super) fn job(&self, name: String, pods: u64, followers: u64) -> Job {
-        let gates = &self.facts.gates;
+        let gates = &self.facts.rest.gates;
         let gates = (!gates.is_empty()).then(|| Gates { names: gates.clone(), lifted_after: None });
         Job {
             name,
@@ -234,12 +234,12 @@ impl Draft<'_> {
             followers,
             spec: self.facts.spec.clone(),
             labels: self.facts.labels.clone(),
-            priority: self.facts.priority,
+            priority: self.facts.rest.priority,
             node: None,
             runs: None,
             gates,
             life: Life {
-                is_modest: !self.facts.is_preempting,
+                is_modest: !self.facts.rest.is_preempting,
                 is_named: self.kind == "Pod" && self.is_named,
                 keeper: self.keeper.clone(),
                 ..Life::default()

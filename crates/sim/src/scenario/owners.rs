@@ -95,7 +95,7 @@ fn missing(draft: &Draft<'_>, owned: Owned) -> (u64, u64) {
     match &*draft.kind {
         "Pod" => {
             let is_over = draft.facts.is_finished
-                || (draft.facts.is_terminating && draft.facts.node.is_none());
+                || (draft.facts.rest.is_terminating && draft.facts.node.is_none());
             (u64::from(!is_over), 0)
         }
         "Job" => {

@@ -171,7 +171,7 @@ fn a_gate_that_is_never_seen_to_be_lifted_is_caught() {
     let mut plan = plan();
     let lifted_after = Some(Millis(500));
     plan.jobs[0].gates = Some(Gates { names: ["quota".into()].into(), lifted_after });
-    let is_lifted = |fact: &Fact| matches!(fact, Fact::Pod(facts) if facts.gates.is_empty());
+    let is_lifted = |fact: &Fact| matches!(fact, Fact::Pod(facts) if facts.rest.gates.is_empty());
     let bug = Alters(move |event: &mut Event| !matches!(event, Event::Seen(it) if is_lifted(it)));
     check(&caught(plan, bug), FailureKind::Wrong, "its gates are lifted, and it is kept back");
 }
@@ -260,7 +260,7 @@ fn a_victim_that_is_as_important_is_caught() {
         if let Event::Seen(Fact::Pod(facts)) = event
             && facts.node.is_some()
         {
-            facts.priority = 0;
+            facts.rest.priority = 0;
         }
         true
     });
@@ -343,7 +343,7 @@ fn a_budget_that_is_broken_without_need_is_caught() {
 fn whoever_could_be_evicted_for_is_not_left_waiting() {
     let bug = Alters(|event: &mut Event| {
         if let Event::Seen(Fact::Pod(facts)) = event {
-            facts.is_preempting = false;
+            facts.rest.is_preempting = false;
         }
         true
     });

@@ -1,7 +1,8 @@
 //! The life of a pod: it starts, may change its size, ends, or is sent away.
 
 use model::{
-    Amounts, Eligible, Key, Kind, Millis, Operator, PodFacts, PodSpec, Requests, Time, Toleration,
+    Amounts, Eligible, Key, Kind, Millis, Operator, PodFacts, PodRest, PodSpec, Requests, Time,
+    Toleration,
 };
 
 use super::World;
@@ -29,21 +30,23 @@ impl World {
                 Keeper::Controller(owner) => owner.clone(),
                 Keeper::DaemonSet | Keeper::Kubelet | Keeper::Nobody => None,
             },
-            priority: job.priority,
-            gates: self.gates(pod).cloned().unwrap_or_default(),
-            is_preempting: !job.life.is_modest,
             nominated: record.proposed.clone().filter(|_| node.is_none()),
             node,
             is_finished: record.phase.is_over(),
-            is_terminating: record.is_terminating,
-            is_preempted: record.is_terminating && record.is_disrupted,
-            started: record.started,
-            generation: 0,
-            created: seconds(record.created),
-            // Nobody writes down when the gates of simulated pods were removed.
-            eligible: if job.gates.is_some() { Eligible::Ungated } else { Eligible::Created },
-            is_remade: !self.is_bare(record.job),
             gang: self.claims[record.job.0].clone(),
+            rest: PodRest {
+                priority: job.priority,
+                gates: self.gates(pod).cloned().unwrap_or_default(),
+                is_preempting: !job.life.is_modest,
+                is_terminating: record.is_terminating,
+                is_preempted: record.is_terminating && record.is_disrupted,
+                started: record.started,
+                generation: 0,
+                created: seconds(record.created),
+                // Nobody writes down when the gates of simulated pods were removed.
+                eligible: if job.gates.is_some() { Eligible::Ungated } else { Eligible::Created },
+                is_remade: !self.is_bare(record.job),
+            },
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use model::{Event, Fact, GangClaim, PodFacts, PodKey};
+use model::{Event, Fact, GangClaim, PodFacts, PodKey, PodRest};
 
 use super::super::members::makes_others;
 use super::super::roster::{Gang, GangKey, Roster, SeatFacts};
@@ -163,8 +163,8 @@ impl Ledger {
             let Some(maker) = maker else { continue };
             let key = PodKey { uid: "a seat".into(), ..maker.key.clone() };
             // Nobody is important enough to take it.
-            let (spec, priority) = (seat.spec.clone(), i32::MAX);
-            let facts = PodFacts { key, spec, priority, gates: Box::default(), ..maker.clone() };
+            let rest = PodRest { priority: i32::MAX, gates: Box::default(), ..maker.rest.clone() };
+            let facts = PodFacts { key, spec: seat.spec.clone(), rest, ..maker.clone() };
             self.place(&seat.node).seats.push(facts);
         }
     }
@@ -185,7 +185,7 @@ impl Ledger {
             let mut after = claim.after.iter();
             !claim.name.is_empty() || after.all(|name| is_over(name))
         };
-        facts.gates.is_empty()
+        facts.rest.gates.is_empty()
             && rules::unsupported(&facts.spec).is_none()
             && volumes::refusal(self, facts).is_none()
             && claim.is_none_or(|claim| claim.fault.is_none() && is_next(claim))

@@ -28,8 +28,8 @@ impl Ledger {
     pub(crate) fn rivals(&self, node: &str, pod: &PodFacts) -> impl Iterator<Item = &PodFacts> {
         let proposals = self.proposals.get(node).into_iter().flat_map(BTreeMap::values);
         let proposals = proposals.map(|object| facts_of(object));
-        let (uid, priority) = (pod.key.uid.clone(), pod.priority);
-        proposals.filter(move |rival| rival.priority >= priority && rival.key.uid != uid)
+        let (uid, priority) = (pod.key.uid.clone(), pod.rest.priority);
+        proposals.filter(move |rival| rival.rest.priority >= priority && rival.key.uid != uid)
     }
 
     /// More important pods for which others were evicted in vain, with the nodes that are proposed
@@ -40,9 +40,10 @@ impl Ledger {
     ) -> impl Iterator<Item = (&NodeFacts, &PodFacts)> {
         let vain = self.all_plans.iter().filter(|(_, plans)| **plans > 1);
         let vain = vain.filter_map(|(uid, _)| self.pods.get(uid));
-        let priority = pod.priority;
-        let waiting = vain
-            .filter(move |known| known.spot == Spot::Waiting && known.facts().priority > priority);
+        let priority = pod.rest.priority;
+        let waiting = vain.filter(move |known| {
+            known.spot == Spot::Waiting && known.facts().rest.priority > priority
+        });
         waiting.filter_map(|known| Some((self.node(known.proposed.as_ref()?)?.0, known.facts())))
     }
 }

@@ -161,7 +161,8 @@ impl Ledger {
 
     /// Takes back pods of which one is being deleted, as far as they are not on their way any more.
     pub(crate) fn drop_leaving(&mut self, is_on_its_way: impl Fn(&str) -> bool) {
-        let leaves = |uid: &str| self.pods.get(uid).is_some_and(|one| one.facts().is_terminating);
+        let leaves =
+            |uid: &str| self.pods.get(uid).is_some_and(|one| one.facts().rest.is_terminating);
         let given = self.storage.given.keys().filter(|uid| !is_on_its_way(uid));
         let dropped = given.filter(|uid| self.storage.together(uid).any(leaves));
         let dropped: Vec<Box<str>> = dropped.cloned().collect();

@@ -102,7 +102,7 @@ impl Order {
         };
         let pods = || unit.pods.iter().map(|pod| pod.facts());
         let facts = pods().next()?;
-        let lowest = pods().map(|facts| facts.priority).min()?;
+        let lowest = pods().map(|facts| facts.rest.priority).min()?;
         // A gang takes no turns if one of its pods does not.
         let turns: Option<Vec<&CoschedulingArgs>> =
             pods().map(|facts| rules(facts)?.turns.as_ref()).collect();
@@ -128,7 +128,7 @@ impl Order {
             urgency,
             boost: pods().filter_map(|facts| Some(rules(facts)?.boost(ledger, facts))).min()?,
             tenant: starving_after.map_or(Tenant::Others, |_| Tenant::Namespace(namespace)),
-            age: pods().map(|facts| facts.created).min()?,
+            age: pods().map(|facts| facts.rest.created).min()?,
             since: self.since(unit),
             number: unit.pods.first().filter(|_| is_alone).map(|pod| pod.number),
         })
@@ -137,9 +137,9 @@ impl Order {
     /// Since when a pod can be placed. Where its object does not say it, a pod by itself can since
     /// it was heard of without gates; when its gang could first be tried is not known.
     fn eligible(&self, facts: &PodFacts, is_alone: bool) -> Option<Time> {
-        match facts.eligible {
-            Eligible::Created if facts.created > 0 => {
-                Some(Time(facts.created.unsigned_abs() * 1000))
+        match facts.rest.eligible {
+            Eligible::Created if facts.rest.created > 0 => {
+                Some(Time(facts.rest.created.unsigned_abs() * 1000))
             }
             Eligible::Since(seconds) => Some(Time(u64::from(seconds) * 1000)),
             // Second 0 is what is not known, though some pods of simulated worlds are made in it.

@@ -91,7 +91,7 @@ fn nobody_is_accused_where_nothing_is_planted() {
 
 #[test]
 fn a_priority_that_is_ignored_is_caught() {
-    let bug = pods(|facts| facts.priority = 0);
+    let bug = pods(|facts| facts.rest.priority = 0);
     let words = "pod low-00000 was tried though it was the turn of pod high-00001: priority";
     check(&caught(by_priority(), bug), FailureKind::Wrong, words);
 }
@@ -100,7 +100,7 @@ fn a_priority_that_is_ignored_is_caught() {
 fn a_gang_with_its_highest_priority_is_caught() {
     let bug = pods(|facts| {
         if facts.gang.is_some() {
-            facts.priority = 10;
+            facts.rest.priority = 10;
         }
     });
     let words = "of gang g was tried though it was the turn of pod between-00002: priority";
@@ -111,7 +111,7 @@ fn a_gang_with_its_highest_priority_is_caught() {
 fn a_gang_as_old_as_its_youngest_pod_is_caught() {
     let bug = pods(|facts| {
         if facts.gang.is_some() {
-            facts.created = 20;
+            facts.rest.created = 20;
         }
     });
     let words = "of gang g: of one tenant, it is older";
@@ -137,7 +137,7 @@ fn a_unit_that_never_starves_is_caught() {
     plan.nodes[1].joins = Time(80_000);
     plan.jobs[2].at = Time(79_000);
     assert_eq!(run(plan.clone(), Alters(|_: &mut Event| true)), Ok(()));
-    let bug = pods(|facts| facts.created = 79);
+    let bug = pods(|facts| facts.rest.created = 79);
     check(&caught(plan, bug), FailureKind::Wrong, "it was the turn of pod rich-00001: priority");
 }
 

@@ -98,7 +98,7 @@ fn a_tree_that_is_tried_part_by_part_is_caught() {
 fn a_tree_with_its_highest_priority_is_caught() {
     let bug = pods(|facts| {
         if facts.gang.is_some() {
-            facts.priority = 10;
+            facts.rest.priority = 10;
         }
     });
     let words = "was tried though it was the turn of pod between-00002: priority";
@@ -109,7 +109,7 @@ fn a_tree_with_its_highest_priority_is_caught() {
 fn a_tree_as_old_as_its_youngest_pod_is_caught() {
     let bug = pods(|facts| {
         if facts.gang.is_some() {
-            facts.created = 20;
+            facts.rest.created = 20;
         }
     });
     check(&caught(by_oldest(), bug), FailureKind::Wrong, "of one tenant, it is older");
