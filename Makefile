@@ -4,6 +4,7 @@ SHELL := /bin/sh
 CASES ?= 20000
 SEED ?=
 ONLY ?=
+MACHINES ?= 2500
 SEEDS ?= 3000
 FIRST ?= 1
 SCHEDULER ?= kubenexus
@@ -15,6 +16,10 @@ TARGET_DIR := $(or $(CARGO_TARGET_DIR),target)
 ORACLE := .cache/oracle
 ORACLE_FOLDER := tests/parity/oracle
 ORACLE_SOURCES := $(wildcard $(ORACLE_FOLDER)/*.go) $(ORACLE_FOLDER)/go.mod $(ORACLE_FOLDER)/go.sum
+KUBELET_ORACLE := .cache/kubelet-oracle
+KUBELET_ORACLE_FOLDER := tests/kubelet/oracle
+KUBELET_ORACLE_SOURCES := $(wildcard $(KUBELET_ORACLE_FOLDER)/*.go $(KUBELET_ORACLE_FOLDER)/*.s) \
+	$(KUBELET_ORACLE_FOLDER)/go.mod $(KUBELET_ORACLE_FOLDER)/go.sum
 
 # $(call step,WHAT,COMMAND) runs a command, and prints how long it took.
 define step
@@ -49,7 +54,7 @@ build: need-cargo ## build the kubenexus command, optimised
 # Cheapest first. The cases are the same for everybody, so that a failure is nobody's bad luck;
 # `make parity` draws others every day.
 test: SEED := 1
-test: fmt-check tidy lint unit parity swarm e2e ## run every check and every test
+test: fmt-check tidy lint unit parity kubelet swarm e2e ## run every check and every test
 
 unit: need-cargo ## run the tests of all crates
 	$(call step,unit tests,cargo test --workspace --locked --quiet)
@@ -59,6 +64,13 @@ parity: need-cargo $(ORACLE) ## compare with kube-scheduler; CASES=20000, SEED=t
 		cargo build --release --locked -p kubenexus -p kubenexus-parity)
 	$(call step,parity on $(CASES) cases,$(TARGET_DIR)/release/parity --cases $(CASES) \
 		$(if $(SEED),--seed $(SEED)) --kubenexus $(TARGET_DIR)/release/kubenexus --oracle $(ORACLE))
+
+.PHONY: kubelet
+kubelet: need-cargo $(KUBELET_ORACLE) ## compare with the kubelet's managers; MACHINES=2500, SEED=today
+	$(call step,build the comparison with the kubelet,\
+		cargo build --release --locked -p kubenexus-kubelet)
+	$(call step,kubelet on $(MACHINES) machines,$(TARGET_DIR)/release/kubelet \
+		--cases $(MACHINES) $(if $(SEED),--seed $(SEED)) --oracle $(KUBELET_ORACLE))
 
 .PHONY: swarm
 swarm: need-cargo ## run the scheduler in worlds full of faults; SEEDS=3000, FIRST=1
@@ -139,10 +151,15 @@ $(ORACLE): $(ORACLE_SOURCES) | need-go
 	$(call step,build the oracle,cd $(ORACLE_FOLDER) && \
 		GOTOOLCHAIN=local GOFLAGS=-mod=readonly go build -o '$(CURDIR)/$@' . )
 
+$(KUBELET_ORACLE): $(KUBELET_ORACLE_SOURCES) | need-go
+	@mkdir -p $(dir $@)
+	$(call step,build the kubelet oracle,cd $(KUBELET_ORACLE_FOLDER) && \
+		GOTOOLCHAIN=local GOFLAGS=-mod=readonly go build -o '$(CURDIR)/$@' . )
+
 need-cargo:
 	$(call need,$(shell cargo --version 2>/dev/null | sed 's/^cargo \([0-9.]*\).*/\1/'),$(CARGO_VERSION_MIN),\
 		cargo $(CARGO_VERSION_MIN) or newer is needed: install Rust with rustup and rust-toolchain.toml does the rest)
 
 need-go:
 	$(call need,$(shell go env GOVERSION 2>/dev/null | sed 's/^go\([0-9.]*\).*/\1/'),$(GO_VERSION_MIN),\
-		Go $(GO_VERSION_MIN) or newer is needed to build kube-scheduler for comparison)
+		Go $(GO_VERSION_MIN) or newer is needed to build kube-scheduler and kubelet for comparison)

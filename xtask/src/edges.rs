@@ -148,6 +148,7 @@ const ANYTHING: &[&str] = &[
     "kubenexus-conformance",
     "kubenexus-control-plane",
     "kubenexus-e2e",
+    "kubenexus-kubelet",
     "kubenexus-parity",
     "kubenexus-perf",
     "kubenexus-perf-live",

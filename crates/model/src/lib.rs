@@ -29,6 +29,7 @@ mod spec;
 mod symbol;
 mod taint;
 mod time;
+pub mod topology;
 mod txn;
 mod usage;
 mod volume;
