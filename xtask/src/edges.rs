@@ -8,6 +8,7 @@
 //!   +-----------------  k8s            shapes and texts, no network
 //!
 //! sim, live, kubenexus                 shells: put engine, plugins and k8s together
+//! nvml <- agent                        runs on nodes, knows nothing of the scheduler
 //! ```
 
 use std::collections::BTreeSet;
@@ -138,6 +139,37 @@ const ALLOWED: &[(&str, &[(&str, &str)])] = &[
             ("tokio-rustls", "TLS for what is served"),
             ("tower", "credentials and headers around the client"),
             ("tracing", "the log"),
+        ],
+    ),
+    (
+        "kubenexus-nvml",
+        &[
+            ("libloading", "NVIDIA's library is opened when it is needed"),
+            ("thiserror", "why it cannot be"),
+        ],
+    ),
+    (
+        "kubenexus-agent",
+        &[
+            ("kubenexus-nvml", "GPUs, as their maker describes them"),
+            ("anyhow", "why it could not start or write"),
+            ("bytes", "bodies of answers"),
+            ("clap", "the command line"),
+            ("h2", "the kubelet's socket"),
+            ("http", "requests"),
+            ("http-body-util", "reading bodies"),
+            ("hyper-util", "connections to the API server"),
+            ("k8s-openapi", "kube does not compile without a version of its types"),
+            ("kube", "kubeconfig, credentials, TLS to the API server"),
+            ("rustls", "the provider of cryptography"),
+            ("serde", "shapes of answers and annotations"),
+            ("serde_json", "the text of these shapes"),
+            ("serde-saphyr", "the kubelet's configuration"),
+            ("thiserror", "errors that keep their sources"),
+            ("tokio", "timers, signals and sockets on one thread"),
+            ("tower", "credentials and headers around the client"),
+            ("tracing", "the log"),
+            ("tracing-subscriber", "the log"),
         ],
     ),
 ];

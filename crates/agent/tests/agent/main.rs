@@ -1,0 +1,8 @@
+//! The agent as it is run: on machines from a text, beside a kubelet from a text, and on this one.
+
+#![allow(clippy::unwrap_used, reason = "a test that unwraps fails with a line number")]
+
+mod kubelet;
+mod machines;
+mod script;
+mod tree;
