@@ -1,5 +1,6 @@
 # syntax=docker/dockerfile:1
-# The scheduler's image: docker build -t kubenexus/kubenexus-scheduler:0.1.0 .
+# The image of the scheduler, with the node agent in it:
+# docker build -t kubenexus/kubenexus-scheduler:0.1.0 .
 
 # The same Debian as the final image, so that the binary finds its C library.
 FROM rust:1.95.0-slim-bookworm AS build
@@ -9,9 +10,9 @@ COPY . .
 # only our crates are compiled.
 RUN --mount=type=cache,target=/usr/local/cargo/registry \
     --mount=type=cache,target=/src/target,sharing=locked \
-    cargo build --release --locked -p kubenexus \
+    cargo build --release --locked -p kubenexus -p kubenexus-agent \
     && mkdir /out \
-    && cp target/release/kubenexus /out/kubenexus \
+    && cp target/release/kubenexus target/release/kubenexus-agent /out/ \
     && ln -s kubenexus /out/kubenexus-scheduler
 
 FROM gcr.io/distroless/cc-debian12:nonroot

@@ -80,8 +80,8 @@ swarm: need-cargo ## run the scheduler in worlds full of faults; SEEDS=3000, FIR
 
 # The control plane is built once, in some ten minutes, and says so while it is.
 e2e: need-cargo ## run the scheduler on a real control plane; ONLY=NAME, SCHEDULER=kube-scheduler
-	$(call step,build kubenexus and the end-to-end suite,\
-		cargo build --release --locked -p kubenexus -p kubenexus-e2e)
+	$(call step,build kubenexus with its agent and the end-to-end suite,\
+		cargo build --release --locked -p kubenexus -p kubenexus-agent -p kubenexus-e2e)
 	$(call step,end to end,folder=$$(tests/control-plane/provide.sh) && \
 		$(TARGET_DIR)/release/e2e --control-plane "$$folder" \
 		$(if $(filter kube-scheduler,$(SCHEDULER)),--reference,\

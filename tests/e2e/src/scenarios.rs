@@ -1,5 +1,6 @@
 //! The scenarios, in the order in which they run.
 
+mod agent;
 mod binds;
 mod circles;
 mod faults;
@@ -81,6 +82,8 @@ pub(crate) const ALL: &[Scenario] = &[
     ours("snapshot", journal::snapshot, STANDARD),
     ours("tier-unknown", tiers::unknown, STANDARD),
     ours("tier-queue", tiers::queue, STANDARD),
+    ours("agent-own-node", agent::own_node, STANDARD),
+    ours("agent-topology", agent::topology, STANDARD),
     standard("apiserver-restart", faults::apiserver_restart),
     standard("compaction", faults::compaction),
     ours("gang-waits-whole", gangs::waits_whole, GANGS),

@@ -238,6 +238,16 @@ impl World {
         output.with_context(|| format!("running kubenexus {}", arguments.join(" ")))
     }
 
+    /// The node agent, which is built beside the program under test.
+    pub(crate) fn agent(&self) -> PathBuf {
+        self.program.with_file_name("kubenexus-agent")
+    }
+
+    /// A file of the repository.
+    pub(crate) fn file(&self, path: &str) -> PathBuf {
+        self.repository.join(path)
+    }
+
     /// Kills a scheduler without warning.
     pub(crate) fn kill(&mut self, index: usize) -> Result<()> {
         self.replicas[index].is_gone = true;

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that unwraps fails with a line number")]
 
+mod guide;
 mod kubelet;
 mod machines;
 mod script;
