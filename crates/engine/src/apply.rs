@@ -315,12 +315,12 @@ impl Scheduler {
 
     fn update_waiting(&mut self, pod: PodId, facts: &PodFacts, now: Time) {
         let before = self.catalog.pod(pod);
-        let (occupant, priority) = (before.occupant(), before.rest.priority);
+        let (occupant, priority) = (before.occupant(pod), before.rest.priority);
         let (gates, claim) = (before.rest.gates.clone(), before.claim.clone());
         let proposed = self.catalog.nominated_node(pod);
         self.update(pod, facts);
         let after = self.catalog.pod(pod);
-        let is_same = (after.occupant(), after.rest.priority) == (occupant, priority)
+        let is_same = (after.occupant(pod), after.rest.priority) == (occupant, priority)
             && (&after.rest.gates, &after.claim) == (&gates, &claim);
         let unit = self.queue.unit_of(pod);
         let is_alone = |unit: &UnitId| self.queue.gang(*unit).is_none();
@@ -343,12 +343,12 @@ impl Scheduler {
     fn recharge(&mut self, pod: PodId, facts: &PodFacts, node: NodeId, now: Time) {
         let standing = |pod: &Pod| (pod.rest.priority, pod.rest.started);
         let stood = standing(self.catalog.pod(pod));
-        let before = self.catalog.pod(pod).occupant();
+        let before = self.catalog.pod(pod).occupant(pod);
         // Held until the old charge is given back.
         let class = self.catalog.class_of(&facts.spec);
         let tags = self.catalog.tags_of(facts);
         self.count_crowds();
-        let after = Occupant { class, tags, is_leaving: facts.rest.is_terminating, is_hold: false };
+        let after = Occupant { class, tags, is_leaving: facts.rest.is_terminating, ..before };
         // A pod that begins to leave takes as much as before, and is counted no more by those who
         // are spread.
         let begins_to_leave = after == Occupant { is_leaving: true, ..before };
@@ -437,7 +437,7 @@ impl Scheduler {
     fn bind(&mut self, pod: PodId, name: &str, now: Time) {
         let node = self.catalog.node_place(name);
         self.usage.grow(&self.catalog);
-        let occupant = self.catalog.pod(pod).occupant();
+        let occupant = self.catalog.pod(pod).occupant(pod);
         self.change(|txn| txn.place(occupant, node));
         self.catalog.set_pod_state(pod, PodState::Bound(node));
         self.gangs.refused.remove(&pod);
@@ -446,7 +446,7 @@ impl Scheduler {
 
     /// Takes a pod off its node.
     pub(crate) fn unplace(&mut self, pod: PodId, node: NodeId, now: Time) {
-        let occupant = self.catalog.pod(pod).occupant();
+        let occupant = self.catalog.pod(pod).occupant(pod);
         self.usage.take_back_assigned(pod);
         self.change(|txn| txn.evict(occupant, node));
         self.catalog.set_pod_state(pod, PodState::Waiting);

@@ -449,7 +449,7 @@ impl<'a> Arranger<'a> {
     }
 
     fn occupant(&self, pod: PodId) -> Occupant {
-        let occupant = self.txn.catalog().pod(pod).occupant();
+        let occupant = self.txn.catalog().pod(pod).occupant(pod);
         Occupant { class: self.class(occupant.class), ..occupant }
     }
 

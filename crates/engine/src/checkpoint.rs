@@ -10,6 +10,7 @@ mod written;
 
 use std::sync::Arc;
 
+use model::topology::{State, Taken};
 use model::{
     Assignment, Attempt, Diagnosis, Fact, GangClaim, Labels, NodeFacts, Outlook, Owner,
     PodGroupKind, PodKey, PodRest, PodSpec, PodVolumes, Reason, Time,
@@ -56,6 +57,35 @@ pub struct Checkpoint {
     /// Pods that are to go for others, by uid.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub evictions: Vec<(Box<str>, Purpose)>,
+    /// What pods take inside nodes.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub insides: Vec<InsideEntry>,
+}
+
+/// What is taken inside a node.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct InsideEntry {
+    /// The node, by name.
+    pub node: Box<str>,
+    /// What is taken.
+    pub state: State,
+    /// Who takes it, in the order in which they came.
+    pub guests: Vec<GuestEntry>,
+}
+
+/// What a pod, or room that is kept for one, takes inside a node.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct GuestEntry {
+    /// Which of the pods; none if it does not exist yet.
+    pub pod: Option<usize>,
+    /// The spec, if it does not exist yet.
+    pub spec: Option<PodSpec>,
+    /// What it takes.
+    pub taken: Taken,
+    /// Whether its kubelet has told so.
+    pub is_reported: bool,
 }
 
 /// A unit on its way.
@@ -251,6 +281,7 @@ impl Checkpoint {
             units,
             commits,
             evictions,
+            insides,
         } = part;
         self.attempt = self.attempt.max(attempt);
         self.arrivals = self.arrivals.max(arrivals);
@@ -266,6 +297,7 @@ impl Checkpoint {
         self.units.extend(units);
         self.commits.extend(commits);
         self.evictions.extend(evictions);
+        self.insides.extend(insides);
     }
 
     /// The same in parts of at most `max` items, of which there is at least one, to be put together
@@ -291,13 +323,14 @@ impl Checkpoint {
             units,
             commits,
             evictions,
+            insides,
         } = self;
         let (mut facts, mut kinds) = (facts.into_iter(), pod_group_kinds.into_iter());
         let (mut resources, mut nodes) = (resources.into_iter(), nodes.into_iter());
         let (mut gangs, mut commits) = (gangs.into_iter(), commits.into_iter());
         let (mut specs, mut pods) = (specs.into_iter(), pods.into_iter());
         let (mut diagnoses, mut units) = (diagnoses.into_iter(), units.into_iter());
-        let mut evictions = evictions.into_iter();
+        let (mut evictions, mut insides) = (evictions.into_iter(), insides.into_iter());
         let mut is_first = true;
         std::iter::from_fn(move || {
             let mut room = max;
@@ -316,6 +349,7 @@ impl Checkpoint {
                 units: take(&mut units, &mut room),
                 commits: take(&mut commits, &mut room),
                 evictions: take(&mut evictions, &mut room),
+                insides: take(&mut insides, &mut room),
             };
             let is_needed = std::mem::take(&mut is_first) || room < max;
             is_needed.then_some(part)

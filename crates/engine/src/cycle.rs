@@ -91,7 +91,7 @@ impl Scheduler {
         decisions: &mut Vec<Decision>,
     ) {
         let occupants: Vec<Occupant> =
-            places.iter().map(|(pod, _)| self.catalog.pod(*pod).occupant()).collect();
+            places.iter().map(|(pod, _)| self.catalog.pod(*pod).occupant(*pod)).collect();
         // The unit stays known until the API confirms: a refusal continues its backoff.
         let (tries, arrived) = self.queue.history(unit);
         let assigned = self.usage.assigned();
@@ -181,7 +181,7 @@ impl Scheduler {
             let (diagnosis, plan) = miss.explain(&mut trial, &Within::default(), true, seed);
             Failure { class: pod.class, diagnosis, plan }
         })?;
-        txn.place(pod.occupant(), node);
+        txn.place(pod.occupant(id), node);
         give(&mut txn, profile, id, node);
         txn.commit();
         Ok(node)

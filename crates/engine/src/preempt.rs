@@ -186,9 +186,9 @@ fn places<'a>(
     catalog: &'a Catalog,
     victim: &'a Victim,
 ) -> impl Iterator<Item = (Occupant, NodeId)> + 'a {
-    let place = |pod: &PodId| {
-        let pod = catalog.pod(*pod);
-        (pod.occupant(), pod.state.node().expect("a victim is on a node"))
+    let place = |id: &PodId| {
+        let pod = catalog.pod(*id);
+        (pod.occupant(*id), pod.state.node().expect("a victim is on a node"))
     };
     victim.pods.iter().map(place)
 }

@@ -167,12 +167,14 @@ pub(crate) fn view<'a>(txn: &'a Txn<'_>, pod: &Pod) -> View<'a> {
 /// kube-scheduler does that.
 fn insisting(pod: &Pod, board: &Board, txn: &Txn<'_>) -> Vec<(Occupant, NodeId)> {
     let catalog = txn.catalog();
-    let insisting = catalog.insisting().map(|(rival, at)| (catalog.pod(rival), at));
     // Elsewhere they are in nobody's way but by rules about pods.
     let matters = |rival: &Pod| {
         !catalog.class(rival.class).company.far.is_empty() || board.is_around(view(txn, pod))
     };
-    let insisting =
-        insisting.filter(|(rival, _)| rival.rest.priority > pod.rest.priority && matters(rival));
-    insisting.map(|(rival, at)| (rival.occupant(), at)).collect()
+    let insisting = catalog.insisting().filter_map(|(id, at)| {
+        let rival = catalog.pod(id);
+        let is_above = rival.rest.priority > pod.rest.priority;
+        (is_above && matters(rival)).then(|| (rival.occupant(id), at))
+    });
+    insisting.collect()
 }

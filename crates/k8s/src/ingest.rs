@@ -2,11 +2,13 @@
 //! skipped while it is parsed and never kept.
 
 mod annotations;
+mod asks;
 mod budget;
 mod cluster_queue;
 mod company;
 mod gang;
 mod grouping;
+mod hardware;
 mod hints;
 mod job;
 mod local_queue;
@@ -30,6 +32,7 @@ pub use cluster_queue::{cluster_queue, read_cluster_queue};
 pub use company::namespace;
 pub(crate) use gang::{AFTER, ANNOTATIONS, MEMBERS, SPARK_ROLE, TIMEOUT};
 pub use grouping::{grouping, read_grouping};
+pub(crate) use hardware::is_hardware_key;
 pub(crate) use hints::{is_known_controller, is_word};
 pub use job::{job, read_job};
 pub use local_queue::{local_queue, read_local_queue};

@@ -11,7 +11,7 @@ mod volume;
 pub use binding::{Binding, binding};
 pub use condition::{Condition, HELD, QUEUED, condition, message};
 pub use group::{GroupCondition, GroupPatch, gang_note, group_patch, timeouts_note};
-pub use profile::{ignored_text, source_text, tier_note};
+pub use profile::{ignored_text, source_text, tier_note, unread_text};
 pub use reason::{code_word, reason_text};
 pub use record::{
     DeleteOptions, Disruption, EventRecord, Record, Regarding, StatusChange, StatusPatch, cut_note,

@@ -8,6 +8,7 @@ mod counted;
 mod eligible;
 mod evictions;
 mod gangs;
+mod hardware;
 mod notes;
 mod patience;
 mod prepared;
@@ -40,6 +41,7 @@ use crate::order::{Bind, Order, PodRef, Tell};
 use crate::serve::Health;
 use crate::watch::Watched;
 use gangs::Groups;
+use hardware::Doubts;
 use notes::Notes;
 use tiers::Tiers;
 use versions::Versions;
@@ -94,6 +96,7 @@ pub(crate) struct State {
     versions: Versions,
     groups: Groups,
     tiers: Tiers,
+    doubts: Doubts,
     /// When the first pod of a gang that we place came into the queue.
     arrivals: BTreeMap<GangId, Instant>,
     /// With how many of them those are forgotten that are gone.
@@ -134,6 +137,7 @@ impl Core {
             self.decide(&mut decisions);
             self.tell_eligible();
             self.spare();
+            self.tell_doubts();
             self.finish_draining();
             self.count_waiting_gangs();
             self.publish();
@@ -202,6 +206,8 @@ impl Core {
             Event::Gone(Key { kind: Kind::PodGroup(sort), name }) => {
                 self.state.groups.deleted(&PodGroupKey::of(*sort, name));
             }
+            Event::Seen(Fact::Node(facts)) => self.state.doubts.seen(facts),
+            Event::Gone(Key { kind: Kind::Node, name }) => self.state.doubts.gone(name),
             Event::Seen(Fact::Namespace(facts)) => {
                 let before = self.scheduler.catalog().namespace_labels(&facts.name);
                 if before != Some(&facts.labels) {
@@ -237,6 +243,7 @@ impl Core {
             Kind::Node => {
                 info!(nodes = names.len(), "nodes are listed");
                 state.has_nodes = true;
+                state.doubts.reset(names);
             }
             Kind::Pod => {
                 info!(pods = names.len(), "pods are listed");

@@ -23,16 +23,16 @@ pub(crate) enum Order {
     Tell(Tell),
     /// Tell the owner of a gang how it is.
     Report(Report),
-    /// Tell the owner of a pod that something about it is in doubt.
+    /// Tell the owner of a pod or a node that something about it is in doubt.
     Warn(Warn),
 }
 
-/// A pod about which something is in doubt.
+/// A pod or a node about which something is in doubt.
 pub(crate) struct Warn {
-    pub(crate) pod: PodRef,
+    pub(crate) about: Subject,
     pub(crate) scheduler: Arc<str>,
     pub(crate) doubt: Doubt,
-    /// Which tier it has and why, or what it says in vain.
+    /// Which tier it has and why, or what is said in vain.
     pub(crate) note: Arc<str>,
 }
 
@@ -43,6 +43,8 @@ pub(crate) enum Doubt {
     Tier,
     /// What a pod says of itself means nothing, and is ignored.
     Hint,
+    /// What a node says of its inside means nothing, and is ignored.
+    Hardware,
 }
 
 /// Pods of a gang that could not be completed.
@@ -95,6 +97,8 @@ pub(crate) enum Happened {
 pub(crate) enum Subject {
     Pod(PodRef),
     Group(GroupRef),
+    /// By name.
+    Node(Box<str>),
 }
 
 /// A pod as it was when something was decided about it.

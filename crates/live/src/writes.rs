@@ -74,7 +74,7 @@ pub(crate) enum Text {
     GangIncomplete(Arc<str>),
     /// Something happened to a gang.
     Gang(Happened, Arc<str>),
-    /// Something about the pod is in doubt.
+    /// Something about the pod or the node is in doubt.
     Doubtful(Doubt, Arc<str>),
 }
 
@@ -148,6 +148,7 @@ impl Write {
             Self::Event { about: Subject::Group(group), .. } | Self::Group { group, .. } => {
                 format!("{}/{}", group.key.namespace, group.key.name)
             }
+            Self::Event { about: Subject::Node(name), .. } => name.to_string(),
         }
     }
 }
@@ -245,8 +246,8 @@ impl Writes {
 
     /// Queues that something about a pod is in doubt.
     pub(crate) fn warn(&self, warn: Warn) {
-        let Warn { pod, scheduler, doubt, note } = warn;
-        self.push(Write::event(Subject::Pod(pod), scheduler, Text::Doubtful(doubt, note)));
+        let Warn { about, scheduler, doubt, note } = warn;
+        self.push(Write::event(about, scheduler, Text::Doubtful(doubt, note)));
     }
 
     /// Queues a write.

@@ -11,6 +11,7 @@ mod domains;
 mod gangs;
 mod groupings;
 mod known;
+mod machines;
 mod membership;
 mod nodes;
 mod pods;
@@ -29,7 +30,7 @@ pub use sizes::Sizes;
 pub use storage::{StorageCapacity, StorageClass, Volume};
 pub use tenants::{Moved, Tenant};
 
-use crate::event::{BudgetFacts, NodeFacts, PodFacts};
+use crate::event::{NodeFacts, PodFacts};
 use crate::ids::{ClassId, NodeId, PodId, ResourceId, TagsId};
 use crate::looks::Looks;
 use crate::resources::Resources;
@@ -42,6 +43,7 @@ use classes::Classes;
 use crowds::Crowds;
 use domains::Domains;
 use gangs::Gangs;
+use machines::Machines;
 use nodes::{Nodes, Replaced};
 use pods::Pods;
 use queues::{ClusterQueues, LocalQueues};
@@ -63,6 +65,7 @@ pub struct Catalog {
     local_queues: LocalQueues,
     cluster_queues: ClusterQueues,
     storage: Storage,
+    machines: Machines,
     tenants: Tenants,
     looks: Looks,
 }
@@ -176,6 +179,7 @@ impl Catalog {
         if replaced.node.is_some() != self.nodes.get(id).is_some() {
             self.pods.note_node(self.nodes.name(id));
         }
+        self.renew_machine(id, replaced);
         let nodes = replaced.node.as_deref().into_iter().chain(self.nodes.get(id));
         self.domains.put(id, nodes.flat_map(Node::label_keys), &self.nodes);
     }
@@ -319,7 +323,7 @@ impl Catalog {
         let node = self.find_named(self.pods.awaited(id)?)?;
         let pod = self.pods.get(id);
         let owner = HoldOwner::Pod(id);
-        Some(Hold { owner, occupant: pod.occupant(), node, priority: pod.rest.priority })
+        Some(Hold { owner, occupant: pod.occupant(id), node, priority: pod.rest.priority })
     }
 
     /// The node that is proposed for a pod, if it is there.
@@ -376,39 +380,6 @@ impl Catalog {
         self.symbols.release_all(nominated.into_iter().chain(nominated_by_api));
         self.release_class(class);
         self.crowds.release_tags(tags);
-    }
-}
-
-// === Disruption budgets ===
-
-impl Catalog {
-    /// Takes in a budget.
-    pub fn set_budget(&mut self, facts: &BudgetFacts) {
-        self.budgets.set(facts);
-    }
-
-    /// Forgets the budget with this [`BudgetFacts::key`].
-    pub fn delete_budget(&mut self, key: &str) {
-        self.budgets.delete(key);
-    }
-
-    /// All budgets, by namespace and name.
-    pub fn budgets(&self) -> impl Iterator<Item = &BudgetFacts> {
-        self.budgets.all()
-    }
-
-    /// The budgets that a pod counts for: those of its namespace that select it, and that do not
-    /// count it as evicted already.
-    pub fn budgets_of(&self, pod: PodId) -> impl Iterator<Item = &BudgetFacts> {
-        let pod = self.pods.get(pod);
-        let labels = &self.crowds.tags(pod.tags).labels;
-        self.budgets.of(&pod.key, labels)
-    }
-
-    /// Grows whenever a budget is another one.
-    #[must_use]
-    pub fn budget_revision(&self) -> u64 {
-        self.budgets.revision()
     }
 }
 

@@ -12,6 +12,7 @@ use crate::amounts::Amounts;
 use crate::decision::Attempt;
 use crate::gang::GangClaim;
 use crate::grouping::Owner;
+use crate::hardware::{HardwareFacts, HeldFacts};
 use crate::kinds::{Fact, Key, Kind};
 use crate::need::Features;
 use crate::spec::{LabelSelector, Labels, PodSpec};
@@ -192,6 +193,12 @@ pub struct NodeFacts {
     pub images: Vec<(String, i64)>,
     /// Features it declares.
     pub features: Features,
+    /// What it tells of its inside.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hardware: Option<Box<HardwareFacts>>,
+    /// Who holds what of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub held: Option<Box<HeldFacts>>,
 }
 
 /// A pod as the API has it.
@@ -335,6 +342,8 @@ pub struct NodeAspects {
     pub opened: bool,
     /// Other features.
     pub features: bool,
+    /// Another inside, or other holders of it.
+    pub hardware: bool,
 }
 
 impl NodeAspects {

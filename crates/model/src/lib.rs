@@ -14,6 +14,7 @@ mod decision;
 mod event;
 mod gang;
 mod grouping;
+pub mod hardware;
 mod ids;
 mod kinds;
 mod looks;
@@ -76,7 +77,8 @@ pub use taint::{Effect, Operator, Taint, Toleration};
 pub use time::{Millis, Moment, Time};
 pub use txn::{Savepoint, Txn};
 pub use usage::{
-    AMOUNT_MAX, Assigned, Columns, Hold, HoldOwner, Holds, Levels, Load, Touch, Touched, Usage,
+    AMOUNT_MAX, Assigned, Columns, Guest, Hold, HoldOwner, Holds, Inside, Levels, Load, Touch,
+    Touched, Usage,
 };
 pub use volume::{
     AccessModes, Assignment, BindingMode, ClaimRef, CsiDriverFacts, CsiNodeFacts,

@@ -9,6 +9,7 @@ use crate::names::{is_label_value, is_qualified_name};
 use crate::need::{Features, Need};
 use crate::profile::Hints;
 use crate::taint::Toleration;
+use crate::topology::PodAsk;
 
 /// Everything about a pod that decides where it may go. Nothing here names a single pod.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -49,6 +50,9 @@ pub struct PodSpec {
     /// What it says of itself, by which it is classified.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hints: Option<Box<Hints>>,
+    /// What its containers ask a kubelet for that aligns them with zones; nothing if none would.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ask: Option<Box<PodAsk<String>>>,
 }
 
 impl PodSpec {

@@ -59,24 +59,28 @@ impl<'a> Txn<'a> {
     /// Puts a pod on a node.
     pub fn place(&mut self, occupant: Occupant, node: NodeId) {
         self.usage.place(self.catalog, occupant, node);
+        self.usage.come_inside(self.catalog, occupant, node);
         self.usage.undo.push(Step::Placed(occupant, node));
     }
 
     /// Takes a pod off a node.
     pub fn evict(&mut self, occupant: Occupant, node: NodeId) {
         self.usage.evict(self.catalog, occupant, node);
+        self.usage.leave_inside(self.catalog, occupant, node);
         self.usage.undo.push(Step::Evicted(occupant, node));
     }
 
     /// Keeps room that nobody passes, and charges it to its node.
     pub fn hold(&mut self, hold: Hold) {
         self.usage.hold(self.catalog, hold);
+        self.usage.come_inside(self.catalog, hold.occupant, hold.node);
         self.usage.undo.push(Step::Held(hold));
     }
 
     /// Gives up room that was kept so.
     pub fn release(&mut self, hold: Hold) {
         self.usage.release(self.catalog, hold);
+        self.usage.leave_inside(self.catalog, hold.occupant, hold.node);
         self.usage.undo.push(Step::Released(hold));
     }
 
@@ -115,19 +119,25 @@ impl<'a> Txn<'a> {
             assigned.take_back(pod);
         }
         while self.usage.undo.len() > to.steps {
-            match self.usage.undo.pop() {
-                Some(Step::Placed(pod, node)) => self.usage.evict(self.catalog, pod, node),
-                Some(Step::Evicted(pod, node)) => self.usage.place(self.catalog, pod, node),
-                Some(Step::Held(hold)) => self.usage.release(self.catalog, hold),
-                Some(Step::Released(hold)) => self.usage.hold(self.catalog, hold),
-                None => return,
+            let Some(step) = self.usage.undo.pop() else { return };
+            let (occupant, node) = match step {
+                Step::Placed(occupant, node) | Step::Evicted(occupant, node) => (occupant, node),
+                Step::Held(hold) | Step::Released(hold) => (hold.occupant, hold.node),
+            };
+            match step {
+                Step::Placed(..) => self.usage.evict(self.catalog, occupant, node),
+                Step::Evicted(..) => self.usage.place(self.catalog, occupant, node),
+                Step::Held(hold) => self.usage.release(self.catalog, hold),
+                Step::Released(hold) => self.usage.hold(self.catalog, hold),
             }
+            self.usage.undo_inside(self.catalog, occupant, node);
         }
     }
 
     /// Makes the changes last.
     pub fn commit(self) {
         self.usage.undo.clear();
+        self.usage.commit_insides();
         self.usage.assigned_mut().undo.clear();
     }
 }

@@ -6,6 +6,7 @@
 mod columns;
 mod crowds;
 mod holds;
+mod insides;
 mod log;
 mod mounts;
 
@@ -14,10 +15,13 @@ use crate::catalog::{Catalog, Class, Occupant};
 use crate::ids::{CrowdId, NodeId, PodId, ResourceId, TagsId};
 use crate::spec::HostPort;
 use crate::symbol::Symbol;
+use crate::topology::State;
 use columns::Odd;
 pub use columns::{AMOUNT_MAX, Columns, Levels};
 use crowds::Gatherings;
 pub use holds::{Hold, HoldOwner, Holds};
+use insides::Insides;
+pub use insides::{Guest, Inside};
 use log::Log;
 pub use log::{Touch, Touched};
 pub use mounts::Assigned;
@@ -150,6 +154,7 @@ pub struct Usage {
     gatherings: Gatherings,
     holds: Holds,
     mounts: Mounts,
+    insides: Insides,
     assigned: Assigned,
     /// Scratch of transactions, kept so that a placement allocates nothing.
     pub(crate) undo: Vec<crate::txn::Step>,
@@ -251,8 +256,55 @@ impl Usage {
         self.odd.set(node, offer, load);
     }
 
+    /// What is taken inside a node, if it is known what is inside.
+    #[must_use]
+    pub fn inside(&self, node: NodeId) -> Option<&Inside> {
+        self.insides.get(node)
+    }
+
+    /// Puts back what was taken inside a node. No, if others are there or it is another machine.
+    #[must_use]
+    pub fn restore_inside(&mut self, node: NodeId, state: State, guests: Vec<Guest>) -> bool {
+        self.insides.restore(node, state, guests)
+    }
+
+    /// Puts a pod where it takes something inside a node.
+    pub(crate) fn come_inside(&mut self, catalog: &Catalog, occupant: Occupant, node: NodeId) {
+        if self.insides.is_guest(catalog, occupant.class, node) {
+            self.insides.come(catalog, occupant, node);
+        }
+    }
+
+    pub(crate) fn leave_inside(&mut self, catalog: &Catalog, occupant: Occupant, node: NodeId) {
+        if self.insides.is_guest(catalog, occupant.class, node) {
+            self.insides.leave(occupant, node);
+        }
+    }
+
+    pub(crate) fn undo_inside(&mut self, catalog: &Catalog, occupant: Occupant, node: NodeId) {
+        if self.insides.is_guest(catalog, occupant.class, node) {
+            self.insides.undo();
+        }
+    }
+
+    /// Brings in line what is taken inside a node with its facts.
+    pub fn renew_inside(&mut self, catalog: &Catalog, node: NodeId) {
+        if catalog.machine(node).is_none() && self.insides.get(node).is_none() {
+            return;
+        }
+        let mut pods: Vec<PodId> = catalog.pods_on(node).to_vec();
+        pods.sort_unstable_by_key(|pod| {
+            let pod = catalog.pod(*pod);
+            (pod.rest.created, &pod.key.uid)
+        });
+        let pods = pods.into_iter().map(|pod| catalog.pod(pod).occupant(pod));
+        let holds = self.holds.charged_on(node).iter().map(|hold| hold.occupant);
+        self.insides.renew(catalog, node, pods.chain(holds));
+    }
+
     /// Notes that the facts of a node changed.
     pub fn touch_facts(&mut self, catalog: &Catalog, node: NodeId) {
+        self.renew_inside(catalog, node);
         self.set_columns(catalog, node);
         self.touch(Touch { node, is_facts: true });
         let keep = self.loads.len().max(1024);
@@ -336,6 +388,10 @@ impl Usage {
             self.mounts.change(catalog, occupant, node, false);
         }
         self.touch(Touch { node, is_facts: false });
+    }
+
+    pub(crate) fn commit_insides(&mut self) {
+        self.insides.commit();
     }
 
     pub(crate) fn hold(&mut self, catalog: &Catalog, hold: Hold) {

@@ -29,7 +29,7 @@ impl Case {
             let class = catalog.class_of(&pod.spec);
             let tags = catalog.tags_of(&pod);
             let is_hold = dice.is_multiple_of(5);
-            Occupant { class, tags, is_leaving: dice.is_multiple_of(7), is_hold }
+            Occupant { pod: None, class, tags, is_leaving: dice.is_multiple_of(7), is_hold }
         };
         let kinds = dice.iter().map(kind).collect();
         (0..NODES).for_each(|at| _ = catalog.apply_node(&testkit::node(&format!("n{at}"))));

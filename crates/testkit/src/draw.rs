@@ -31,6 +31,16 @@ const TAINTS: [&str; 7] = [
 
 const IMAGES: [&str; 4] = ["", "image=web@900Mi", "image=web@300Mi image=db@500Mi", "image=db@2Gi"];
 
+/// What is inside nodes, and what their kubelets say.
+const INSIDES: [&str; 6] = [
+    "",
+    "",
+    "zones=2x2 gpus=0,1 policy=restricted",
+    "zones=2x8 policy=single-numa-node scope=pod",
+    "zones=2x1 policy=best-effort held=p1:0:0 held=p2:1",
+    "zones=1x16 gpus=0,x policy=none held=p3:2-3:x",
+];
+
 const BUDGETS: [&str; 4] = ["label=app:web", "", "label=app:db", "label=app:web disrupted=p3"];
 
 /// What pods ask for beside cpu and memory.
@@ -90,7 +100,8 @@ pub fn node(at: usize, dice: u64) -> String {
         dice.pick(&["", "label=kubernetes.io/hostname:"]),
     ];
     let line = said(format!("node n{at}"), &words);
-    if line.ends_with(':') { format!("{line}n{at}") } else { line }
+    let line = if line.ends_with(':') { format!("{line}n{at}") } else { line };
+    said(line, &[dice.pick(&INSIDES)])
 }
 
 /// A line for the pod with this number, waiting or on `node`.
@@ -113,6 +124,7 @@ pub fn pod(at: usize, node: Option<usize>, dice: u64) -> String {
             "nominated=n1",
             "nominated=n3",
         ]),
+        dice.pick(&["", "", "exclusive"]),
     ];
     let on = node.map_or(String::new(), |node| format!(" on=n{node}"));
     said(format!("pod p{at}{on}"), &words)

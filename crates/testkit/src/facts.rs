@@ -29,7 +29,7 @@ use model::{
     PodKey, PodRest, PodSpec, PodTerm, PodVolume, Protocol, Quantity, Requests, Said, Tier,
 };
 
-use crate::{gangs, terms};
+use crate::{gangs, hardware, terms};
 
 /// A node by its words. Without other words it has 4 CPUs, 8 GiB and room for 110 pods.
 ///
@@ -50,6 +50,7 @@ pub fn node(words: &str) -> NodeFacts {
             None if word == "closed" => node.is_closed = true,
             None => panic!("a node does not know the word {word:?}"),
             Some((key, value)) if ask(&mut amounts, key, value) => {}
+            Some((key, value)) if hardware::set_node(&mut node, key, value) => {}
             Some(("pods", value)) => node.pods_max = number(value),
             Some(("taint", value)) => node.taints.push(terms::taint(value)),
             Some(("feature", value)) => features.push(value),
@@ -109,7 +110,7 @@ pub fn pod(words: &str) -> PodFacts {
         gang: None,
         rest: PodRest::default(),
     };
-    let (mut amounts, mut overhead) = (Amounts::default(), 0);
+    let (mut amounts, mut overhead, mut is_exclusive) = (Amounts::default(), 0, false);
     for word in words {
         match word.split_once('=') {
             None if word == "finished" => pod.is_finished = true,
@@ -119,6 +120,7 @@ pub fn pod(words: &str) -> PodFacts {
             }
             None if word == "polite" => pod.rest.is_preempting = false,
             None if word == "remade" => pod.rest.is_remade = true,
+            None if word == "exclusive" => is_exclusive = true,
             None => panic!("a pod does not know the word {word:?}"),
             Some((key, value)) if ask(&mut amounts, key, value) => {}
             Some(("overhead", value)) => overhead = quantity(value).milli(),
@@ -135,6 +137,7 @@ pub fn pod(words: &str) -> PodFacts {
     for term in terms.filter(is_own) {
         term.target.namespaces.push(namespace.clone());
     }
+    pod.spec.ask = is_exclusive.then(|| hardware::exclusive(&amounts));
     pod.spec.requests = requests(amounts, overhead);
     pod
 }

@@ -21,6 +21,7 @@ pub mod draw;
 mod facts;
 pub mod fuzz;
 mod gangs;
+mod hardware;
 mod profile;
 mod script;
 mod storage;

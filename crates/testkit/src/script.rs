@@ -169,12 +169,12 @@ impl Script {
             | ["gone", "job" | "succeeded", _] => self.apply(&around(&words, rest)),
             ["gone", "grouping", key] => self.apply(&Event::Gone(grouping_key(key).into())),
             ["relist", kind, ref names @ ..] => {
-                let names = names.iter().map(|name| (*name).into()).collect();
-                let kind = grouping_kind(kind);
-                self.apply(&Event::Listed(Kind::Grouping(kind), Present::Names(names)));
+                let names = Present::Names(names.iter().map(|name| (*name).into()).collect());
+                self.apply(&Event::Listed(Kind::Grouping(grouping_kind(kind)), names));
             }
             ["written" | "unwritten", ..] => self.write(&words),
             ["given", uid] => return vec![self.given(uid)],
+            ["inside", node] => return crate::hardware::inside(&self.scheduler, node),
             [kind, ..] | ["gone", kind, _] if storage_kind(kind).is_some() => {
                 self.apply(&crate::storage::event(&words, rest));
             }

@@ -233,11 +233,11 @@ impl Arranger<'_> {
     ) {
         let catalog = self.txn.catalog();
         for (_, node) in &emptied.nodes.first(range.end)[range.start..] {
-            for pod in catalog.pods_on(*node) {
-                let pod = catalog.pod(*pod);
+            for id in catalog.pods_on(*node) {
+                let pod = catalog.pod(*id);
                 let is_own = pod.gang.is_some_and(|own| catalog.root_of(own) == gang);
                 if !is_own && emptied.below.is_none_or(|below| pod.rest.priority < below) {
-                    self.txn.evict(pod.occupant(), *node);
+                    self.txn.evict(pod.occupant(*id), *node);
                 }
             }
             // Room that is kept for other gangs is nobody's.

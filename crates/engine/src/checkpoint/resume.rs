@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 use framework::Profile;
 use model::{
-    Attempt, Catalog, ClassId, Diagnosis, GangId, Hold, Kept, Occupant, PodFacts, PodId, PodSpec,
-    PodState, ResourceId, Stage, Time, Txn,
+    Attempt, Catalog, ClassId, Diagnosis, GangId, Guest, Hold, Kept, Occupant, PodFacts, PodId,
+    PodSpec, PodState, ResourceId, Stage, Time, Txn,
 };
 
 use super::{
-    Checkpoint, CommitEntry, GangEntry, GangName, MemberEntry, NodePlace, PodEntry, UnitEntry,
-    UnitPlace,
+    Checkpoint, CommitEntry, GangEntry, GangName, GuestEntry, InsideEntry, MemberEntry, NodePlace,
+    PodEntry, UnitEntry, UnitPlace,
 };
 use crate::commits::{Commit, Member};
 use crate::lanes::Urgency;
@@ -58,6 +58,7 @@ impl Scheduler {
             units,
             commits,
             evictions,
+            insides,
         } = checkpoint;
         scheduler.attempt = attempt;
         scheduler.queue.restore_arrivals(arrivals);
@@ -87,6 +88,9 @@ impl Scheduler {
         }
         for entry in units {
             scheduler.resume_unit(entry, &resumed, &classes, &diagnoses)?;
+        }
+        for entry in insides {
+            scheduler.resume_inside(entry, &resumed)?;
         }
         for (victim, purpose) in evictions {
             scheduler.evictions.begin(victim, Arc::new(purpose));
@@ -155,6 +159,9 @@ impl Scheduler {
             }
         }
         self.usage.grow(&self.catalog);
+        for node in self.catalog.nodes() {
+            self.usage.renew_inside(&self.catalog, *node);
+        }
         free.into_iter().for_each(|id| self.catalog.release_node_place(id));
         Ok(())
     }
@@ -218,7 +225,7 @@ impl Scheduler {
         let node = self.catalog.node_place(name);
         self.usage.grow(&self.catalog);
         let mut txn = Txn::begin(&self.catalog, &mut self.usage);
-        txn.place(self.catalog.pod(pod).occupant(), node);
+        txn.place(self.catalog.pod(pod).occupant(pod), node);
         txn.commit();
         let state = attempt.map_or(PodState::Bound(node), |of| PodState::Assumed(node, of));
         self.catalog.set_pod_state(pod, state);
@@ -400,7 +407,7 @@ impl Scheduler {
             let Some(maker) = maker else { continue };
             let (class, node) = (self.catalog.class_of(&spec), self.catalog.node_place(&node));
             let tags = self.catalog.pod(*maker).tags;
-            let occupant = Occupant { class, tags, is_leaving: false, is_hold: true };
+            let occupant = Occupant { pod: None, class, tags, is_leaving: false, is_hold: true };
             kept.holds.push(Hold::of_gang(gang, occupant, node));
             kept.classes.push(class);
         }
@@ -411,6 +418,45 @@ impl Scheduler {
         txn.commit();
         self.catalog.progress_mut(gang).kept = Some(kept);
         Ok(())
+    }
+}
+
+impl Scheduler {
+    /// Puts back what pods take inside a node. What nobody schedules any more is not there.
+    fn resume_inside(
+        &mut self,
+        entry: InsideEntry,
+        pods: &[Option<PodId>],
+    ) -> Result<(), ResumeError> {
+        let InsideEntry { node, state, guests } = entry;
+        let Some(node) = self.catalog.find_node(&node) else {
+            return fault("something is taken inside a node that is not there");
+        };
+        let mut known = Vec::with_capacity(guests.len());
+        for GuestEntry { pod, spec, taken, is_reported } in guests {
+            let (pod, class) = match (pod, spec) {
+                (Some(pod), None) => {
+                    let Some(pod) = pods.get(pod) else {
+                        return fault("a pod is inside a node and not listed");
+                    };
+                    let Some(pod) = pod else { return Ok(()) };
+                    (Some(*pod), self.catalog.pod(*pod).class)
+                }
+                (None, Some(spec)) => {
+                    let class = self.catalog.class_of(&spec);
+                    self.catalog.release_class(class);
+                    (None, class)
+                }
+                (None, None) | (Some(_), Some(_)) => {
+                    return fault("a guest of a node is a pod, or has a spec");
+                }
+            };
+            known.push(Guest { pod, class, taken, is_reported });
+        }
+        match self.usage.restore_inside(node, state, known) {
+            true => Ok(()),
+            false => fault("other pods are inside a node than those that are told"),
+        }
     }
 }
 

@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use model::{
-    Catalog, ClassId, Diagnosis, GangId, Map, NodeId, Pod, PodId, PodState, Progress, ResourceId,
-    Stage, Symbol,
+    Catalog, ClassId, Diagnosis, GangId, Guest, Map, NodeId, Pod, PodId, PodState, Progress,
+    ResourceId, Stage, Symbol,
 };
 
 use super::{
-    Checkpoint, CommitEntry, GangEntry, GangName, MemberEntry, NodePlace, PodEntry, UnitEntry,
-    UnitPlace,
+    Checkpoint, CommitEntry, GangEntry, GangName, GuestEntry, InsideEntry, MemberEntry, NodePlace,
+    PodEntry, UnitEntry, UnitPlace,
 };
 use crate::Scheduler;
 use crate::commits::{Commit, Member};
@@ -68,6 +68,7 @@ impl Scheduler {
             };
             checkpoint.units.push(entry(unit, &pods, place, catalog));
         }
+        checkpoint.insides = self.inside_entries(&pods).collect();
         let evictions = self.evictions.all();
         let evictions = evictions.map(|(victim, purpose)| (victim.into(), (**purpose).clone()));
         checkpoint.evictions = evictions.collect();
@@ -158,6 +159,28 @@ fn numbered(diagnosis: &Diagnosis, resources: &mut Resources) -> Diagnosis {
 fn gang_name(catalog: &Catalog, gang: GangId) -> GangName {
     let row = catalog.gang(gang);
     (row.namespace.clone(), row.name.clone(), row.is_composite())
+}
+
+impl Scheduler {
+    /// What is taken inside nodes.
+    fn inside_entries(&self, pods: &Map<PodId, usize>) -> impl Iterator<Item = InsideEntry> {
+        let catalog = &self.catalog;
+        let nodes = catalog.nodes().iter();
+        nodes.filter_map(move |node| {
+            let inside = self.usage.inside(*node)?;
+            let guest = |guest: &Guest| GuestEntry {
+                pod: guest.pod.map(|pod| pods[&pod]),
+                spec: guest.pod.is_none().then(|| catalog.class(guest.class).spec.clone()),
+                taken: guest.taken.clone(),
+                is_reported: guest.is_reported,
+            };
+            Some(InsideEntry {
+                node: catalog.node_name(*node).into(),
+                state: inside.state().clone(),
+                guests: inside.guests().iter().map(guest).collect(),
+            })
+        })
+    }
 }
 
 fn pod_entry(pod: &Pod, (spec, plans): (usize, u32), catalog: &Catalog) -> PodEntry {

@@ -6,7 +6,7 @@ use model::{
 };
 use serde::Deserialize;
 
-use super::{Checkpoint, CommitEntry, GangEntry, NodePlace, PodEntry, UnitEntry};
+use super::{Checkpoint, CommitEntry, GangEntry, InsideEntry, NodePlace, PodEntry, UnitEntry};
 use crate::evictions::Purpose;
 
 /// A checkpoint, or a part of one, in a journal of any format.
@@ -27,6 +27,7 @@ pub(super) struct Written {
     units: Vec<UnitEntry>,
     commits: Vec<CommitEntry>,
     evictions: Vec<(Box<str>, Purpose)>,
+    insides: Vec<InsideEntry>,
     // Format 1 has a list for every kind there was.
     namespaces: Vec<NamespaceFacts>,
     budgets: Vec<BudgetFacts>,
@@ -60,6 +61,7 @@ impl From<Written> for Checkpoint {
             units: written.units,
             commits: written.commits,
             evictions: written.evictions,
+            insides: written.insides,
         }
     }
 }

@@ -44,7 +44,7 @@ impl Scheduler {
                 ..PodSpec::default()
             });
             classes.push(class);
-            let occupant = Occupant { class, tags, is_leaving: false, is_hold: true };
+            let occupant = Occupant { pod: None, class, tags, is_leaving: false, is_hold: true };
             expected.extend((0..shape.count).map(|_| (maker, occupant)));
         }
         self.count_crowds();

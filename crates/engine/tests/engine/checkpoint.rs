@@ -55,6 +55,11 @@ fn play(run: &mut Script, turn: &Turn) -> Vec<String> {
     run.now = run.now + Millis(turn.pause);
     let mut said = if turn.step == "next" { Vec::new() } else { run.command(turn.step) };
     said.extend(run.command("queue"));
+    let nodes = run.scheduler.catalog().nodes().to_vec();
+    for node in nodes {
+        let name = run.scheduler.catalog().node_name(node).to_owned();
+        said.extend(run.command(&format!("inside {name}")));
+    }
     let sent = run.pods.keys().filter_map(|uid| run.assumed(uid));
     said.extend(sent.map(|(node, attempt)| format!("{node} {attempt:?}")));
     said

@@ -236,9 +236,8 @@ pub(super) fn check_usage(run: &Script) {
     let mut count = 0;
     for pod in run.pods.keys().filter_map(|uid| catalog.find_pod(uid)) {
         count += 1;
-        let pod = catalog.pod(pod);
-        if let Some(node) = pod.state.node() {
-            txn.place(pod.occupant(), node);
+        if let Some(node) = catalog.pod(pod).state.node() {
+            txn.place(catalog.pod(pod).occupant(pod), node);
         }
     }
     txn.commit();
@@ -251,8 +250,9 @@ pub(super) fn check_usage(run: &Script) {
     }
     let hold = |owner: PodId| {
         let (pod, node) = (catalog.pod(owner), catalog.nominated_node(owner)?);
+        let occupant = pod.occupant(owner);
         let owner = HoldOwner::Pod(owner);
-        Some(Hold { owner, occupant: pod.occupant(), node, priority: pod.rest.priority })
+        Some(Hold { owner, occupant, node, priority: pod.rest.priority })
     };
     let mut proposed: Vec<Hold> = waiting(run).into_iter().filter_map(hold).collect();
     proposed.sort_unstable_by_key(|hold| {

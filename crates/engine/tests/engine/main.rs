@@ -16,6 +16,7 @@ mod gangs_minimum;
 mod gangs_options;
 mod gangs_order;
 mod holds;
+mod insides;
 mod kept_results;
 mod lines;
 mod namespaces;

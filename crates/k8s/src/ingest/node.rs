@@ -2,6 +2,7 @@
 
 use model::{Effect, Event, Features, NodeFacts, Taint};
 
+use super::hardware::hardware;
 use super::quantity::{List, Resource};
 use super::view::{NodeView, TaintView};
 use super::{IngestError, read};
@@ -21,6 +22,7 @@ pub(super) fn facts(view: NodeView) -> NodeFacts {
         .images
         .iter()
         .flat_map(|image| image.names.iter().map(|name| (name.clone(), image.size_bytes)));
+    let (hardware, held) = hardware(&view.metadata.labels, &view.metadata.annotations);
     NodeFacts {
         name: view.metadata.name,
         labels: view.metadata.labels.into_iter().collect(),
@@ -30,6 +32,8 @@ pub(super) fn facts(view: NodeView) -> NodeFacts {
         pods_max: pods_max(&view.status.allocatable),
         images: images.collect(),
         features: Features::named(view.status.declared_features.iter().map(String::as_str)),
+        hardware,
+        held,
     }
 }
 

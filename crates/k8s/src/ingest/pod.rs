@@ -5,6 +5,7 @@ use model::{
     PodVolume, Protocol, Toleration,
 };
 
+use super::asks::ask;
 use super::company::{Company, company, labels};
 use super::grouping::owner;
 use super::hints::hints;
@@ -123,7 +124,7 @@ fn key(view: &PodView) -> PodKey {
 }
 
 fn spec(view: PodView, volumes: &[PodVolume]) -> PodSpec {
-    let (requests, hints) = (requests(&view), hints(&view));
+    let (requests, hints, ask) = (requests(&view), hints(&view), ask(&view));
     let (spec, meta) = (view.spec, view.metadata);
     let Company { spread, near, far, prefers } = company(&meta, &spec);
     PodSpec {
@@ -139,6 +140,7 @@ fn spec(view: PodView, volumes: &[PodVolume]) -> PodSpec {
         far,
         prefers,
         hints,
+        ask,
         scheduler: spec.scheduler_name,
         node_selector: spec.node_selector.into_iter().collect(),
         required: spec

@@ -38,7 +38,7 @@ pub(super) fn requests(pod: &PodView) -> Requests<String> {
 /// All amounts of a pod with one container that asks for these.
 pub(super) fn requests_of(list: &List) -> Requests<String> {
     let mut pod = PodView::default();
-    let resources = Resources { requests: Some(list.clone()) };
+    let resources = Resources { requests: Some(list.clone()), limits: None };
     pod.spec.containers.push(Container { resources, ..Container::default() });
     requests(&pod)
 }
@@ -158,7 +158,7 @@ fn pod_level(spec: &PodSpecView) -> &List {
     spec.resources.as_ref().and_then(|resources| resources.requests.as_ref()).unwrap_or(&NONE)
 }
 
-fn has_pod_level(spec: &PodSpecView) -> bool {
+pub(super) fn has_pod_level(spec: &PodSpecView) -> bool {
     pod_level(spec).iter().any(|(resource, _)| resource.is_pod_level())
 }
 

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use serde::de::{Deserialize, Deserializer, IgnoredAny, Visitor};
 
 use super::annotations::Annotations;
+use super::hardware::NodeAnnotations;
 use super::quantity::{Amount, List};
 use super::slim::{Slim, is_field};
 use super::timestamp::Timestamp;
@@ -136,7 +137,12 @@ views! {
     JobMeta { uid: String, resource_version: String, }
     JobSpec { parallelism: Option<i32>, completions: Option<i32>, }
     JobStatus { conditions: Vec<Condition>, succeeded: Option<i32>, }
-    NodeMeta { name: String, resource_version: String, labels: BTreeMap<String, String>, }
+    NodeMeta {
+        name: String,
+        resource_version: String,
+        labels: BTreeMap<String, String>,
+        annotations: NodeAnnotations,
+    }
 
     NodeView { metadata: NodeMeta, spec: NodeSpec, status: NodeStatus, }
     NodeSpec { unschedulable: bool, taints: Vec<TaintView>, }
@@ -182,7 +188,7 @@ views! {
         ports: Vec<Port>,
         volume_mounts: Vec<Mount>,
     }
-    Resources { requests: Option<List>, }
+    Resources { requests: Option<List>, limits: Option<List>, }
     EnvView { value: Words, }
     RestartRule { action: String, }
     Port {
@@ -349,6 +355,7 @@ views! {
 
     PodStatus {
         phase: String,
+        qos_class: String,
         nominated_node_name: String,
         start_time: Option<Timestamp>,
         conditions: Vec<Condition>,

@@ -12,7 +12,7 @@ use serde_json::Value as Json;
 
 use super::{Body, Manifest};
 use crate::document::{Node, Place, Problem, Value, distance, joined, suggestion};
-use crate::ingest::own_keys;
+use crate::ingest::{is_hardware_key, own_keys};
 
 /// Read once, whoever asks first.
 static TABLE: LazyLock<Table> = LazyLock::new(|| Table::read(include_str!("fields.txt")));
@@ -148,7 +148,7 @@ impl KnownFields {
     fn unknown_keys(&self, path: &str, map: Part<'_>) -> Vec<Problem> {
         let Children::Entries(entries) = map.children() else { return Vec::new() };
         let is_unknown = |(key, ..): &(&str, Option<usize>, Part<'_>)| {
-            is_almost_ours(key) && !self.keys.contains(key)
+            is_almost_ours(key) && !self.keys.contains(key) && !is_hardware_key(key)
         };
         let problem = |(key, line, _): (&str, Option<usize>, Part<'_>)| {
             let letters: Vec<char> = key.chars().take(200).collect();

@@ -1,5 +1,6 @@
 //! What is known of a pod, in words: where it comes from, and what it says in vain.
 
+use model::hardware::Unread;
 use model::{Ignored, Known, Source, Tier};
 
 /// Where something that is known of a pod came from.
@@ -57,6 +58,13 @@ pub fn tier_note(tier: &Known<Tier>) -> Option<String> {
         | Source::RequestsAndGang
         | Source::Nothing => None,
     }
+}
+
+/// What a node says of its inside and means nothing.
+#[must_use]
+pub fn unread_text(unread: &Unread) -> String {
+    let Unread { key, value, expected } = unread;
+    format!("{key} is {value:?}; expected {expected}")
 }
 
 /// A word of a pod that is not followed, and why.

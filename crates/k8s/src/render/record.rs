@@ -29,6 +29,8 @@ pub enum Record<'a> {
     TierUnknown,
     /// The pod says something of itself that means nothing.
     HintIgnored,
+    /// The node says something of its inside that means nothing.
+    HardwareIgnored,
 }
 
 /// An `events.k8s.io/v1` Event.
@@ -76,6 +78,20 @@ pub struct Regarding<'a> {
 }
 
 impl<'a> Regarding<'a> {
+    /// A node. It is known by its name in the place of its uid, as the kubelet does it and clients
+    /// expect; events about it are in the namespace `default`.
+    #[must_use]
+    pub fn node(name: &'a str) -> Self {
+        Self {
+            api_version: "v1",
+            kind: "Node",
+            name,
+            namespace: "default",
+            uid: name,
+            resource_version: "",
+        }
+    }
+
     /// A pod at a `resourceVersion`.
     #[must_use]
     pub fn pod(pod: &'a PodKey, resource_version: &'a str) -> Self {
@@ -112,6 +128,7 @@ pub fn event<'a>(
         Record::GangTimeoutsDiffer => ("GangTimeoutsDiffer", "Scheduling", "Warning", None),
         Record::TierUnknown => ("TierUnknown", "Classifying", "Warning", None),
         Record::HintIgnored => ("HintIgnored", "Classifying", "Warning", None),
+        Record::HardwareIgnored => ("HardwareIgnored", "Reading", "Warning", None),
     };
     EventRecord {
         api_version: "events.k8s.io/v1",

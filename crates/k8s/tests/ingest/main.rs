@@ -3,6 +3,7 @@
 mod cluster_queue;
 mod gang;
 mod grouping;
+mod hardware;
 mod hints;
 mod job;
 mod local_queue;

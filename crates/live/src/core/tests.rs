@@ -132,12 +132,17 @@ fn word(order: Order) -> String {
         Order::Prepare(prepare) => format!("prepare {}", prepare.pod.name),
         Order::Preempt(_) => "preempt".into(),
         Order::Tell(tell) => format!("tell {}", tell.pod.key.name),
-        Order::Warn(Warn { pod, scheduler, doubt, note }) => {
+        Order::Warn(Warn { about, scheduler, doubt, note }) => {
             let word = match doubt {
                 Doubt::Tier => "warn",
-                Doubt::Hint => "ignored",
+                Doubt::Hint | Doubt::Hardware => "ignored",
             };
-            format!("{word} {scheduler} {}: {note}", pod.key.name)
+            let name = match about {
+                Subject::Pod(pod) => pod.key.name,
+                Subject::Group(group) => group.key.name,
+                Subject::Node(name) => name,
+            };
+            format!("{word} {scheduler} {name}: {note}")
         }
         Order::Disband(disband) => {
             let names = |pods: Vec<&PodRef>| {
@@ -158,6 +163,7 @@ fn word(order: Order) -> String {
                 let subject = match subject {
                     Subject::Pod(pod) => format!("pod {}", pod.key.name),
                     Subject::Group(group) => format!("group {} {}", group.key.name, group.uid),
+                    Subject::Node(name) => format!("node {name}"),
                 };
                 let happened = match happened {
                     Happened::Scheduled => "scheduled",
@@ -491,4 +497,37 @@ fn when_all_bindings_are_out_room_for_several_is_waited_for_and_not_for_long() {
     let (done, _drained) = oneshot::channel();
     bench.core.take(Input::Drain(done));
     assert_eq!(bench.core.patience(), (Until::News, ROOM_PATIENCE), "the last one wakes nobody");
+}
+
+#[test]
+fn what_a_node_says_of_its_inside_in_vain_is_told_once_by_the_leader() {
+    let mut bench = bench();
+    let node = |cpus: &str, memory: &str| {
+        let labels = json!({
+            "numa.kubenexus.io/node-0-cpus": cpus,
+            "numa.kubenexus.io/node-0-memory": memory,
+        });
+        let node = json!({"metadata": {"name": "n", "labels": labels}});
+        ingest::node(&node).expect("a node")
+    };
+    let mut told = |event: Event, leads: bool| {
+        bench.core.state.is_leading = leads;
+        bench.see(event);
+        bench.core.tell_doubts();
+        let mut orders = Vec::new();
+        while let Ok(order) = bench.orders.try_recv() {
+            orders.push(word(order));
+        }
+        orders
+    };
+    assert_eq!(told(node("7-3", "1"), false), [""; 0], "whoever stands by says nothing");
+    let cpus = "ignored default-scheduler n: numa.kubenexus.io/node-0-cpus is \"7-3\"; expected \
+                CPUs, such as 0-15 or 0-15_32-47";
+    assert_eq!(told(node("7-3", "2"), true), [cpus]);
+    assert_eq!(told(node("7-3", "3"), true), [""; 0], "it was told");
+    let memory = "ignored default-scheduler n: numa.kubenexus.io/node-0-memory is \"x\"; expected \
+                  an amount of bytes";
+    assert_eq!(told(node("7-3", "x"), true), [memory]);
+    assert_eq!(told(node("0-3", "1"), true), [""; 0]);
+    assert_eq!(told(node("7-3", "1"), true), [cpus], "it was mended, and broken again");
 }

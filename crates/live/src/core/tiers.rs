@@ -9,7 +9,7 @@ use model::{Ignored, PodId, Source};
 use tracing::warn;
 
 use super::Core;
-use crate::order::{Doubt, Order, Warn};
+use crate::order::{Doubt, Order, Subject, Warn};
 
 /// Pods can say any word: of a namespace this many causes are told.
 const CAUSES_MAX: usize = 16;
@@ -73,8 +73,8 @@ impl Core {
                 continue;
             }
             warn!(namespace = %key.namespace, pod = %key.name, note, "a word is not understood");
-            let (about, scheduler) = (self.reference(pod), self.scheduler_of(pod));
-            self.send(Order::Warn(Warn { pod: about, scheduler, doubt, note: note.into() }));
+            let (about, scheduler) = (Subject::Pod(self.reference(pod)), self.scheduler_of(pod));
+            self.send(Order::Warn(Warn { about, scheduler, doubt, note: note.into() }));
         }
     }
 }

@@ -88,7 +88,7 @@ async fn what_is_in_doubt_is_a_warning_about_the_pod() {
 async fn check_doubt(doubt: Doubt, reason: &str) {
     let bench = bench(200);
     let (scheduler, note) = ("s".into(), "tier bronze: why".into());
-    bench.writes.warn(Warn { pod: pod("a"), scheduler, doubt, note });
+    bench.writes.warn(Warn { about: Subject::Pod(pod("a")), scheduler, doubt, note });
     bench.writes.flushed().await;
     let log = bench.log.lock().unwrap();
     assert_eq!(log.len(), 1);

@@ -60,6 +60,7 @@ impl Writes {
         let version;
         let regarding = match about {
             Subject::Pod(pod) => pod.regarding(),
+            Subject::Node(name) => Regarding::node(name),
             Subject::Group(GroupRef { api, key, uid, version: resource_version }) => {
                 version = api.api_version();
                 Regarding {
@@ -92,6 +93,9 @@ impl Writes {
             }
             Text::Doubtful(Doubt::Tier, note) => (Record::TierUnknown, render::cut_note(note)),
             Text::Doubtful(Doubt::Hint, note) => (Record::HintIgnored, render::cut_note(note)),
+            Text::Doubtful(Doubt::Hardware, note) => {
+                (Record::HardwareIgnored, render::cut_note(note))
+            }
         };
         let reporter = (scheduler, &*instance);
         let event = render::event(record, regarding, &note, &at, serial, reporter);

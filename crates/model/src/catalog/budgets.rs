@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use super::Catalog;
 use crate::event::{BudgetFacts, PodKey};
+use crate::ids::PodId;
 use crate::spec::Labels;
 
 /// All budgets, by namespace and name.
@@ -48,5 +50,36 @@ impl Budgets {
 
     pub(super) fn revision(&self) -> u64 {
         self.revision
+    }
+}
+
+impl Catalog {
+    /// Takes in a budget.
+    pub fn set_budget(&mut self, facts: &BudgetFacts) {
+        self.budgets.set(facts);
+    }
+
+    /// Forgets the budget with this [`BudgetFacts::key`].
+    pub fn delete_budget(&mut self, key: &str) {
+        self.budgets.delete(key);
+    }
+
+    /// All budgets, by namespace and name.
+    pub fn budgets(&self) -> impl Iterator<Item = &BudgetFacts> {
+        self.budgets.all()
+    }
+
+    /// The budgets that a pod counts for: those of its namespace that select it, and that do not
+    /// count it as evicted already.
+    pub fn budgets_of(&self, pod: PodId) -> impl Iterator<Item = &BudgetFacts> {
+        let pod = self.pods.get(pod);
+        let labels = &self.crowds.tags(pod.tags).labels;
+        self.budgets.of(&pod.key, labels)
+    }
+
+    /// Grows whenever a budget is another one.
+    #[must_use]
+    pub fn budget_revision(&self) -> u64 {
+        self.budgets.revision()
     }
 }

@@ -10,6 +10,7 @@ use crate::selector::{Selector, WeightedTerm};
 use crate::spec::{HostPort, PodSpec};
 use crate::symbol::{Holder, Symbol, Symbols};
 use crate::taint::Toleration;
+use crate::topology::PodAsk;
 
 /// A spec and everything that follows from it.
 pub struct Class {
@@ -33,6 +34,8 @@ pub struct Class {
     pub ports: Box<[HostPort<Symbol>]>,
     /// Images it starts, each as often as it is named.
     pub images: Box<[Symbol]>,
+    /// What its containers ask a kubelet for that aligns them with zones.
+    pub ask: Option<Box<PodAsk>>,
     /// What its rules about other pods are about.
     pub company: Company,
     /// Every string above, as often as it is held.
@@ -77,6 +80,7 @@ impl Class {
             tolerations: spec.tolerations.iter().map(|t| toleration(symbols, t)).collect(),
             ports: spec.ports.iter().map(|p| port(symbols, p)).collect(),
             images: spec.images.iter().map(|image| symbols.hold(image)).collect(),
+            ask: spec.ask.as_ref().map(|ask| Box::new(ask.renamed(|name| resources.hold(name)))),
             company: Company::default(),
             held: Box::default(),
             hash,
@@ -91,6 +95,8 @@ impl Class {
         symbols.release_all(self.held.iter().copied());
         let Requests { fit, charge, fullness } = &self.requests;
         [fit, &charge.amounts, fullness].iter().for_each(|amounts| resources.release_all(amounts));
+        let asked = self.ask.iter().flat_map(|ask| ask.resources());
+        asked.for_each(|resource| resources.release(resource));
     }
 
     /// Differs between classes that had the same id one after the other.

@@ -2,6 +2,7 @@
 
 use crate::amounts::Amounts;
 use crate::event::{NodeAspects, NodeFacts};
+use crate::hardware::{HardwareFacts, HeldFacts};
 use crate::ids::{NodeId, ResourceId};
 use crate::map::Map;
 use crate::need::Features;
@@ -24,6 +25,10 @@ pub struct Node {
     images: Box<[(Symbol, i64)]>,
     /// Features it declares.
     pub features: Features,
+    /// What it tells of its inside.
+    pub hardware: Option<Box<HardwareFacts>>,
+    /// Who holds what of it.
+    pub held: Option<Box<HeldFacts>>,
 }
 
 /// What a node offers. Kept apart from its other facts and in a cache line of its own, because
@@ -106,6 +111,8 @@ impl Node {
             is_closed: facts.is_closed,
             images: images.into(),
             features: facts.features,
+            hardware: facts.hardware.clone(),
+            held: facts.held.clone(),
         }
     }
 
@@ -116,7 +123,7 @@ impl Node {
         resource: impl FnMut(&ResourceId) -> String,
         offer: &Offer,
     ) -> NodeFacts {
-        let Self { name, labels, taints, is_closed, images, features } = self;
+        let Self { name, labels, taints, is_closed, images, features, hardware, held } = self;
         let text = |symbol: Symbol| symbols.text(symbol).to_owned();
         let taint = |taint: &Taint<Symbol>| Taint {
             key: text(taint.key),
@@ -132,6 +139,8 @@ impl Node {
             pods_max: offer.pods_max,
             images: images.iter().map(|(name, size)| (text(*name), *size)).collect(),
             features: *features,
+            hardware: hardware.clone(),
+            held: held.clone(),
         }
     }
 
@@ -174,6 +183,7 @@ impl Node {
             taints: self.taints != before.taints,
             opened: before.is_closed && !self.is_closed,
             features: self.features != before.features,
+            hardware: self.hardware != before.hardware || self.held != before.held,
         }
     }
 }

@@ -73,6 +73,8 @@ pub struct Pod {
 /// What a pod is to its node and to other pods, or room that is kept for one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Occupant {
+    /// The pod; none if it does not exist yet.
+    pub pod: Option<PodId>,
     /// What it takes, and its rules about others.
     pub class: ClassId,
     /// What rules of others know it by.
@@ -101,11 +103,11 @@ impl Pod {
         self.claim.as_ref().is_some_and(|claim| claim.makes_others())
     }
 
-    /// What it is, or would be, on a node.
+    /// What it is, or would be, on a node; `id` is its own.
     #[must_use]
-    pub fn occupant(&self) -> Occupant {
+    pub fn occupant(&self, id: PodId) -> Occupant {
         let (class, tags, is_leaving) = (self.class, self.tags, self.rest.is_terminating);
-        Occupant { class, tags, is_leaving, is_hold: false }
+        Occupant { pod: Some(id), class, tags, is_leaving, is_hold: false }
     }
 }
 

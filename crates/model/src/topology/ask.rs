@@ -1,9 +1,11 @@
 //! What a pod asks the kubelet for.
 
+use serde::{Deserialize, Serialize};
+
 use crate::ids::ResourceId;
 
 /// When a container runs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum ContainerRole {
     /// An init container: it ends before the next container starts, which may have what it had.
     Init,
@@ -13,31 +15,33 @@ pub enum ContainerRole {
     App,
 }
 
-/// What one container asks for.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct ContainerAsk {
+/// What one container asks for. `R` names resources: a string in facts, an id in the catalog.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ContainerAsk<R = ResourceId> {
     /// When it runs.
     pub role: ContainerRole,
     /// Its CPU request in thousandths. Only whole CPUs are given exclusively.
     pub cpu_milli: u64,
     /// Its requests of memory and huge pages in bytes, each resource once.
-    pub memory: Box<[(ResourceId, u64)]>,
+    pub memory: Box<[(R, u64)]>,
     /// Its limits of extended resources, each resource once. Those of which the machine lists no
     /// devices are nothing to the kubelet's device manager.
-    pub devices: Box<[(ResourceId, u32)]>,
+    pub devices: Box<[(R, u32)]>,
 }
 
 /// What a pod asks for.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct PodAsk {
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PodAsk<R = ResourceId> {
     /// Whether its QoS class is Guaranteed and it has no resources at the level of the pod: only
     /// then do the CPU manager and the memory manager do anything for it.
     pub is_exclusive: bool,
     /// Init containers in their order, sidecars among them, then the containers.
-    pub containers: Box<[ContainerAsk]>,
+    pub containers: Box<[ContainerAsk<R>]>,
 }
 
-impl ContainerAsk {
+impl<R> ContainerAsk<R> {
     /// CPUs that a container of an exclusive pod gets for itself.
     pub(super) fn whole_cpus(&self) -> u32 {
         if self.cpu_milli.is_multiple_of(1_000) {
@@ -48,11 +52,34 @@ impl ContainerAsk {
     }
 }
 
-impl PodAsk {
+impl<R> PodAsk<R> {
+    /// The same under other names.
+    pub fn renamed<S>(&self, mut name: impl FnMut(&R) -> S) -> PodAsk<S> {
+        let container = |ask: &ContainerAsk<R>| ContainerAsk {
+            role: ask.role,
+            cpu_milli: ask.cpu_milli,
+            memory: ask.memory.iter().map(|(resource, bytes)| (name(resource), *bytes)).collect(),
+            devices: ask.devices.iter().map(|(resource, count)| (name(resource), *count)).collect(),
+        };
+        PodAsk {
+            is_exclusive: self.is_exclusive,
+            containers: self.containers.iter().map(container).collect(),
+        }
+    }
     /// Whether no manager of any kubelet has anything to do for it.
     #[must_use]
     pub fn is_plain(&self) -> bool {
         !self.is_exclusive && self.containers.iter().all(|container| container.devices.is_empty())
+    }
+}
+
+impl PodAsk {
+    /// Every resource that it names, as often as it does.
+    pub fn resources(&self) -> impl Iterator<Item = ResourceId> {
+        self.containers.iter().flat_map(|ask| {
+            let memory = ask.memory.iter().map(|(resource, _)| *resource);
+            memory.chain(ask.devices.iter().map(|(resource, _)| *resource))
+        })
     }
 
     /// CPUs that the containers of an exclusive pod need at once.

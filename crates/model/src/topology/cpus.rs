@@ -1,12 +1,14 @@
 //! Sets of CPUs.
 
+use serde::{Deserialize, Serialize};
+
 /// CPU ids lie below this.
 pub const CPUS_MAX: usize = 1_024;
 
 const WORDS: usize = CPUS_MAX / 64;
 
 /// CPUs of a machine, by the ids that the operating system gives them.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CpuSet([u64; WORDS]);
 
 impl CpuSet {

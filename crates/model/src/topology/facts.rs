@@ -1,5 +1,7 @@
 //! What is known of a machine and of how its kubelet is configured.
 
+use serde::{Deserialize, Serialize};
+
 use crate::ids::ResourceId;
 
 /// A machine and its kubelet.
@@ -85,7 +87,8 @@ pub struct DeviceFacts {
 
 /// Options of the CPU manager's static policy. `strict-cpu-reservation` is not among them: it
 /// changes who else runs on reserved CPUs, and nothing about who is admitted.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct CpuManagerFacts {
     /// `full-pcpus-only`
     pub is_full_cores_only: bool,
@@ -100,7 +103,7 @@ pub struct CpuManagerFacts {
 }
 
 /// What the topology manager insists on.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum TopologyPolicy {
     /// Nothing is aligned.
     #[default]
@@ -114,7 +117,7 @@ pub enum TopologyPolicy {
 }
 
 /// What is aligned as a whole.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum TopologyScope {
     /// Every container by itself.
     #[default]

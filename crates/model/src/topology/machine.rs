@@ -147,6 +147,14 @@ impl Machine {
         &self.processors.reserved
     }
 
+    /// The CPUs that the kubelet takes first, packed as closely as possible; nothing if there are
+    /// fewer.
+    #[must_use]
+    pub fn first_cpus(&self, count: u32) -> Option<super::CpuSet> {
+        let Processors { all, .. } = &self.processors;
+        super::take::packed(&self.processors, &CpuManagerFacts::default(), all, count).ok()
+    }
+
     /// Resources of device plugins; the place in here is the number of a resource in a
     /// [`super::State`].
     pub fn device_resources(&self) -> impl Iterator<Item = ResourceId> {

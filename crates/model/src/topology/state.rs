@@ -9,13 +9,15 @@
 //!     ▲───── release ──────┘           it has left: what the kubelet does then
 //! ```
 
+use serde::{Deserialize, Serialize};
+
 use super::cpus::CpuSet;
 use super::machine::{MEMORY_KINDS_MAX, Machine};
 use super::taken::{Block, Taken};
 use super::zones::{ZONES_MAX, ZoneMask};
 
 /// What is taken of one machine. Who holds what is in the [`Taken`] of every pod.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct State {
     /// CPUs that could be given exclusively: neither taken nor reserved.
     pub(super) free: CpuSet,
@@ -26,7 +28,7 @@ pub struct State {
 }
 
 /// What is taken of pinned memory.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct MemoryState {
     /// Bytes by kind and place.
     pub(super) free: [[u64; ZONES_MAX]; MEMORY_KINDS_MAX],
@@ -35,7 +37,7 @@ pub(super) struct MemoryState {
 }
 
 /// Whom a zone's memory serves.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ZoneMemory {
     /// Blocks that lie in it, wholly or in part.
     pub assignments: u32,
@@ -58,6 +60,13 @@ impl State {
         let mut state = State { free: CpuSet::EMPTY, devices, memory };
         state.set_free_cpus(machine, machine.processors.all);
         state
+    }
+
+    /// Whether it could be the state of a machine.
+    #[must_use]
+    pub fn is_of(&self, machine: &Machine) -> bool {
+        self.devices.len() == machine.devices.len()
+            && self.memory.is_some() == machine.memory.is_some()
     }
 
     /// CPUs that could be given exclusively: neither taken nor reserved.

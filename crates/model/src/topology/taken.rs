@@ -1,11 +1,13 @@
 //! What a pod takes of a machine.
 
+use serde::{Deserialize, Serialize};
+
 use super::cpus::CpuSet;
 use super::machine::{MEMORY_KINDS_MAX, Machine};
 use super::zones::ZoneMask;
 
 /// What a pod holds once its kubelet has admitted it, and all that it takes to undo it.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Taken {
     /// The zones that every container is aligned with, in the order of the containers; nothing for
     /// a container that is not aligned.
@@ -27,7 +29,7 @@ pub struct Taken {
 }
 
 /// Devices of one resource.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DevicesTaken {
     /// The place of the resource in [`Machine::device_resources`].
     pub resource: usize,
@@ -36,7 +38,7 @@ pub struct DevicesTaken {
 }
 
 /// Memory that a container has in zones.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Block {
     /// The place of the container.
     pub container: usize,
@@ -51,7 +53,7 @@ pub struct Block {
 }
 
 /// How the memory of a zone changes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ZoneTaken {
     /// The place of the zone.
     pub zone: usize,

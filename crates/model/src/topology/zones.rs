@@ -1,5 +1,7 @@
 //! Sets of NUMA zones, and sets of such sets.
 
+use serde::{Deserialize, Serialize};
+
 /// Zones of a machine that can be told apart. The kubelet refuses to start with more, unless an
 /// option of its topology manager says otherwise.
 pub const ZONES_MAX: usize = 8;
@@ -10,7 +12,9 @@ const WORDS: usize = (1 << ZONES_MAX) / 64;
 /// A set of zones of one machine, by their places: the zone with the lowest id is at place 0.
 ///
 /// Since places follow ids, masks compare as those of the kubelet do, which have a bit per id.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
 pub struct ZoneMask(u8);
 
 impl ZoneMask {

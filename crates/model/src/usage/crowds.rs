@@ -46,10 +46,10 @@ impl Gatherings {
         // Only a class that is known holds a rule, and it is counted from its first pod on.
         if let Crowd { rule: Rule::Meant { .. }, .. } = catalog.crowd(crowd) {
             let pods = members.iter().flat_map(|tags| catalog.pods_like(*tags));
-            let placed = pods.map(|pod| catalog.pod(*pod)).inspect(|_| catalog.look(1));
-            for pod in placed {
+            let placed = pods.map(|id| (*id, catalog.pod(*id))).inspect(|_| catalog.look(1));
+            for (id, pod) in placed {
                 let Some(node) = pod.state.node() else { continue };
-                if catalog.is_in_crowd(pod.occupant(), crowd) {
+                if catalog.is_in_crowd(pod.occupant(id), crowd) {
                     *self.nodes(crowd).entry(node).or_default() += 1;
                     touched.push(node);
                 }

@@ -52,7 +52,7 @@ impl Case {
             let pod = testkit::pod(line.trim_start_matches("pod "));
             let class = catalog.class_of(&pod.spec);
             let tags = catalog.tags_of(&pod);
-            Occupant { class, tags, is_leaving: false, is_hold: false }
+            Occupant { pod: None, class, tags, is_leaving: false, is_hold: false }
         };
         let placed: Vec<_> =
             placed.iter().map(|(dice, node)| (pod(&mut catalog, *dice), *node)).collect();

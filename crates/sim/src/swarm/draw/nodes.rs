@@ -27,6 +27,7 @@ fn node(dice: &mut Dice, number: u64, size: i64, span: Millis) -> NodePlan {
         pods_max: dice.pick(&[1, 3, 8, 110]) * size,
         images: images(dice),
         features: features(dice),
+        ..NodeFacts::default()
     };
     let joins = if dice.percent(75) { 0 } else { dice.between(0, span.0 * 6 / 10) };
     let mut plan = NodePlan { joins: Time(joins), ..NodePlan::new("pool", facts) };

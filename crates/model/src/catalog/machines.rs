@@ -1,0 +1,189 @@
+//! Machines: what is inside nodes, put together from what is told of them. Nodes that are alike
+//! share one.
+
+use std::sync::{Arc, Weak};
+
+use super::Catalog;
+use super::nodes::{Node, Offer, Replaced};
+use crate::hardware::{CpuRanges, Gpu, HardwareFacts, KubeletFacts, NumaZone};
+use crate::ids::{NodeId, ResourceId};
+use crate::map::{Map, hash_of};
+use crate::resources::{Resources, is_huge_page};
+use crate::topology::{
+    CpuFacts, DeviceFacts, DevicesFacts, HugePagesFacts, Machine, MachineFacts, ZoneFacts,
+};
+
+/// Resources of GPUs, by the PCI ids of their vendors; the first is that of GPUs whose vendor is
+/// not told.
+const GPUS: [(u16, &str); 2] = [(0x10de, "nvidia.com/gpu"), (0x1002, "amd.com/gpu")];
+
+/// The machines of all nodes of which enough is told.
+#[derive(Default)]
+pub(super) struct Machines {
+    of_node: Map<NodeId, Arc<Machine>>,
+    /// Machines in use, by a hash of what they are made of.
+    made: Map<u64, Vec<Weak<Machine>>>,
+}
+
+impl Machines {
+    pub(super) fn get(&self, node: NodeId) -> Option<&Arc<Machine>> {
+        self.of_node.get(&node)
+    }
+
+    /// Takes in what a node tells of itself; nothing if it is gone.
+    pub(super) fn set(&mut self, id: NodeId, node: Option<(&Node, &Offer)>, names: &Resources) {
+        let told = node.and_then(|(node, offer)| Some((node.hardware.as_deref()?, offer)));
+        let made = told.and_then(|(told, offer)| Some((told, made(told, offer, names)?)));
+        match made.map(|(told, machine)| self.shared(told, machine)) {
+            Some(machine) => _ = self.of_node.insert(id, machine),
+            None => _ = self.of_node.remove(&id),
+        }
+    }
+
+    /// The same machine, which alike nodes have too.
+    fn shared(&mut self, told: &HardwareFacts, machine: Machine) -> Arc<Machine> {
+        let hash = hash_of(&(&told.zones, &told.cores, &told.kubelet, told.gpus.len()));
+        let alike = self.made.entry(hash).or_default();
+        alike.retain(|known| known.strong_count() > 0);
+        let known = alike.iter().filter_map(Weak::upgrade).find(|known| **known == machine);
+        known.unwrap_or_else(|| {
+            let made = Arc::new(machine);
+            alike.push(Arc::downgrade(&made));
+            made
+        })
+    }
+}
+
+impl Catalog {
+    /// What is inside a node and how its kubelet deals with it, if enough is told of that.
+    #[must_use]
+    pub fn machine(&self, node: NodeId) -> Option<&Arc<Machine>> {
+        self.machines.get(node)
+    }
+
+    /// Brings in line what is inside a node that was replaced.
+    pub(super) fn renew_machine(&mut self, id: NodeId, replaced: &Replaced) {
+        let node = self.nodes.get(id);
+        let is_told = |node: Option<&Node>| node.is_some_and(|node| node.hardware.is_some());
+        if is_told(replaced.node.as_deref()) || is_told(node) {
+            let node = node.map(|node| (node, self.nodes.offer(id)));
+            self.machines.set(id, node, &self.resources);
+        }
+    }
+}
+
+/// A machine; nothing if too little is told to foresee what its kubelet does, or what is told fits
+/// no kubelet that starts.
+fn made(told: &HardwareFacts, offer: &Offer, names: &Resources) -> Option<Machine> {
+    let mut facts = facts(told, offer, names)?;
+    let machine = Machine::new(&facts).ok()?;
+    let count = told.kubelet.as_ref().map_or(0, |kubelet| kubelet.reserved_cpu_count);
+    if facts.cpu_manager.is_none() || !facts.reserved_cpus.is_empty() || count == 0 {
+        return Some(machine);
+    }
+    // Where only their number is told, the kubelet takes the first ones.
+    facts.reserved_cpus = machine.first_cpus(count)?.iter().collect();
+    Machine::new(&facts).ok()
+}
+
+/// What a machine is made of.
+fn facts(told: &HardwareFacts, offer: &Offer, names: &Resources) -> Option<MachineFacts> {
+    let kubelet = told.kubelet.as_ref()?;
+    let count = told.zone_count.map_or(told.zones.len(), |count| count as usize);
+    if count == 0 || count != told.zones.len() {
+        return None;
+    }
+    let cores = Cores::new(&told.cores);
+    let is_about_cores = |options: &crate::topology::CpuManagerFacts| {
+        options.is_full_cores_only || options.is_distributed_across_cores
+    };
+    if kubelet.cpu_manager.as_ref().is_some_and(is_about_cores) && told.cores.is_empty() {
+        return None;
+    }
+    // Where huge pages lie is not told, which is known only where there are none.
+    let pages = offer
+        .amounts
+        .scalars
+        .iter()
+        .filter(|(resource, _)| names.name(*resource).is_some_and(is_huge_page));
+    if kubelet.is_memory_static && pages.clone().any(|(_, amount)| *amount > 0) {
+        return None;
+    }
+    let pages =
+        pages.map(|(resource, _)| HugePagesFacts { resource: *resource, total: 0, reserved: 0 });
+    let pages: Vec<_> = pages.collect();
+    let zones: Option<Vec<ZoneFacts>> =
+        told.zones.iter().map(|zone| zone_facts(zone, kubelet, &cores, &pages)).collect();
+    Some(MachineFacts {
+        zones: zones?,
+        reserved_cpus: kubelet.reserved_cpus.iter().collect(),
+        devices: devices(&told.gpus, offer, names),
+        policy: kubelet.policy,
+        scope: kubelet.scope,
+        prefers_closest: kubelet.prefers_closest,
+        cpu_manager: kubelet.cpu_manager,
+        is_memory_static: kubelet.is_memory_static,
+    })
+}
+
+/// Which CPUs share a core.
+struct Cores(Map<u32, u32>);
+
+impl Cores {
+    fn new(cores: &[CpuRanges]) -> Self {
+        let of_core = |core: &CpuRanges| {
+            let first = core.iter().next().unwrap_or(0);
+            core.iter().map(move |cpu| (cpu, first)).collect::<Vec<_>>()
+        };
+        Self(cores.iter().flat_map(of_core).collect())
+    }
+
+    /// The first CPU of the core that a CPU belongs to.
+    fn of(&self, cpu: u32) -> u32 {
+        self.0.get(&cpu).copied().unwrap_or(cpu)
+    }
+}
+
+fn zone_facts(
+    zone: &NumaZone,
+    kubelet: &KubeletFacts,
+    cores: &Cores,
+    pages: &[HugePagesFacts],
+) -> Option<ZoneFacts> {
+    let socket = zone.socket.unwrap_or(zone.id);
+    let cpu = |id: u32| CpuFacts { id, core: cores.of(id), socket, cache: socket };
+    let kept = kubelet.reserved_memory.iter().filter(|kept| kept.zone == zone.id);
+    let kept = kept.filter(|kept| &*kept.resource == "memory");
+    // What is not told of memory matters only where it is pinned.
+    let memory = zone.memory.or((!kubelet.is_memory_static).then_some(0))?;
+    let distances = zone.distances.last().map_or(0, |(last, _)| *last as usize + 1);
+    let mut distances = vec![0; distances];
+    zone.distances.iter().for_each(|(to, distance)| distances[*to as usize] = *distance);
+    Some(ZoneFacts {
+        id: zone.id,
+        cpus: zone.cpus.as_ref()?.iter().map(cpu).collect(),
+        memory,
+        memory_reserved: kept.map(|kept| kept.bytes).sum(),
+        huge_pages: pages.into(),
+        distances,
+    })
+}
+
+/// Devices of resources that the node offers as many of as are told.
+fn devices(gpus: &[Gpu], offer: &Offer, names: &Resources) -> Vec<DevicesFacts> {
+    let of_vendor = |(at, (vendor, name)): (usize, &(u16, &str))| {
+        let is_it = |gpu: &&Gpu| gpu.vendor.map_or(at == 0, |of| of == *vendor);
+        let own: Vec<&Gpu> = gpus.iter().filter(is_it).collect();
+        // Reports name them by these numbers.
+        let are_numbered = own.iter().enumerate().all(|(at, gpu)| gpu.index as usize == at);
+        let resource: ResourceId = names.find(name).filter(|_| are_numbered && !own.is_empty())?;
+        let offered = offer.amounts.scalar(&resource)?;
+        let devices = own
+            .iter()
+            .map(|gpu| DeviceFacts { zones: gpu.zone.map(|zone| vec![zone]), is_healthy: true });
+        let devices: Vec<DeviceFacts> = devices.collect();
+        let is_whole = usize::try_from(offered).is_ok_and(|offered| offered == devices.len());
+        is_whole.then_some(DevicesFacts { resource, devices })
+    };
+    GPUS.iter().enumerate().filter_map(of_vendor).collect()
+}

@@ -1,0 +1,245 @@
+//! What is inside a node, as objects of the API tell it: NUMA zones, devices, how its kubelet deals
+//! with them, and who holds what. What nobody tells is unknown; nothing is guessed here.
+
+use serde::{Deserialize, Serialize};
+
+use crate::topology::{CpuManagerFacts, TopologyPolicy, TopologyScope};
+
+/// The largest id of a zone: the kubelet has room for so many in a mask.
+pub const ZONE_ID_MAX: u32 = 63;
+
+/// The largest number of a CPU.
+pub const CPU_ID_MAX: u32 = 65_535;
+
+/// What one source tells of the inside of a node.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct HardwareFacts {
+    /// How many zones there are.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub zone_count: Option<u32>,
+    /// Zones of which something is known, by id.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    pub zones: Box<[NumaZone]>,
+    /// Cores that have several CPUs, with these.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    pub cores: Box<[CpuRanges]>,
+    /// GPUs of which something is known, by index.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    pub gpus: Box<[Gpu]>,
+    /// What is true of all GPUs of the node.
+    #[serde(skip_serializing_if = "AllGpus::is_unknown")]
+    pub all_gpus: AllGpus,
+    /// What the kubelet does about zones.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kubelet: Option<KubeletFacts>,
+    /// What is written there and means nothing.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    pub unread: Box<[Unread]>,
+}
+
+/// A NUMA zone.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct NumaZone {
+    /// The number that the operating system gives it.
+    pub id: u32,
+    /// Its CPUs.
+    pub cpus: Option<CpuRanges>,
+    /// Its memory in bytes.
+    pub memory: Option<u64>,
+    /// What its memory can move, in MB/s.
+    pub bandwidth: Option<u64>,
+    /// Its socket.
+    pub socket: Option<u32>,
+    /// How far other zones are, by id.
+    pub distances: Box<[(u32, u32)]>,
+}
+
+/// CPUs as first and last of each range, lowest first.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct CpuRanges(Box<[(u32, u32)]>);
+
+impl CpuRanges {
+    /// CPUs by ranges in any order, which may overlap. Nothing if one is inverted, or a CPU is
+    /// beyond [`CPU_ID_MAX`].
+    #[must_use]
+    pub fn new(mut ranges: Vec<(u32, u32)>) -> Option<Self> {
+        if ranges.iter().any(|(first, last)| first > last || *last > CPU_ID_MAX) {
+            return None;
+        }
+        ranges.sort_unstable();
+        let mut joined: Vec<(u32, u32)> = Vec::with_capacity(ranges.len());
+        for (first, last) in ranges {
+            match joined.last_mut().filter(|before| first <= before.1 + 1) {
+                Some(before) => before.1 = before.1.max(last),
+                None => joined.push((first, last)),
+            }
+        }
+        Some(Self(joined.into()))
+    }
+
+    /// The CPUs, lowest first.
+    pub fn iter(&self) -> impl Iterator<Item = u32> {
+        self.0.iter().flat_map(|(first, last)| *first..=*last)
+    }
+
+    /// How many there are.
+    #[must_use]
+    pub fn count(&self) -> u32 {
+        self.0.iter().map(|(first, last)| last - first + 1).sum()
+    }
+}
+
+/// A GPU.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Gpu {
+    /// Its number on the node.
+    pub index: u32,
+    /// The vendor by its PCI id.
+    pub vendor: Option<u16>,
+    /// The device by its PCI id.
+    pub device: Option<u16>,
+    /// The zone it is in.
+    pub zone: Option<u32>,
+    /// The PCIe root port above it.
+    pub root: Option<Box<str>>,
+    /// The PCIe switch above it.
+    pub switch: Option<Box<str>>,
+    /// Its product name.
+    pub model: Option<Box<str>>,
+    /// Its memory in bytes.
+    pub memory: Option<u64>,
+    /// GPUs with the same number here reach each other over NVLink.
+    pub nvlink_domain: Option<u32>,
+    /// GPUs that it reaches over NVLink.
+    pub nvlink_peers: Box<[u32]>,
+}
+
+/// What is true of all GPUs of a node.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct AllGpus {
+    /// How many there are.
+    pub count: Option<u32>,
+    /// Their product name.
+    pub model: Option<Box<str>>,
+    /// The memory of each in bytes.
+    pub memory: Option<u64>,
+    /// How they reach each other.
+    pub link: Option<GpuLink>,
+    /// The NVLink fabric beyond the node that they are in.
+    pub clique: Option<Box<str>>,
+}
+
+impl AllGpus {
+    /// Whether nothing is known.
+    #[must_use]
+    pub fn is_unknown(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// How GPUs of a node reach each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum GpuLink {
+    /// Over PCIe.
+    Pcie,
+    /// Over NVLink, some or all of them.
+    NvLink,
+    /// All over switches of NVLink.
+    NvSwitch,
+}
+
+/// How a kubelet deals with zones.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct KubeletFacts {
+    /// `topologyManagerPolicy`.
+    pub policy: TopologyPolicy,
+    /// `topologyManagerScope`.
+    pub scope: TopologyScope,
+    /// The option `prefer-closest-numa-nodes`.
+    pub prefers_closest: bool,
+    /// How CPUs are given if `cpuManagerPolicy` is `static`, else nothing.
+    pub cpu_manager: Option<CpuManagerFacts>,
+    /// Whether `memoryManagerPolicy` is `Static`.
+    pub is_memory_static: bool,
+    /// CPUs that are never given exclusively.
+    pub reserved_cpus: CpuRanges,
+    /// How many these are, where it is not told which.
+    pub reserved_cpu_count: u32,
+    /// Memory and huge pages that the memory manager keeps for the system.
+    pub reserved_memory: Box<[ReservedMemory]>,
+}
+
+/// Memory of a zone that is kept for the system.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct ReservedMemory {
+    /// The zone, by id.
+    pub zone: u32,
+    /// The resource, `memory` or huge pages of a size.
+    pub resource: Box<str>,
+    /// How much.
+    pub bytes: u64,
+}
+
+/// A fact that means nothing: it counts as unknown.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Unread {
+    /// The label or annotation.
+    pub key: Box<str>,
+    /// What it says, or how that begins.
+    pub value: Box<str>,
+    /// What was expected.
+    pub expected: Box<str>,
+}
+
+/// Who holds what of a node, as its agent reads it from the kubelet.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct HeldFacts {
+    /// By uid of the pod.
+    pub pods: Box<[HeldByPod]>,
+    /// What is left out because there was no room for it: resources, `cpus` or `memory`.
+    pub left_out: Box<[Box<str>]>,
+}
+
+/// What a pod holds.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct HeldByPod {
+    /// The pod.
+    pub uid: Box<str>,
+    /// Devices by resource.
+    pub devices: Box<[HeldDevices]>,
+    /// CPUs that are its own.
+    pub cpus: CpuRanges,
+    /// Memory by resource and zones.
+    pub memory: Box<[HeldMemory]>,
+}
+
+/// Devices of a resource that a pod holds.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct HeldDevices {
+    /// The resource.
+    pub resource: Box<str>,
+    /// Their indices, where these are known.
+    pub indices: Box<[Option<u32>]>,
+}
+
+/// Memory that a pod holds.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct HeldMemory {
+    /// The resource, `memory` or huge pages of a size.
+    pub resource: Box<str>,
+    /// The zones it lies in, by id.
+    pub zones: Box<[u32]>,
+    /// How much.
+    pub bytes: u64,
+}
