@@ -39,7 +39,9 @@ pub(crate) use roster::{Gang, GangKey, SeatFacts, gang_of};
 use rules::Objection;
 pub(crate) use tiers::{TIER, Tiers};
 pub(crate) use told::check_told;
-pub(crate) use volumes::{check_commits, check_given, check_prepared};
+#[cfg(test)]
+pub(crate) use volumes::KeptPod;
+pub(crate) use volumes::{Kept, check_commits, check_given, check_prepared};
 pub(crate) use work::Before;
 
 /// A rule that was broken.

@@ -20,6 +20,8 @@ pub(crate) enum Stream {
     Storage = 9,
     /// Which storage a seed has.
     StorageShapes = 10,
+    /// Which rarer storage it has beyond that.
+    StorageMore = 11,
     TraceArrivals = 16,
     TracePolicy = 17,
 }

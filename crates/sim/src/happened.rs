@@ -57,12 +57,16 @@ pub struct Happened {
     pub provisions_silent: u64,
     /// Pods that were not bound because what they needed did not come about.
     pub unprepared: u64,
+    /// Those of them whose time was over.
+    pub timed_out: u64,
+    /// CSIDrivers, CSINodes, CSIStorageCapacities, VolumeAttachments that came, changed or went.
+    pub drivers_changed: u64,
 }
 
 impl Happened {
     /// Every count with its name, in a fixed order.
     #[must_use]
-    pub fn rows(&self) -> [(&'static str, u64); 27] {
+    pub fn rows(&self) -> [(&'static str, u64); 29] {
         [
             ("pods", self.pods),
             ("bound", self.bound),
@@ -91,6 +95,8 @@ impl Happened {
             ("volumes not made", self.provisions_failed),
             ("volumes nobody looked at", self.provisions_silent),
             ("pods whose volumes did not come", self.unprepared),
+            ("pods whose volumes did not come in time", self.timed_out),
+            ("objects of drivers changed", self.drivers_changed),
         ]
     }
 
@@ -102,6 +108,8 @@ impl Happened {
         self.provisions_failed += other.provisions_failed;
         self.provisions_silent += other.provisions_silent;
         self.unprepared += other.unprepared;
+        self.timed_out += other.timed_out;
+        self.drivers_changed += other.drivers_changed;
     }
 
     /// Adds the counts of another run.

@@ -38,7 +38,7 @@ pub use history::{Level, Levels, Sample};
 pub use map::{ClusterMap, GpuHolder, NodeOnMap};
 pub use plan::{
     Budget, ClaimPlan, Fate, Faults, Gates, Job, Life, Membership, Mount, NodePlan, Plan,
-    PodGroupPlan, Provisioner, StoragePlan,
+    PodGroupPlan, Provisioner, StorageChange, StoragePlan,
 };
 pub use replay::{Difference, Instead, Placements, Replay, ReplayError, Replayed, replay};
 pub use report::{

@@ -12,7 +12,7 @@ use model::{
     PodGroupFacts, PodGroupKind, PodSpec, Said, Taint, Tier, Time,
 };
 
-pub use storage::{ClaimPlan, Mount, Provisioner, StoragePlan};
+pub use storage::{ClaimPlan, Mount, Provisioner, StorageChange, StoragePlan};
 
 /// All of it.
 #[derive(Clone, Debug)]

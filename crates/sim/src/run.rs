@@ -154,6 +154,7 @@ impl Run {
         let is_batch = |job: &Job| job.gang.as_ref().is_some_and(|gang| gang.batch.is_some());
         let has_jobs = jobs.iter().any(is_batch);
         let has_storage = !plan.storage.is_empty();
+        let has_drivers = !plan.storage.objects.is_empty();
         let objects = (plan.pod_groups, plan.namespaces, plan.storage);
         let recorder = Recorder::new(&jobs, span);
         let groupings = plan.groupings.into_iter();
@@ -170,7 +171,7 @@ impl Run {
             dice: Dice::new(seed, Stream::Network),
             agenda: Agenda::default(),
             versions: WATCHED.map(|_| 0),
-            kinds: watched(has_composites, has_jobs, has_storage),
+            kinds: watched(has_composites, has_jobs, has_storage, has_drivers),
             has_storage,
             replicas: Vec::new(),
             replicas_made: 0,
@@ -371,7 +372,7 @@ impl Run {
                     Decision::Disband(disband) => self.disband(&disband)?,
                     Decision::Report(report) => self.report(&report),
                     Decision::Prepare(order) => orders.push(order),
-                    Decision::Unprepared { pod, .. } => self.unprepared(pod),
+                    Decision::Unprepared { pod, why } => self.unprepared(pod, &why),
                 }
             }
             self.decisions = decisions;
@@ -472,6 +473,16 @@ impl Run {
     #[cfg(test)]
     pub(crate) fn sabotage(&mut self, saboteur: Box<dyn crate::swarm::Saboteur>) {
         self.saboteur = Some(saboteur);
+    }
+
+    /// Holds all replicas to this time in which volumes must come.
+    #[cfg(test)]
+    pub(crate) fn expect_timeout(&mut self, timeout: Millis) {
+        let names = names(&self.settings).into_iter();
+        let timeouts: Vec<_> = names.map(|name| (name, timeout)).collect();
+        for replica in &mut self.replicas {
+            replica.ledger.expect_timeouts(timeouts.clone());
+        }
     }
 
     pub(crate) fn tally(&self) -> &Tally {

@@ -173,8 +173,15 @@ pub(crate) trait Saboteur {
         0
     }
 
-    /// What is made of what is given to the claims of a pod.
-    fn prepare(&mut self, _: &mut crate::checkers::Given) {}
+    /// What is made of the pods of a unit that goes on its way, and of what is given to their
+    /// claims.
+    fn prepare(&mut self, _: &mut Vec<crate::checkers::Given>) {}
+
+    /// What is made of what the engine keeps as given.
+    fn kept(&mut self, _: &mut crate::checkers::Kept) {}
+
+    /// What is made of the pods that are bound in one step, by uid.
+    fn bound(&mut self, _: &mut Vec<Box<str>>) {}
 
     /// Whether a binding is sent at all.
     fn is_sent(&mut self) -> bool {

@@ -61,19 +61,28 @@ pub(crate) const WATCHED: ByKind<Kind> = [
     Kind::Storage(StorageKind::Claim),
     Kind::Storage(StorageKind::Class),
     Kind::Storage(StorageKind::CsiNode),
+    Kind::Storage(StorageKind::CsiDriver),
+    Kind::Storage(StorageKind::Capacity),
+    Kind::Storage(StorageKind::Attachment),
 ];
 
 /// Something for each kind that is watched.
-pub(crate) type ByKind<T> = [T; 13];
+pub(crate) type ByKind<T> = [T; 16];
 
-/// Those that are watched, with composites, Jobs and storage or without.
-pub(crate) fn watched(has_composites: bool, has_jobs: bool, has_storage: bool) -> Vec<Kind> {
+/// Those that are watched, with composites, Jobs, storage and its drivers or without.
+pub(crate) fn watched(
+    has_composites: bool,
+    has_jobs: bool,
+    has_storage: bool,
+    has_drivers: bool,
+) -> Vec<Kind> {
     let composites = place_of(Kind::PodGroup(PodGroupKind::Composite));
+    let drivers = place_of(Kind::Storage(StorageKind::CsiDriver));
     let is_watched = |(at, kind): &(usize, Kind)| match at.cmp(&composites) {
         Ordering::Less => true,
         Ordering::Equal => has_composites || has_jobs,
         Ordering::Greater if *kind == Kind::Job => has_jobs,
-        Ordering::Greater => has_storage,
+        Ordering::Greater => has_storage && (has_drivers || *at < drivers),
     };
     WATCHED.into_iter().enumerate().filter(is_watched).map(|(_, kind)| kind).collect()
 }

@@ -87,6 +87,12 @@ impl Assigned {
         self.pods.is_empty()
     }
 
+    /// For how many pods something is given.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.pods.len()
+    }
+
     /// The node that a pod is on its way to, and what was given for it.
     #[must_use]
     pub fn of(&self, pod: PodId) -> Option<(NodeId, &[Assignment])> {

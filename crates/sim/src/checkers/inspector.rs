@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use engine::{Place, Scheduler};
-use model::{Load, NodeFacts, PodFacts, PodState, ResourceId};
+use model::{Load, NodeFacts, PodFacts, PodState, ResourceId, Time};
 
 use super::Violation;
 use super::company::{self, Scene};
@@ -17,7 +17,7 @@ use super::ledger::{self, Ledger};
 use super::roster::{Gang, GangKey, gang_of};
 use super::rules::{self, Taken};
 use super::trees::{Top, Tree};
-use super::volumes::{check_assigned, is_kept_for_others};
+use super::volumes::{Ends, Kept, is_kept_for_others};
 
 /// After how many looks everything is looked at again.
 const EVERYTHING_EVERY: u64 = 64;
@@ -29,15 +29,17 @@ pub(crate) struct Inspector {
     version: u64,
     /// Parked pods that no node took.
     seen: BTreeSet<Box<str>>,
+    ends: Ends,
 }
 
 impl Inspector {
-    /// Looks at a scheduler, which has nothing to do at this moment if `is_idle`.
+    /// Looks at a scheduler, which has nothing to do at this moment if `is_idle`, and at what it
+    /// keeps as given.
     pub(crate) fn inspect(
         &mut self,
         ledger: &Ledger,
-        scheduler: &Scheduler,
-        is_idle: bool,
+        (scheduler, kept): (&Scheduler, &Kept),
+        (now, is_idle): (Time, bool),
     ) -> Result<(), Violation> {
         self.looks += 1;
         if self.looks.is_multiple_of(EVERYTHING_EVERY) {
@@ -50,7 +52,8 @@ impl Inspector {
         let parked = check_waiting(ledger, scheduler)?;
         check_usage(&changed, scheduler)?;
         check_seats(ledger)?;
-        check_assigned(ledger, scheduler)?;
+        kept.check(ledger)?;
+        self.ends.check(ledger, now, is_idle)?;
         // While there is something to do, what changed has to be looked at next time.
         if is_idle {
             self.check_parked(ledger, &parked, &changed)?;

@@ -13,8 +13,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use model::{
-    Attempt, BudgetFacts, Event, Fact, Key, Kind, Labels, Map, NodeFacts, Outcome, PodFacts,
-    Present,
+    Attempt, BudgetFacts, Event, Fact, Key, Kind, Labels, Map, Millis, NodeFacts, Outcome,
+    PodFacts, Present,
 };
 
 use super::Violation;
@@ -113,8 +113,11 @@ pub(crate) struct Ledger {
 }
 
 impl Ledger {
-    pub(crate) fn new(ours: Vec<String>) -> Self {
-        Self { ours, ..Self::default() }
+    /// Of a scheduler with profiles of these names, whose pods wait so long for their volumes.
+    pub(crate) fn new(ours: Vec<String>, timeouts: Vec<(String, Millis)>) -> Self {
+        let mut ledger = Self { ours, ..Self::default() };
+        ledger.expect_timeouts(timeouts);
+        ledger
     }
 
     /// Takes in an event that is delivered.
@@ -146,7 +149,9 @@ impl Ledger {
             Event::Listed(Kind::Budget, Present::Names(keys)) => {
                 self.budgets.retain(|key, _| keys.contains(key));
             }
-            Event::Outcome(Outcome::Prepared { uid, attempt, .. }) => self.prepared(uid, *attempt),
+            Event::Outcome(Outcome::Prepared { uid, attempt, versions }) => {
+                self.prepared(uid, *attempt, versions);
+            }
             Event::Outcome(Outcome::PrepareRefused { uid, attempt }) => {
                 self.prepare_refused(uid, *attempt);
             }
@@ -175,6 +180,7 @@ impl Ledger {
 
     /// Takes in that a pod is sent to a node.
     pub(crate) fn assume(&mut self, uid: &str, node: &str, attempt: Attempt) {
+        self.tried(uid);
         if let Some(known) = self.pods.get(uid) {
             let (object, proposed) = (known.object.clone(), known.proposed.clone());
             self.put(uid, object, Spot::Assumed(node.into(), attempt), proposed);
@@ -221,6 +227,7 @@ impl Ledger {
         };
         if facts.node.is_some() {
             self.ungive(uid);
+            self.tried(uid);
         }
         let before = self.pods.get(uid);
         let by_api = facts.nominated.as_deref();
@@ -296,6 +303,7 @@ impl Ledger {
     }
 
     fn forget(&mut self, uid: &str) {
+        self.tried(uid);
         self.leave_commit(uid);
         let Some(known) = self.pods.remove(uid) else { return };
         self.all_plans.remove(uid);

@@ -230,7 +230,11 @@ fn said(told: &Diagnosis, catalog: &Catalog) -> BTreeMap<Why, usize> {
         | Reason::ClusterShort { .. } => Why::Strange(reason.clone()),
     };
     let rejection = told.rejection.iter().map(|reason| (why(reason), 0));
-    rejection.chain(told.counts.iter().map(|(reason, count)| (why(reason), *count))).collect()
+    let counts = told.counts.iter().map(|(reason, count)| (why(reason), *count));
+    let mut said = BTreeMap::new();
+    // Reasons that differ in what they name are one here.
+    rejection.chain(counts).for_each(|(why, count)| *said.entry(why).or_default() += count);
+    said
 }
 
 /// Nodes on which a pod may be; none where all are.

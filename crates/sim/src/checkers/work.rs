@@ -218,7 +218,8 @@ impl Before {
     }
 
     /// How many rules come with a pod or go with it: its own if nobody else has its spec, and one
-    /// by which it is alike with others if nobody else has its labels.
+    /// by which it is alike with others if nobody else has its labels. Volumes are kept with
+    /// labels: a pod with claims of its own has labels that nobody else has.
     fn news(&self, ledger: &Ledger, event: &Event) -> usize {
         let before = self.pod.as_deref().and_then(pod_of);
         let after = pod_of(event);
@@ -231,8 +232,8 @@ impl Before {
                 news += 2 * (near.len() + far.len() + prefers.len() + spread.len());
             }
             let is_alike = |other: &PodFacts| {
-                (&other.key.namespace, &other.labels, &other.owner)
-                    == (&facts.key.namespace, &facts.labels, &facts.owner)
+                (&other.key.namespace, &other.labels, &other.owner, &other.volumes)
+                    == (&facts.key.namespace, &facts.labels, &facts.owner, &facts.volumes)
             };
             news += usize::from(!others().any(is_alike));
         }

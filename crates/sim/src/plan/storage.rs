@@ -1,7 +1,8 @@
 //! Storage of a plan: what there is of it, and how its controllers behave.
 
 use model::{
-    CsiNodeFacts, Millis, PersistentVolumeFacts, StorageClassFacts, Time, VolumeClaimFacts,
+    CsiNodeFacts, CsiVolume, Disk, Millis, PersistentVolumeFacts, StorageClassFacts, StorageFacts,
+    StorageKind, Time, VolumeClaimFacts,
 };
 
 /// Everything about volumes that is not a pod's own. The default is that there is none.
@@ -16,6 +17,8 @@ pub struct StoragePlan {
     pub claims: Vec<ClaimPlan>,
     /// What drivers say of nodes, and since when.
     pub csi_nodes: Vec<(Time, CsiNodeFacts)>,
+    /// What else comes, changes or goes, and when; no claims.
+    pub objects: Vec<(Time, StorageChange)>,
     /// How long the PersistentVolume controller takes, at least and at most.
     pub controller: (Millis, Millis),
     /// Who makes volumes.
@@ -28,6 +31,15 @@ impl StoragePlan {
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
+}
+
+/// What becomes of an object of storage.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum StorageChange {
+    /// It is there, or says something else than before.
+    Is(Box<StorageFacts>),
+    /// It is gone, by name.
+    Gone(StorageKind, Box<str>),
 }
 
 /// A claim that several pods may name.
@@ -48,6 +60,11 @@ pub struct Provisioner {
     pub failed_percent: u64,
     /// How many of a hundred times it does not answer, until everything calms down.
     pub silent_percent: u64,
+    /// How many of a hundred times it does not answer for long, whether everything calms down or
+    /// not.
+    pub stubborn_percent: u64,
+    /// For how long, at least and at most.
+    pub stubborn: (Millis, Millis),
     /// How many of a hundred volumes can be used in the zone of the node only.
     pub near_percent: u64,
 }
@@ -67,5 +84,12 @@ pub enum Mount {
         is_ephemeral: bool,
         /// How much later than the pod it is made, at least and at most.
         late: (Millis, Millis),
+    },
+    /// A disk that the pods name themselves.
+    Inline {
+        /// What must not be mounted twice.
+        disk: Disk,
+        /// What counts against the limit of a CSI driver.
+        csi: Option<CsiVolume>,
     },
 }

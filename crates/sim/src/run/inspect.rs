@@ -1,7 +1,7 @@
 //! Looks at everything that schedulers keep, after every step, if that is wanted.
 
 use super::Run;
-use crate::checkers::{Inspector, Violation};
+use crate::checkers::{Inspector, Kept, Violation};
 
 impl Run {
     /// Looks at everything that the leader keeps, at how every replica serves whom, and at what
@@ -29,7 +29,14 @@ impl Run {
         }
         let now = self.world.now();
         let is_idle = leader.scheduler.next_wakeup().is_none_or(|at| at > now);
-        inspector.inspect(&leader.ledger, &leader.scheduler, is_idle)?;
+        #[cfg_attr(not(test), expect(unused_mut, reason = "only saboteurs change it"))]
+        let mut kept = Kept::of(&leader.scheduler);
+        #[cfg(test)]
+        if let Some(saboteur) = &mut self.saboteur {
+            saboteur.kept(&mut kept);
+        }
+        let leader = self.leader().expect("somebody leads");
+        inspector.inspect(&leader.ledger, (&leader.scheduler, &kept), (now, is_idle))?;
         self.inspector = Some((leader.id, inspector));
         Ok(())
     }

@@ -15,12 +15,14 @@
 
 use std::sync::Arc;
 
-use model::{Attempt, Decision, Event, Millis, Outcome, PodId, PodState, Preparation, Write};
+use model::{
+    Attempt, Decision, Event, Millis, Outcome, PodId, PodState, Preparation, Unprepared, Write,
+};
 
 use super::replica::ReplicaId;
 use super::shell::{BACKOFF_MAX, BACKOFF_MIN, LATE_MAX, PATIENCE, RequestId};
 use super::{Doing, Run};
-use crate::checkers::{self, Given, Violation};
+use crate::checkers::{self, Given, Ledger, Violation};
 use crate::world::{PodAt, Said, Written};
 
 /// What is to be written for a pod.
@@ -66,6 +68,11 @@ pub(crate) enum Reply {
     Busy,
 }
 
+/// The uid of a claim that is known.
+fn uid_of(ledger: &Ledger, claim: &str) -> Box<str> {
+    ledger.storage().claim(claim).map(|claim| claim.uid.clone()).unwrap_or_default()
+}
+
 // === What the leader decides ===
 
 impl Run {
@@ -89,8 +96,10 @@ impl Run {
                 node: catalog.node_name(node).into(),
                 attempt,
                 given: given.iter().map(|it| (it.claim.clone(), it.volume.clone())).collect(),
+                uids: given.iter().map(|it| uid_of(&leader.ledger, &it.claim)).collect(),
                 writes: order.map_or(Vec::new(), |order| order.writes.clone()),
                 is_written: order.is_none(),
+                versions: Box::default(),
             };
             members.push(given);
         }
@@ -100,7 +109,7 @@ impl Run {
         }
         #[cfg(test)]
         if let Some(saboteur) = &mut self.saboteur {
-            members.iter_mut().for_each(|given| saboteur.prepare(given));
+            saboteur.prepare(&mut members);
         }
         let leader = self.leader_mut().expect("only a leader decides");
         for given in &members {
@@ -122,11 +131,16 @@ impl Run {
     }
 
     /// Takes in that pods are not on their way any more.
-    pub(super) fn unprepared(&mut self, pod: PodId) {
+    pub(super) fn unprepared(&mut self, pod: PodId, why: &Unprepared) {
+        let is_late = *why == Unprepared::TimedOut;
         self.world.happened_mut().unprepared += 1;
+        self.world.happened_mut().timed_out += u64::from(is_late);
         let leader = self.leader_mut().expect("only a leader decides");
         let uid = leader.scheduler.catalog().pod(pod).key.uid.clone();
         leader.ledger.take_back(&uid);
+        if is_late {
+            leader.ledger.timed_out(&uid);
+        }
         self.note(&uid);
         if let Some(pod) = self.world.find_pod(&uid)
             && !self.chance(self.faults.lost_percent)
@@ -151,7 +165,7 @@ impl Run {
     }
 
     /// A unit that was on its way goes whole, or not at all.
-    pub(super) fn check_commits(&self, decisions: &[Decision]) -> Result<(), Violation> {
+    pub(super) fn check_commits(&mut self, decisions: &[Decision]) -> Result<(), Violation> {
         let leader = self.leader().expect("only a leader decides");
         let catalog = leader.scheduler.catalog();
         let uid = |decision: &Decision| match decision {
@@ -163,7 +177,13 @@ impl Run {
             | Decision::Disband(_)
             | Decision::Report(_) => None,
         };
-        let bound: Vec<Box<str>> = decisions.iter().filter_map(uid).collect();
+        #[cfg_attr(not(test), expect(unused_mut, reason = "only saboteurs change it"))]
+        let mut bound: Vec<Box<str>> = decisions.iter().filter_map(uid).collect();
+        #[cfg(test)]
+        if let Some(saboteur) = &mut self.saboteur {
+            saboteur.bound(&mut bound);
+        }
+        let leader = self.leader().expect("only a leader decides");
         checkers::check_commits(&leader.ledger, &bound)
     }
 

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use engine::{Backoff, Scheduler, Shown};
+use framework::Args;
 use k8s::config::Settings;
-use model::{Catalog, Decision, Event, Kind, Time};
+use model::{Catalog, Decision, Event, Kind, Millis, Time};
 
 use super::watch::Watch;
 use crate::checkers::{
@@ -38,7 +39,7 @@ impl Replica {
         Self {
             id,
             scheduler: scheduler(settings, seed),
-            ledger: Ledger::new(names(settings)),
+            ledger: Ledger::new(names(settings), timeouts(settings)),
             patience: Patience::default(),
             tiers: Tiers::new(settings),
             order: Order::new(settings),
@@ -161,6 +162,18 @@ fn seats(scheduler: &Scheduler) -> Vec<SeatFacts> {
 /// Names of the profiles.
 pub(crate) fn names(settings: &Settings) -> Vec<String> {
     settings.profiles.iter().map(|profile| profile.scheduler.clone()).collect()
+}
+
+/// How long pods of each profile wait for their volumes: ten minutes if it does not say.
+fn timeouts(settings: &Settings) -> Vec<(String, Millis)> {
+    let profiles = settings.profiles.iter();
+    let timeouts = profiles.map(|profile| {
+        let said = profile.args.iter().find_map(|(_, args)| {
+            if let Args::VolumeBinding(args) = args { Some(args.bind_timeout) } else { None }
+        });
+        (profile.scheduler.clone(), said.unwrap_or(Millis::seconds(600)))
+    });
+    timeouts.collect()
 }
 
 /// A scheduler with these settings.

@@ -3,11 +3,12 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-use model::{Millis, PodGroupKind};
+use model::{Millis, PodGroupKind, StorageFacts};
 
-use super::draw;
+use super::draw::{self, storage::more};
 use crate::plan::{
-    Budget, ClaimPlan, Faults, Job, Mount, NamespacePlan, NodePlan, Plan, PodGroupPlan, StoragePlan,
+    Budget, ClaimPlan, Faults, Job, Mount, NamespacePlan, NodePlan, Plan, PodGroupPlan,
+    StorageChange, StoragePlan,
 };
 
 /// A world to be.
@@ -257,6 +258,22 @@ fn keep_storage(plan: &mut Plan) {
     plan.storage.claims.retain(is_shared);
     let is_there = |name: &str| plan.nodes.iter().any(|node| *node.facts.name == *name);
     plan.storage.csi_nodes.retain(|(_, facts)| is_there(&facts.name));
+    if !mounts().any(|mount| more::is_more(mount, &plan.storage.claims)) {
+        return more::remove(&mut plan.storage);
+    }
+    let is_about = |change: &StorageChange| {
+        let StorageChange::Is(facts) = change else { return true };
+        match &**facts {
+            StorageFacts::CsiNode(facts) => is_there(&facts.name),
+            StorageFacts::Attachment(facts) => is_there(&facts.node),
+            StorageFacts::Volume(_)
+            | StorageFacts::Claim(_)
+            | StorageFacts::Class(_)
+            | StorageFacts::CsiDriver(_)
+            | StorageFacts::Capacity(_) => true,
+        }
+    };
+    plan.storage.objects.retain(|(_, change)| is_about(change));
 }
 
 fn describe_storage(text: &mut String, storage: &StoragePlan) {
@@ -276,6 +293,9 @@ fn describe_storage(text: &mut String, storage: &StoragePlan) {
     }
     for (at, facts) in &storage.csi_nodes {
         let _ = writeln!(text, "drivers of {} at {} ms: {:?}", facts.name, at.0, facts.drivers);
+    }
+    for (at, change) in &storage.objects {
+        let _ = writeln!(text, "at {} ms: {change:?}", at.0);
     }
     if !storage.is_empty() {
         let (controller, provisioner) = (storage.controller, storage.provisioner);

@@ -10,7 +10,7 @@ mod jobs;
 mod nodes;
 mod ranks;
 pub(super) mod shapes;
-mod storage;
+pub(super) mod storage;
 mod tiers;
 
 use framework::Point;

@@ -18,8 +18,8 @@ use crate::checkers::{
 use crate::run::{Replica, Run};
 use crate::world::{Phase, PodRecord};
 
-/// How long a world may take to come to rest, in steps.
-const RESTS: (u64, Millis) = (100, Millis::seconds(5));
+/// How long a world may take to come to rest, in steps: volumes may be long in coming.
+const RESTS: (u64, Millis) = (400, Millis::seconds(5));
 /// After this, everything parked was tried again.
 const EVERYBODY_TRIED: Millis = Millis::seconds(330);
 

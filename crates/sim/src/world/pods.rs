@@ -149,6 +149,7 @@ impl World {
             self.collect_later(pod);
         }
         self.publish_pod(pod);
+        self.attach(pod);
     }
 
     /// A node that has no room for a pod turns it away, whoever bound it.

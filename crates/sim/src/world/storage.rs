@@ -4,8 +4,9 @@
 //! time. Chance has dice of its own here, so that a world without storage is what it was.
 
 mod controllers;
+mod objects;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use model::{
     ClaimRef, CsiNodeFacts, Fact, Key, Kind, Millis, PersistentVolumeFacts, PodVolume, PodVolumes,
@@ -33,6 +34,8 @@ pub(super) enum StorageHappening {
     VolumeMade(usize),
     /// What drivers say of a node is made.
     CsiNodeMade(usize),
+    /// Another object of the plan comes, changes or goes.
+    ObjectChanges(usize),
     /// A claim of the plan comes, or goes.
     ClaimChanges(usize, bool),
     /// The claims of a pod's own are made.
@@ -47,6 +50,8 @@ pub(super) enum StorageHappening {
     Provisioned(u64),
     /// A volume whose claim is gone is for anybody, or is gone as well.
     Reclaimed(u64),
+    /// The volumes of a pod that is over are detached.
+    Detached(PodAt),
 }
 
 impl StorageHappening {
@@ -58,10 +63,12 @@ impl StorageHappening {
             | Self::ClaimGoes(_)
             | Self::Reviewed(_)
             | Self::Provisioned(_)
-            | Self::Reclaimed(_) => true,
+            | Self::Reclaimed(_)
+            | Self::Detached(_) => true,
             Self::ClassMade(_)
             | Self::VolumeMade(_)
             | Self::CsiNodeMade(_)
+            | Self::ObjectChanges(_)
             | Self::ClaimChanges(..) => false,
         }
     }
@@ -96,6 +103,10 @@ pub(super) struct Storage {
     claims: BTreeMap<u64, VolumeClaimFacts>,
     classes: BTreeMap<Box<str>, StorageClassFacts>,
     csi_nodes: BTreeMap<Box<str>, CsiNodeFacts>,
+    /// Drivers, what is left of storage, and attachments, by name.
+    objects: BTreeMap<(StorageKind, Box<str>), StorageFacts>,
+    /// Claims that nobody looks at for long, whatever happens.
+    stubborn: BTreeSet<u64>,
     numbers: u64,
 }
 
@@ -109,6 +120,8 @@ impl Storage {
             claims: BTreeMap::new(),
             classes: BTreeMap::new(),
             csi_nodes: BTreeMap::new(),
+            objects: BTreeMap::new(),
+            stubborn: BTreeSet::new(),
             numbers: 0,
         }
     }
@@ -147,6 +160,8 @@ impl World {
         all.extend(volumes.map(|(at, (time, _))| (*time, StorageHappening::VolumeMade(at))));
         let csi_nodes = plan.csi_nodes.iter().enumerate();
         all.extend(csi_nodes.map(|(at, (time, _))| (*time, StorageHappening::CsiNodeMade(at))));
+        let objects = plan.objects.iter().enumerate();
+        all.extend(objects.map(|(at, (time, _))| (*time, StorageHappening::ObjectChanges(at))));
         for (at, ClaimPlan { times, .. }) in plan.claims.iter().enumerate() {
             let times = times.iter().enumerate();
             all.extend(times.map(|(turn, time)| {
@@ -174,6 +189,7 @@ impl World {
                 self.storage.csi_nodes.insert(facts.name.clone(), facts.clone());
                 self.publish(StorageFacts::CsiNode(facts));
             }
+            StorageHappening::ObjectChanges(at) => self.object_changes(at),
             StorageHappening::ClaimChanges(at, is_there) => self.claim_changes(at, is_there),
             StorageHappening::OwnClaimsMade(pod) => self.make_own_claims(pod),
             StorageHappening::OwnClaimsGo(pod) => self.own_claims_go(pod),
@@ -181,6 +197,7 @@ impl World {
             StorageHappening::Reviewed(claim) => self.review_claim(claim),
             StorageHappening::Provisioned(claim) => self.provision(claim),
             StorageHappening::Reclaimed(volume) => self.reclaim(volume),
+            StorageHappening::Detached(pod) => self.detach(pod),
         }
     }
 
@@ -202,6 +219,10 @@ impl World {
         let uid = format!("claim-{number}").into();
         self.storage.claims.insert(number, VolumeClaimFacts { uid, ..facts });
         self.publish_claim(number);
+        if self.storage.is_immediate(number) {
+            let span = self.storage.plan.controller;
+            self.storage_later(span, StorageHappening::Reviewed(number));
+        }
     }
 
     fn claim_changes(&mut self, at: usize, is_there: bool) {
@@ -279,7 +300,9 @@ impl World {
             StorageKind::CsiNode => {
                 storage.csi_nodes.values().cloned().map(StorageFacts::CsiNode).collect()
             }
-            StorageKind::CsiDriver | StorageKind::Capacity | StorageKind::Attachment => Vec::new(),
+            StorageKind::CsiDriver | StorageKind::Capacity | StorageKind::Attachment => {
+                return self.list_objects(sort);
+            }
         };
         facts.into_iter().map(Fact::from).collect()
     }
@@ -300,6 +323,9 @@ impl World {
                 pod: record.key.uid.clone(),
                 pod_name: record.key.name.clone(),
             },
+            Mount::Inline { disk, csi } => {
+                PodVolume::Inline { disk: Some(disk.clone()), csi: csi.clone(), is_broken: false }
+            }
         };
         mounts.map(volume).collect()
     }
@@ -325,7 +351,7 @@ impl World {
         let own = self.own_mounts(pod);
         let late = own.into_iter().find_map(|(_, mount)| match mount {
             Mount::Own { late, .. } => Some(late),
-            Mount::Shared(_) => None,
+            Mount::Shared(_) | Mount::Inline { .. } => None,
         });
         match late {
             Some((Millis(0), Millis(0))) => self.make_own_claims(pod),
@@ -358,6 +384,7 @@ impl World {
         if !self.own_mounts(pod).is_empty() {
             self.storage_later(CLAIMS_COLLECTED, StorageHappening::OwnClaimsGo(pod));
         }
+        self.expect_detached(pod);
     }
 
     fn own_claims_go(&mut self, pod: PodAt) {

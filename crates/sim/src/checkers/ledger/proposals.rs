@@ -10,6 +10,7 @@ use super::{Ledger, Spot, facts_of};
 impl Ledger {
     /// A pod is told why it waits, which may end what was proposed for it, or propose another node.
     pub(crate) fn told(&mut self, uid: &str, why: &Diagnosis) {
+        self.tried(uid);
         match &why.rescue {
             Rescue::Preempts { node, .. } => self.propose(uid, Some(node.clone())),
             Rescue::NotAsked | Rescue::NoVictims(_) | Rescue::NoCandidates { .. } => {

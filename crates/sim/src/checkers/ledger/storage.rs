@@ -4,8 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use model::{
-    Attempt, CsiNodeFacts, Event, Fact, Key, Kind, PersistentVolumeFacts, Present,
-    StorageClassFacts, StorageFacts, StorageKind, VolumeClaimFacts, Write,
+    Attempt, CsiDriverFacts, CsiNodeFacts, CsiStorageCapacityFacts, Event, Fact, Key, Kind, Millis,
+    PersistentVolumeFacts, Present, StorageClassFacts, StorageFacts, StorageKind,
+    VolumeAttachmentFacts, VolumeClaimFacts, Write,
 };
 
 use super::{Ledger, Spot};
@@ -18,24 +19,37 @@ pub(crate) struct Given {
     pub(crate) attempt: Attempt,
     /// Claims by namespace and name, each with the volume it gets, if that is there already.
     pub(crate) given: Vec<(Box<str>, Option<Box<str>>)>,
+    /// The uid of each of these claims: one that comes back is another one.
+    pub(crate) uids: Vec<Box<str>>,
     /// What is to be written.
     pub(crate) writes: Vec<Write>,
     /// Whether that is written.
     pub(crate) is_written: bool,
+    /// The versions of what was written, each in the place of its write.
+    pub(crate) versions: Box<[u64]>,
+}
+
+impl Given {
+    /// Claims by namespace and name and by uid, each with its volume.
+    pub(crate) fn all(&self) -> impl Iterator<Item = (&str, &str, Option<&str>)> {
+        let given = self.given.iter().zip(&self.uids);
+        given.map(|((claim, volume), uid)| (&**claim, &**uid, volume.as_deref()))
+    }
 }
 
 /// Objects of storage as they were last delivered.
 #[derive(Default)]
 pub(crate) struct Storage {
-    volumes: BTreeMap<Box<str>, Arc<Event>>,
-    claims: BTreeMap<Box<str>, Arc<Event>>,
-    classes: BTreeMap<Box<str>, Arc<Event>>,
-    csi_nodes: BTreeMap<Box<str>, Arc<Event>>,
+    objects: BTreeMap<StorageKind, BTreeMap<Box<str>, Arc<Event>>>,
+    /// How long pods of which scheduler wait for volumes.
+    timeouts: Vec<(String, Millis)>,
     /// By uid, with the number of their unit.
     given: BTreeMap<Box<str>, (u64, Given)>,
     /// Pods that went together.
     commits: BTreeMap<u64, BTreeSet<Box<str>>>,
     begun: u64,
+    /// Pods whose volumes did not come in time, and which were not tried since.
+    timed_out: BTreeSet<Box<str>>,
 }
 
 fn facts_of(event: &Event) -> Option<&StorageFacts> {
@@ -43,58 +57,92 @@ fn facts_of(event: &Event) -> Option<&StorageFacts> {
 }
 
 impl Storage {
-    fn of(&mut self, sort: StorageKind) -> Option<&mut BTreeMap<Box<str>, Arc<Event>>> {
-        match sort {
-            StorageKind::Volume => Some(&mut self.volumes),
-            StorageKind::Claim => Some(&mut self.claims),
-            StorageKind::Class => Some(&mut self.classes),
-            StorageKind::CsiNode => Some(&mut self.csi_nodes),
-            StorageKind::CsiDriver | StorageKind::Capacity | StorageKind::Attachment => None,
-        }
+    fn of(&self, sort: StorageKind) -> impl Iterator<Item = &StorageFacts> {
+        let all = self.objects.get(&sort).into_iter().flat_map(BTreeMap::values);
+        all.filter_map(|event| facts_of(event))
+    }
+
+    fn named(&self, sort: StorageKind, name: &str) -> Option<&StorageFacts> {
+        facts_of(self.objects.get(&sort)?.get(name)?)
     }
 
     pub(super) fn apply(&mut self, event: &Arc<Event>) {
         match &**event {
             Event::Seen(Fact::Storage(facts)) => {
-                let name = facts.name();
-                let all = self.of(facts.kind());
-                all.into_iter().for_each(|all| _ = all.insert(name.clone(), event.clone()));
+                let all = self.objects.entry(facts.kind()).or_default();
+                all.insert(facts.name(), event.clone());
             }
             Event::Gone(Key { kind: Kind::Storage(sort), name }) => {
-                self.of(*sort).into_iter().for_each(|all| _ = all.remove(name));
+                self.objects.entry(*sort).or_default().remove(name);
             }
             Event::Listed(Kind::Storage(sort), Present::Names(names)) => {
-                let all = self.of(*sort);
-                all.into_iter().for_each(|all| all.retain(|name, _| names.contains(name)));
+                let all = self.objects.entry(*sort).or_default();
+                all.retain(|name, _| names.contains(name));
             }
             Event::Seen(_) | Event::Gone(_) | Event::Listed(..) | Event::Outcome(_) => {}
         }
     }
 
     pub(crate) fn volume(&self, name: &str) -> Option<&PersistentVolumeFacts> {
-        let StorageFacts::Volume(facts) = facts_of(self.volumes.get(name)?)? else { return None };
-        Some(facts)
+        let found = self.named(StorageKind::Volume, name)?;
+        if let StorageFacts::Volume(facts) = found { Some(facts) } else { None }
     }
 
+    /// By name.
     pub(crate) fn volumes(&self) -> impl Iterator<Item = &PersistentVolumeFacts> {
-        self.volumes.keys().filter_map(|name| self.volume(name))
+        self.of(StorageKind::Volume).filter_map(|found| {
+            if let StorageFacts::Volume(facts) = found { Some(facts) } else { None }
+        })
     }
 
     pub(crate) fn claim(&self, key: &str) -> Option<&VolumeClaimFacts> {
-        let StorageFacts::Claim(facts) = facts_of(self.claims.get(key)?)? else { return None };
-        Some(facts)
+        let found = self.named(StorageKind::Claim, key)?;
+        if let StorageFacts::Claim(facts) = found { Some(facts) } else { None }
     }
 
     pub(crate) fn class(&self, name: &str) -> Option<&StorageClassFacts> {
-        let StorageFacts::Class(facts) = facts_of(self.classes.get(name)?)? else { return None };
-        Some(facts)
+        let found = self.named(StorageKind::Class, name)?;
+        if let StorageFacts::Class(facts) = found { Some(facts) } else { None }
     }
 
     pub(crate) fn csi_node(&self, name: &str) -> Option<&CsiNodeFacts> {
-        let StorageFacts::CsiNode(facts) = facts_of(self.csi_nodes.get(name)?)? else {
-            return None;
-        };
-        Some(facts)
+        let found = self.named(StorageKind::CsiNode, name)?;
+        if let StorageFacts::CsiNode(facts) = found { Some(facts) } else { None }
+    }
+
+    pub(crate) fn csi_driver(&self, name: &str) -> Option<&CsiDriverFacts> {
+        let found = self.named(StorageKind::CsiDriver, name)?;
+        if let StorageFacts::CsiDriver(facts) = found { Some(facts) } else { None }
+    }
+
+    pub(crate) fn capacities(&self) -> impl Iterator<Item = &CsiStorageCapacityFacts> {
+        self.of(StorageKind::Capacity).filter_map(|found| {
+            if let StorageFacts::Capacity(facts) = found { Some(facts) } else { None }
+        })
+    }
+
+    pub(crate) fn attachments(&self) -> impl Iterator<Item = &VolumeAttachmentFacts> {
+        self.of(StorageKind::Attachment).filter_map(|found| {
+            if let StorageFacts::Attachment(facts) = found { Some(facts) } else { None }
+        })
+    }
+
+    /// How long pods of a scheduler wait for volumes.
+    pub(crate) fn timeout(&self, scheduler: &str) -> Option<Millis> {
+        let found = self.timeouts.iter().find(|(name, _)| name == scheduler);
+        found.map(|(_, timeout)| *timeout)
+    }
+
+    /// Units on their way: their numbers and their pods.
+    pub(crate) fn commits(&self) -> impl Iterator<Item = (u64, Vec<&Given>)> {
+        self.commits.iter().map(|(number, uids)| {
+            (*number, uids.iter().filter_map(|uid| self.given_of(uid)).collect())
+        })
+    }
+
+    /// Pods whose volumes did not come in time, and which were not tried since.
+    pub(crate) fn timed_out(&self) -> impl Iterator<Item = &str> {
+        self.timed_out.iter().map(|uid| &**uid)
     }
 
     /// Pods on their way.
@@ -128,6 +176,22 @@ impl Ledger {
     pub(crate) fn give(&mut self, given: &Given) {
         let commit = self.storage.begun;
         self.storage.given.insert(given.uid.clone(), (commit, given.clone()));
+        self.tried(&given.uid);
+    }
+
+    /// Sets how long pods of which scheduler wait for volumes.
+    pub(crate) fn expect_timeouts(&mut self, timeouts: Vec<(String, Millis)>) {
+        self.storage.timeouts = timeouts;
+    }
+
+    /// Takes in that the volumes of a pod did not come in time.
+    pub(crate) fn timed_out(&mut self, uid: &str) {
+        self.storage.timed_out.insert(uid.into());
+    }
+
+    /// Takes in that a pod was tried, or is gone.
+    pub(super) fn tried(&mut self, uid: &str) {
+        self.storage.timed_out.remove(uid);
     }
 
     /// Takes in that these are all pods that go together.
@@ -178,9 +242,11 @@ impl Ledger {
     }
 
     /// What a pod needs is written.
-    pub(super) fn prepared(&mut self, uid: &str, attempt: Attempt) {
+    pub(super) fn prepared(&mut self, uid: &str, attempt: Attempt, versions: &[u64]) {
         let given = self.storage.given.get_mut(uid).map(|(_, given)| given);
-        given.filter(|it| it.attempt == attempt).into_iter().for_each(|it| it.is_written = true);
+        if let Some(given) = given.filter(|given| given.attempt == attempt) {
+            (given.is_written, given.versions) = (true, versions.into());
+        }
     }
 
     pub(super) fn prepare_refused(&mut self, uid: &str, attempt: Attempt) {

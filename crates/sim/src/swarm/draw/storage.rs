@@ -4,6 +4,8 @@
 //! It is drawn from a stream of its own and stands behind everything else, so a seed keeps the
 //! nodes and jobs it had without it.
 
+pub(in crate::swarm) mod more;
+
 use framework::{Args, VolumeBindingArgs};
 use model::{
     AccessModes, BindingMode, CsiNodeFacts, LabelOperator, Millis, Need, NodeTerm,
@@ -45,6 +47,7 @@ pub(super) fn add(plan: &mut Plan) {
             profile.args.push(("VolumeBinding", Args::VolumeBinding(args.clone())));
         }
     }
+    more::add(plan);
 }
 
 fn storage(dice: &mut Dice, plan: &Plan) -> StoragePlan {
@@ -67,12 +70,14 @@ fn storage(dice: &mut Dice, plan: &Plan) -> StoragePlan {
         volumes: (0..volumes).map(|number| volume(dice, number, plan.span)).collect(),
         claims: Vec::new(),
         csi_nodes,
+        objects: Vec::new(),
         controller: range(dice, slow),
         provisioner: Provisioner {
             takes: range(dice, 2 * slow),
             failed_percent: dice.pick(&[0, 0, 20, 60]),
             silent_percent: dice.pick(&[0, 0, 10, 50]),
             near_percent: dice.pick(&[0, 50, 100]),
+            ..Provisioner::default()
         },
     }
 }
@@ -120,21 +125,26 @@ fn volume_job(dice: &mut Dice, plan: &mut Plan, number: u64) -> Job {
         0 => job.life.mounts = vec![own(dice, MADE)],
         1 => job.life.mounts = vec![own(dice, LOCAL)],
         2 => job.life.mounts = vec![own(dice, LOCAL), own(dice, MADE)],
-        3 => job.life.mounts = vec![shared(dice, plan, &job, "ReadWriteOncePod")],
-        4 => job.life.mounts = vec![shared(dice, plan, &job, "ReadWriteOnce")],
+        3 => job.life.mounts = vec![shared(dice, plan, &job, "ReadWriteOncePod", &[MADE, LOCAL])],
+        4 => job.life.mounts = vec![shared(dice, plan, &job, "ReadWriteOnce", &[MADE, LOCAL])],
         _ => {
             let class = dice.pick(&[MADE, LOCAL]);
             job.life.mounts = vec![own(dice, class)];
-            let min = dice.between(1, job.pods);
-            job.gang = Some(Membership {
-                gang: format!("v{number}").into(),
-                min: Some(u32::try_from(min).unwrap_or(1)),
-                every: if dice.percent(30) { Millis(dice.between(1, 3_000)) } else { Millis(0) },
-                ..Membership::default()
-            });
+            gang(dice, &mut job);
         }
     }
     job
+}
+
+/// Makes the pods of a job a gang.
+fn gang(dice: &mut Dice, job: &mut Job) {
+    let min = dice.between(1, job.pods);
+    job.gang = Some(Membership {
+        gang: job.name.as_str().into(),
+        min: Some(u32::try_from(min).unwrap_or(1)),
+        every: if dice.percent(30) { Millis(dice.between(1, 3_000)) } else { Millis(0) },
+        ..Membership::default()
+    });
 }
 
 fn own(dice: &mut Dice, class: &str) -> Mount {
@@ -147,12 +157,12 @@ fn own(dice: &mut Dice, class: &str) -> Mount {
 }
 
 /// A claim that several pods name, which may come late, vanish and come back.
-fn shared(dice: &mut Dice, plan: &mut Plan, job: &Job, mode: &str) -> Mount {
+fn shared(dice: &mut Dice, plan: &mut Plan, job: &Job, mode: &str, classes: &[&str]) -> Mount {
     let name: Box<str> = format!("{}-shared", job.name).into();
     let facts = VolumeClaimFacts {
         namespace: job.spec.namespace.as_str().into(),
         name: name.clone(),
-        class: dice.pick(&[MADE, LOCAL]).into(),
+        class: dice.pick(classes).into(),
         size: Some(Quantity::from_units(dice.pick(&[1, 2, 5]) * GIB)),
         modes: AccessModes::named([mode]),
         ..VolumeClaimFacts::default()

@@ -2,12 +2,13 @@
 //! makes volumes for claims whose node was chosen.
 
 use model::{
-    ClaimRef, CsiVolume, LabelOperator, Millis, NodeTerm, PersistentVolumeFacts, RequirementSpec,
-    StorageKind, VolumeSource,
+    BindingMode, ClaimRef, CsiVolume, LabelOperator, Millis, NodeTerm, PersistentVolumeFacts,
+    RequirementSpec, StorageKind, VolumeSource,
 };
 
 use super::super::World;
-use super::StorageHappening;
+use super::super::records::NodeAt;
+use super::{Storage, StorageHappening};
 
 /// What the names of volumes begin with that were made for claims.
 const MADE: &str = "made-";
@@ -41,9 +42,9 @@ impl World {
                 && (named.is_empty() || volume.name == named)
         };
         let found = self.storage.volumes.iter().find(|(_, volume)| is_for(volume));
-        let Some((volume, name)) = found.map(|(number, one)| (*number, one.name.clone())) else {
-            return;
-        };
+        let found = found.map(|(number, _)| *number).or_else(|| self.find_immediate(claim));
+        let Some(volume) = found else { return };
+        let name = self.storage.volumes[&volume].name.clone();
         if self.storage.volumes[&volume].is_available {
             self.storage.volumes.get_mut(&volume).expect("it was just found").is_available = false;
             self.publish_volume(volume);
@@ -93,17 +94,28 @@ impl World {
             return;
         }
         if name.starts_with(MADE) {
+            if self.is_attached(&name) {
+                return self.storage_later(RECLAIMED, StorageHappening::Reclaimed(volume));
+            }
             self.storage.volumes.remove(&volume);
             return self.publish_storage_gone(StorageKind::Volume, name);
         }
         let facts = self.storage.volumes.get_mut(&volume).expect("it was just found");
         (facts.claim, facts.is_available) = (None, true);
+        let class = facts.class.clone();
         self.publish_volume(volume);
+        self.review_waiting(&class);
     }
 
-    /// A claim has a node: somebody looks at it some time later.
+    /// A claim has a node, or needs none: somebody looks at it some time later.
     pub(super) fn expect_provision(&mut self, claim: u64) {
         let provisioner = self.storage.plan.provisioner;
+        let percent = if self.is_calm { 0 } else { provisioner.stubborn_percent };
+        if percent > 0 && self.storage.dice.percent(percent) {
+            self.happened.provisions_silent += 1;
+            self.storage.stubborn.insert(claim);
+            return self.storage_later(provisioner.stubborn, StorageHappening::Provisioned(claim));
+        }
         if !self.is_calm && self.storage.dice.percent(provisioner.silent_percent) {
             self.happened.provisions_silent += 1;
             return;
@@ -113,11 +125,12 @@ impl World {
 
     /// Whoever did not answer does so now.
     pub(in crate::world) fn calm_storage(&mut self) {
-        let is_open = |claim: &model::VolumeClaimFacts| {
-            claim.volume.is_empty() && claim.selected_node.is_some()
+        let storage = &self.storage;
+        let is_open = |(number, claim): &(&u64, &model::VolumeClaimFacts)| {
+            let is_wanted = claim.selected_node.is_some() || storage.is_immediate(**number);
+            claim.volume.is_empty() && is_wanted && !storage.stubborn.contains(*number)
         };
-        let open = self.storage.claims.iter().filter(|(_, claim)| is_open(claim));
-        let open: Vec<u64> = open.map(|(number, _)| *number).collect();
+        let open: Vec<u64> = storage.claims.iter().filter(is_open).map(|(at, _)| *at).collect();
         for claim in open {
             let span = self.storage.plan.provisioner.takes;
             self.storage_later(span, StorageHappening::Provisioned(claim));
@@ -126,32 +139,38 @@ impl World {
 
     /// Makes a volume for a claim on its node, or gives the node back.
     pub(super) fn provision(&mut self, claim: u64) {
+        self.storage.stubborn.remove(&claim);
         let Some(facts) = self.storage.claims.get(&claim) else { return };
-        let Some(node) = facts.selected_node.clone().filter(|_| facts.volume.is_empty()) else {
+        if !facts.volume.is_empty() {
             return;
-        };
-        let (uid, class) = (facts.uid.clone(), facts.class.clone());
+        }
+        let Some(node) = facts.selected_node.clone() else { return self.make_anywhere(claim) };
+        let uid = facts.uid.clone();
         let is_for = |volume: &PersistentVolumeFacts| {
             volume.claim.as_ref().is_some_and(|claim| claim.uid == uid)
         };
         if self.storage.volumes.values().any(is_for) {
             return;
         }
-        let class = self.storage.classes.get(&class);
-        let driver = class.map(|class| class.provisioner.clone());
+        let driver = self.storage.driver_of(claim);
         let at = self.find_node(&node).filter(|at| self.nodes[at.0].is_there);
         let failed_percent = if self.is_calm { 0 } else { self.provisioner_fails() };
         let fails = self.storage.dice.percent(failed_percent);
-        let (Some(at), Some(driver), false) = (at, driver.filter(|it| **it != *NOBODY), fails)
-        else {
+        let (Some(at), Some(driver), false) = (at, driver, fails) else {
             self.happened.provisions_failed += 1;
             let facts = self.storage.claims.get_mut(&claim).expect("it was just found");
             facts.selected_node = None;
             return self.publish_claim(claim);
         };
+        self.make_for(claim, Some(at), driver);
+    }
+
+    /// Makes a volume for a claim, which a node can use.
+    fn make_for(&mut self, claim: u64, at: Option<NodeAt>, driver: Box<str>) {
         let near_percent = self.storage.plan.provisioner.near_percent;
         let is_near = self.storage.dice.percent(near_percent);
-        let zone = self.nodes[at.0].facts.labels.iter().find(|(key, _)| key == "zone");
+        let labels = at.map(|at| &self.nodes[at.0].facts.labels);
+        let zone = labels.into_iter().flatten().find(|(key, _)| key == "zone");
         let affinity = zone.filter(|_| is_near).map(|(_, zone)| vec![in_zone(zone)]);
         let facts = &self.storage.claims[&claim];
         let name: Box<str> = format!("{MADE}{claim}").into();
@@ -161,11 +180,7 @@ impl World {
             class: facts.class.clone(),
             capacity: facts.size.unwrap_or_default(),
             modes: facts.modes,
-            claim: Some(ClaimRef {
-                namespace: facts.namespace.clone(),
-                name: facts.name.clone(),
-                uid: facts.uid.clone(),
-            }),
+            claim: Some(self.storage.reference(claim)),
             affinity,
             source: VolumeSource::Csi(CsiVolume { driver, handle }),
             ..PersistentVolumeFacts::default()
@@ -178,6 +193,101 @@ impl World {
 
     fn provisioner_fails(&self) -> u64 {
         self.storage.plan.provisioner.failed_percent
+    }
+}
+
+// === Claims that wait for no pod ===
+
+impl Storage {
+    /// Whether a claim gets its volume before any pod is placed.
+    pub(super) fn is_immediate(&self, claim: u64) -> bool {
+        let class = self.claims.get(&claim).and_then(|claim| self.classes.get(&claim.class));
+        class.is_some_and(|class| class.mode == Some(BindingMode::Immediate))
+    }
+}
+
+impl World {
+    /// The controller looks again at claims of a class that wait for no pod.
+    pub(super) fn review_waiting(&mut self, class: &str) {
+        let storage = &self.storage;
+        let is_waiting = |(number, claim): &(&u64, &model::VolumeClaimFacts)| {
+            *claim.class == *class && claim.volume.is_empty() && storage.is_immediate(**number)
+        };
+        let waiting = storage.claims.iter().filter(is_waiting);
+        let waiting: Vec<u64> = waiting.map(|(number, _)| *number).collect();
+        for claim in waiting {
+            let span = self.storage.plan.controller;
+            self.storage_later(span, StorageHappening::Reviewed(claim));
+        }
+    }
+
+    /// The volume that a claim which waits for no pod gets: the smallest that will do. If there is
+    /// none, one is made.
+    fn find_immediate(&mut self, claim: u64) -> Option<u64> {
+        let facts = &self.storage.claims[&claim];
+        if !self.storage.is_immediate(claim) || !facts.volume.is_empty() || facts.is_terminating {
+            return None;
+        }
+        let suits = |volume: &PersistentVolumeFacts| {
+            let size = facts.size.unwrap_or_default();
+            volume.class == facts.class
+                && volume.claim.is_none()
+                && volume.is_available
+                && volume.capacity >= size
+                && facts.modes.are_within(volume.modes)
+        };
+        let suiting = self.storage.volumes.iter().filter(|(_, volume)| suits(volume));
+        let found = suiting.min_by_key(|(number, volume)| (volume.capacity, **number));
+        let Some(number) = found.map(|(number, _)| *number) else {
+            if self.storage.driver_of(claim).is_some() {
+                self.expect_provision(claim);
+            }
+            return None;
+        };
+        let to = self.storage.reference(claim);
+        let volume = self.storage.volumes.get_mut(&number).expect("it was just found");
+        volume.claim = Some(to);
+        Some(number)
+    }
+
+    /// Makes a volume for a claim that waits for no pod, or tries again later.
+    fn make_anywhere(&mut self, claim: u64) {
+        let driver = self.storage.driver_of(claim).filter(|_| self.storage.is_immediate(claim));
+        let Some(driver) = driver else { return };
+        let uid = &self.storage.claims[&claim].uid;
+        let is_for = |volume: &PersistentVolumeFacts| {
+            volume.claim.as_ref().is_some_and(|claim| claim.uid == *uid)
+        };
+        if self.storage.volumes.values().any(is_for) {
+            return;
+        }
+        let failed_percent = if self.is_calm { 0 } else { self.provisioner_fails() };
+        if self.storage.dice.percent(failed_percent) {
+            self.happened.provisions_failed += 1;
+            let span = self.storage.plan.provisioner.takes;
+            return self.storage_later(span, StorageHappening::Provisioned(claim));
+        }
+        let there: Vec<usize> =
+            (0..self.nodes.len()).filter(|at| self.nodes[*at].is_there).collect();
+        let at = (!there.is_empty()).then(|| NodeAt(self.storage.dice.pick(&there)));
+        self.make_for(claim, at, driver);
+    }
+}
+
+impl Storage {
+    /// Who makes the volume of a claim, if somebody does.
+    fn driver_of(&self, claim: u64) -> Option<Box<str>> {
+        let class = self.classes.get(&self.claims.get(&claim)?.class)?;
+        Some(class.provisioner.clone()).filter(|driver| **driver != *NOBODY)
+    }
+
+    fn reference(&self, claim: u64) -> ClaimRef {
+        let facts = &self.claims[&claim];
+        ClaimRef {
+            namespace: facts.namespace.clone(),
+            name: facts.name.clone(),
+            uid: facts.uid.clone(),
+        }
     }
 }
 
