@@ -421,13 +421,23 @@ impl Scheduler {
             matches!(fault, VolumeFault::Unbound | VolumeFault::NoVolumeNamed)
         };
         match kind {
-            StorageKind::Claim => self.wake_users(name, now),
+            StorageKind::Claim => {
+                self.wake_users(name, now);
+                // The volume of a claim that is gone does not count, whoever is on a node with it.
+                if self.catalog.volume_claim(name).is_none() {
+                    self.wake_volumes(now, |it| *it == VolumeFault::TooMany);
+                }
+            }
             StorageKind::Volume => {
                 claim.into_iter().for_each(|claim| self.wake_users(claim, now));
                 self.queue.wake_named(&Reason::Volume(VolumeFault::NoVolume(name.into())), now);
                 let is_free = claim.is_none();
+                // Nor does one that is gone, wherever it is attached.
+                let is_gone = self.catalog.volume(name).is_none();
                 self.wake_volumes(now, |fault| {
-                    *fault == VolumeFault::VolumeGone || is_free && *fault == VolumeFault::NoMatch
+                    *fault == VolumeFault::VolumeGone
+                        || is_free && *fault == VolumeFault::NoMatch
+                        || is_gone && *fault == VolumeFault::TooMany
                 });
             }
             StorageKind::Class => {

@@ -78,11 +78,21 @@ fn of_mounts() -> Vec<(VolumeFault, Case)> {
         (
             VolumeFault::TooMany,
             Case::new(
-                "node a; csinode a driver=d:1; pv v driver=d handle=1 claim=default/c/own; \
+                "node a; csinode a driver=d:2; pv v driver=d handle=1 claim=default/c/own; \
              pv w driver=d handle=2 claim=default/e/own; pvc c volume=v bound; \
-             pvc e volume=w bound; pod q on=a claim=e; pod r on=a; pod p claim=c",
-                &["gone pod q", "csinode a driver=d:2", "node b"],
-                &["gone pod r", "pvc d"],
+             pvc e volume=w bound; pod q on=a claim=e; pod r on=a; pod p claim=c; \
+             pv x driver=d handle=3; attachment t node=a by=d volume=x",
+                &[
+                    "gone pod q",
+                    "csinode a driver=d:3",
+                    "gone csinode a",
+                    "node b",
+                    "gone attachment t",
+                    // What is gone is not counted.
+                    "gone pvc default/e",
+                    "gone pv x",
+                ],
+                &["gone pod r", "pvc d", "pv x driver=d handle=3 size=1Gi"],
             ),
         ),
         (
