@@ -10,6 +10,7 @@ pub(crate) mod rules;
 pub(crate) mod company;
 mod evictions;
 mod gangs;
+mod insides;
 mod inspector;
 mod kinds;
 mod ledger;
@@ -69,6 +70,13 @@ pub enum Violation {
         node: String,
         /// What it lacks.
         resource: String,
+    },
+    /// What is taken inside a node is not what pods take.
+    Inside {
+        /// The node.
+        node: String,
+        /// What is wrong.
+        why: String,
     },
     /// A node got more than it has, by bindings of ours alone.
     Overfull {
@@ -205,6 +213,7 @@ impl fmt::Display for Violation {
             Self::OverCapacity { pod, node, resource } => {
                 write!(out, "pod {pod} was given node {node}, which has not enough {resource} left")
             }
+            Self::Inside { node, why } => write!(out, "inside node {node}: {why}"),
             Self::Overfull { pod, node } => {
                 write!(out, "node {node} had no room for pod {pod} by the time it was bound")
             }

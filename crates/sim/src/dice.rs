@@ -22,6 +22,8 @@ pub(crate) enum Stream {
     StorageShapes = 10,
     /// Which rarer storage it has beyond that.
     StorageMore = 11,
+    /// What is inside the nodes of a seed.
+    Insides = 12,
     TraceArrivals = 16,
     TracePolicy = 17,
 }

@@ -12,6 +12,7 @@ use model::{Load, NodeFacts, PodFacts, PodState, ResourceId, Time};
 use super::Violation;
 use super::company::{self, Scene};
 use super::gangs::{check_seats, domains, is_ready, may_begin, witness};
+use super::insides::check_insides;
 use super::kinds::Kinds;
 use super::ledger::{self, Ledger};
 use super::roster::{Gang, GangKey, gang_of};
@@ -54,6 +55,7 @@ impl Inspector {
         check_seats(ledger)?;
         kept.check(ledger)?;
         self.ends.check(ledger, now, is_idle)?;
+        check_insides(scheduler)?;
         // While there is something to do, what changed has to be looked at next time.
         if is_idle {
             self.check_parked(ledger, &parked, &changed)?;

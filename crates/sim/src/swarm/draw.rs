@@ -6,6 +6,7 @@ mod batch;
 mod company;
 mod gangs;
 mod importance;
+mod insides;
 mod jobs;
 mod nodes;
 mod ranks;
@@ -43,6 +44,7 @@ pub(super) fn plan(seed: u64) -> Plan {
     shapes::add(&mut plan);
     batch::add(&mut plan);
     storage::add(&mut plan);
+    insides::add(&mut plan);
     plan
 }
 
