@@ -73,7 +73,7 @@ expand() {
         }'
 }
 
-# NUMA nodes that are online, in order.
+# NUMA nodes that are online, in order. The kubelet can align pods with those up to 63.
 ids=$(
     online=$(first "$nodes/online")
     for folder in "$nodes"/node[0-9]*; do
@@ -88,8 +88,13 @@ labels=
 annotations=
 label() { labels="$labels $1=$2"; }
 
+total=0
+for id in $ids; do
+    if [ "$id" -le 63 ]; then total=$((total + 1)); fi
+done
 count=0
 for id in $ids; do
+    [ "$id" -le 63 ] || continue
     count=$((count + 1))
     at=$nodes/node$id
     key=numa.kubenexus.io/node-$id
@@ -117,12 +122,14 @@ for id in $ids; do
     esac
     distances=$(first "$at/distance")
     case $distances in *[!0-9\ ]*) distances= ;; esac
-    # One for every node that is online, or the file is not understood.
-    if [ "$(printf '%s\n' "$distances" | wc -w)" -eq "$(printf '%s\n' "$ids" | wc -w)" ]; then
+    # One for every node that is online, or the file is not understood. For many nodes there would
+    # be too many labels.
+    if [ "$total" -le 16 ] &&
+        [ "$(printf '%s\n' "$distances" | wc -w)" -eq "$(printf '%s\n' "$ids" | wc -w)" ]; then
         # shellcheck disable=SC2086 # words
         set -- $distances
         for other in $ids; do
-            label "$key-distance-$other" "$1"
+            [ "$other" -gt 63 ] || label "$key-distance-$other" "$1"
             shift
         done
     fi
@@ -143,7 +150,7 @@ for device in "$root"/bus/pci/devices/*; do
     numa=$(first "$device/numa_node")
     case $numa in
     '' | *[!0-9]*) ;;
-    *) label "gpu.kubenexus.io/gpu$gpu-numa" "$numa" ;;
+    *) [ "$numa" -gt 63 ] || label "gpu.kubenexus.io/gpu$gpu-numa" "$numa" ;;
     esac
     gpu=$((gpu + 1))
 done

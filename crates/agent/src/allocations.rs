@@ -54,7 +54,7 @@ pub fn text(pods: &[Pod], uids: &Uids, gpus: &[Gpu]) -> String {
         if !pod.cpus.is_empty() {
             found.cpus.insert(uid.clone(), pod.cpus.to_string());
         }
-        for memory in &pod.memory {
+        for memory in pod.memory.iter().filter(|memory| !memory.nodes.is_empty()) {
             let of = found.memory.entry(uid.clone()).or_default();
             let nodes: Vec<_> = memory.nodes.iter().map(ToString::to_string).collect();
             let amount = of.entry(memory.kind.clone()).or_default();
@@ -148,7 +148,8 @@ mod tests {
         let mut first = pod("b", "nvidia.com/gpu", &["GPU-11", "GPU-00"]);
         first.cpus = CpuList::parse("2-5").unwrap();
         let memory = |bytes, nodes| Memory { kind: "memory".into(), bytes, nodes };
-        first.memory = vec![memory(5, vec![0]), memory(6, vec![0]), memory(7, vec![0, 1])];
+        first.memory =
+            vec![memory(5, vec![0]), memory(6, vec![0]), memory(7, vec![0, 1]), memory(8, vec![])];
         let pods = [pod("a", "example.com/nic", &["nic-x"]), first, pod("new", "x/y", &["0"])];
         let text = text(&pods, &uids(&["a", "b"]), &gpus());
         let expected = r#"{"version":1,"devices":{"example.com/nic":{"uid-of-a":[null]},"#

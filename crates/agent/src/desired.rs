@@ -15,8 +15,9 @@ use crate::{allocations, keys, topology};
 
 /// The longest value a label may have.
 const LABEL_MAX: usize = 63;
-/// The longest list of cores that is written; 512 CPUs with two threads per core need 4 KiB.
-const CORES_BYTES_MAX: usize = 16 << 10;
+/// The longest annotation that is written, and that the scheduler reads: 512 cores with two CPUs
+/// each need 4 KiB, eight GPUs with all that is known of them 3 KiB.
+const BYTES_MAX: usize = allocations::BYTES_MAX;
 /// With more NUMA nodes than this, distances are not written as labels: there are too many.
 const NODES_WITH_DISTANCES_MAX: usize = 16;
 
@@ -132,7 +133,7 @@ fn cores(desired: &mut Desired, machine: &Machine) {
     }
     let cores: Vec<_> = machine.cores.iter().map(ToString::to_string).collect();
     let cores = cores.join(";");
-    if !cores.is_empty() && cores.len() <= CORES_BYTES_MAX {
+    if !cores.is_empty() && cores.len() <= BYTES_MAX {
         desired.annotations.insert(keys::CORES.into(), cores);
     }
 }
@@ -205,7 +206,20 @@ fn devices(desired: &mut Desired, gpus: &[Gpu]) {
             nvlink_peers: gpu.peers.iter().copied().collect(),
         });
     }
-    desired.annotations.insert(keys::GPUS.into(), json(&entries));
+    let details: [fn(&mut GpuEntry<'_>); 3] = [
+        |_| {},
+        // The domain says it as well, but for GPUs that are connected through others.
+        |entry| entry.nvlink_peers.clear(),
+        |entry| (entry.uuid, entry.model) = (None, None),
+    ];
+    for remove in details {
+        entries.iter_mut().for_each(remove);
+        let text = json(&entries);
+        if text.len() <= BYTES_MAX {
+            desired.annotations.insert(keys::GPUS.into(), text);
+            break;
+        }
+    }
     if let Some(clique) = gpus::clique(gpus).filter(|clique| clique.len() <= LABEL_MAX) {
         desired.label(keys::CLIQUE.into(), clique);
     }
@@ -245,6 +259,10 @@ fn network(desired: &mut Desired, machine: &Machine) {
             rate: None,
             active: None,
         }));
+    }
+    // The last ones are plain interfaces, of which there may be many.
+    while json(&entries).len() > BYTES_MAX {
+        entries.pop();
     }
     if !entries.is_empty() {
         desired.annotations.insert(keys::NETWORK.into(), json(&entries));
@@ -290,6 +308,25 @@ mod tests {
     fn rates_are_written_as_people_say_them() {
         let texts = [200_000, 2_500, 100].map(rate_text);
         assert_eq!(texts, ["200Gbps", "2.5Gbps", "100Mbps"]);
+    }
+
+    #[test]
+    fn many_gpus_are_described_in_less_detail() {
+        let written = |count: usize| {
+            let gpu = |index: usize| {
+                let uuid = Some(format!("GPU-00000000-0000-0000-0000-{index:012}"));
+                let model = Some("NVIDIA H100 80GB HBM3".to_owned());
+                let peers = (0..count).filter(|peer| *peer != index).collect();
+                let mut gpu = Gpu { uuid, model, peers, ..Gpu::default() };
+                gpu.pci.bus = format!("0000:{index:02x}:00.0");
+                gpu
+            };
+            let facts = Facts { gpus: (0..count).map(gpu).collect(), ..Facts::default() };
+            desired(&facts, Zones::Labels).annotations.remove(keys::GPUS).unwrap()
+        };
+        assert!(written(8).contains("nvlink-peers"));
+        assert!(!written(64).contains("nvlink-peers") && written(64).contains("uuid"));
+        assert!(!written(120).contains("uuid") && written(120).len() <= BYTES_MAX);
     }
 
     #[test]

@@ -23,6 +23,10 @@ const FILE_BYTES_MAX: u64 = 64 << 10;
 /// More entries of a folder than this are not looked at.
 const ENTRIES_MAX: usize = 16_384;
 
+/// The largest number of a NUMA node that the kubelet can align pods with. Some machines give
+/// larger ones to memory of GPUs.
+const NODE_ID_MAX: u32 = 63;
+
 /// A machine.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Machine {

@@ -7,17 +7,14 @@ use super::{NumaNode, Sysfs};
 
 const FOLDER: &str = "devices/system/node";
 
-/// More NUMA nodes than this are not looked at. The kubelet's topology manager takes 8.
-const NODES_MAX: usize = 64;
-
 pub(super) fn read(sysfs: &Sysfs, cpus: &Cpus) -> Vec<NumaNode> {
     let online = sysfs.cpulist(&format!("{FOLDER}/online"));
     let names = sysfs.list(FOLDER);
     let mut ids: Vec<u32> = names.iter().filter_map(|name| super::numbered(name, "node")).collect();
     ids.retain(|id| online.as_ref().is_none_or(|online| online.contains(*id)));
     ids.sort_unstable();
-    ids.truncate(NODES_MAX);
-    ids.iter().map(|id| read_node(sysfs, cpus, *id, &ids)).collect()
+    let meant = ids.iter().filter(|id| **id <= super::NODE_ID_MAX);
+    meant.map(|id| read_node(sysfs, cpus, *id, &ids)).collect()
 }
 
 fn read_node(sysfs: &Sysfs, cpus: &Cpus, id: u32, ids: &[u32]) -> NumaNode {
@@ -52,7 +49,8 @@ fn memory(text: &str) -> Option<u64> {
 fn distances_to(text: &str, ids: &[u32]) -> Option<BTreeMap<u32, u32>> {
     let numbers: Option<Vec<u32>> = text.split_whitespace().map(|word| word.parse().ok()).collect();
     let numbers = numbers.filter(|numbers| numbers.len() == ids.len())?;
-    Some(ids.iter().copied().zip(numbers).collect())
+    let all = ids.iter().copied().zip(numbers);
+    Some(all.filter(|(id, _)| *id <= super::NODE_ID_MAX).collect())
 }
 
 fn huge_pages(sysfs: &Sysfs, folder: &str) -> BTreeMap<u64, u64> {
@@ -83,7 +81,8 @@ mod tests {
     #[test]
     fn distances_belong_to_the_nodes_that_are_online() {
         let expected = BTreeMap::from([(0, 10), (8, 40)]);
-        assert_eq!(distances_to("10 40", &[0, 8]), Some(expected));
+        assert_eq!(distances_to("10 40", &[0, 8]), Some(expected.clone()));
+        assert_eq!(distances_to("10 40 80", &[0, 8, 252]), Some(expected));
         assert_eq!(distances_to("10 40 40", &[0, 8]), None);
         assert_eq!(distances_to("10 x", &[0, 8]), None);
     }

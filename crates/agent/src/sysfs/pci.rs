@@ -106,7 +106,7 @@ fn device(sysfs: &Sysfs, bus: String, vendor: Option<u32>) -> Device {
         vendor,
         device: sysfs.hex(&format!("{at}/device")),
         // -1 means that the firmware does not say.
-        numa: sysfs.number(&format!("{at}/numa_node")),
+        numa: sysfs.number(&format!("{at}/numa_node")).filter(|id| *id <= super::NODE_ID_MAX),
         root,
         switch,
         bus,

@@ -4,6 +4,8 @@
 
 mod guide;
 mod kubelet;
+mod library;
 mod machines;
+mod reader;
 mod script;
 mod tree;
