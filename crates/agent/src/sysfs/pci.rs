@@ -154,11 +154,11 @@ mod tests {
     }
 
     #[test]
-    fn a_device_at_a_root_port_or_at_none_has_no_switch() {
-        for path in
-            ["devices/pci0000:00/0000:00:04.0", "devices/pci0000:00/0000:00:01.0/0000:01:00.0"]
-        {
-            assert_eq!(above(path), (Some("pci0000:00".into()), None));
+    fn a_device_at_a_root_port_or_a_bridge_has_no_switch() {
+        let chain = ["0000:00:01.0", "0000:01:00.0", "0000:02:00.0"];
+        for length in 1..=3 {
+            let path = format!("devices/pci0000:00/{}", chain[..length].join("/"));
+            assert_eq!(above(&path), (Some("pci0000:00".into()), None), "{path}");
         }
         assert_eq!(above(""), (None, None));
         assert_eq!(above("devices/platform/gpu"), (None, None));
