@@ -202,7 +202,7 @@ mod tests {
     }
 
     /// Parts of worlds in which something was wrong once, each with what it was.
-    const FOUND: [(&str, &str); 20] = [
+    const FOUND: [(&str, &str); 21] = [
         (
             "pods that must be near others have their turn after them, on every node there is",
             "44616 4,18,19 8,9,13 none second 6 9",
@@ -271,6 +271,10 @@ mod tests {
         (
             "a claim for one pod alone is not in use by a pod whose node is gone",
             "640 1,3 8,9 3:0,3:1 none 1 30",
+        ),
+        (
+            "the volume of a claim that is gone is not counted on a node",
+            "1282 2,3 3,6,8,11 none slow,lag,lists,leader 3 10",
         ),
     ];
 
