@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use model::topology::{Machine, Predictor, State, Taken};
+use model::topology::{Machine, PodAsk, Predictor, State, Taken};
 
 use crate::case::{Case, PodCase, Step, StepVerdict, Verdict};
 use crate::ours::{Names, OurMachine, ask};
@@ -103,6 +103,7 @@ impl Play<'_> {
         let ask = ask(pod, &mut self.names);
         let theirs = self.machine.taken(pod, &verdict.containers);
         let machine = &self.machine.machine;
+        same_trial(&mut self.predictor, machine, &self.state, &ask)?;
         let ours = match self.predictor.predict(machine, &self.state, &ask) {
             Ok(taken) => taken,
             Err(rejection) => {
@@ -160,6 +161,18 @@ impl Play<'_> {
         }
         Ok(())
     }
+}
+
+/// The cheap answer is the full one.
+fn same_trial(
+    predictor: &mut Predictor,
+    machine: &Machine,
+    state: &State,
+    ask: &PodAsk,
+) -> Result<(), String> {
+    let cheap = predictor.masks(machine, state, ask).map(<[_]>::to_vec);
+    let full = predictor.predict(machine, state, ask).map(|taken| taken.masks.clone());
+    if cheap == full { Ok(()) } else { Err(format!("cheap {cheap:?}, full {full:?}")) }
 }
 
 fn told(verdict: &StepVerdict) -> String {

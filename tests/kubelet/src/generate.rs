@@ -68,6 +68,10 @@ fn spread_machine(draw: &mut Draw) -> MachineCase {
         memory_policy: "None".to_owned(),
     };
     cores(draw, &mut machine.zones);
+    // Zones that differ a little, so that it matters which of them is taken from.
+    for zone in &mut machine.zones {
+        zone.cores.truncate(zone.cores.len().max(2) - draw.between(0, 1) as usize);
+    }
     let option = "distribute-cpus-across-numa".to_owned();
     machine.cpu_options.insert(option, "true".to_owned());
     machine
@@ -140,9 +144,7 @@ fn reserve_cpus(draw: &mut Draw, machine: &mut MachineCase) {
     let cores: Vec<CoreCase> = machine.zones.iter().flat_map(|zone| zone.cores.clone()).collect();
     for _ in 0..draw.between(0, 2) {
         let core = draw.pick(&cores);
-        // The kubelet may distribute CPUs for ever if half a core is left.
-        let is_whole = machine.policy != "none" || draw.chance(50);
-        let threads = if is_whole { core.threads.len() } else { 1 };
+        let threads = if draw.chance(60) { core.threads.len() } else { 1 };
         machine.reserved_cpus.extend(core.threads[..threads].iter());
     }
     machine.reserved_cpus.sort_unstable();
@@ -173,6 +175,7 @@ fn cpu_options(draw: &mut Draw, machine: &mut MachineCase) {
         let count = core.threads.iter().filter(reserved).count();
         count == 0 || count == core.threads.len()
     });
+    // The kubelet may distribute CPUs for ever if half a core is left.
     if options.contains(&"distribute-cpus-across-numa") && is_even && is_whole && draw.chance(40) {
         options.push("full-pcpus-only");
     }
@@ -251,7 +254,9 @@ fn steps(draw: &mut Draw, machine: &MachineCase) -> Vec<Step> {
     let mut steps = Vec::new();
     let mut names: Vec<String> = Vec::new();
     let mut devices = machine.devices.clone();
-    let size = draw.between(1, 100);
+    let is_spread =
+        machine.zones.len() >= 4 && machine.cpu_options.contains_key("distribute-cpus-across-numa");
+    let size = draw.between(if is_spread { 60 } else { 1 }, 100);
     for number in 0..draw.between(3, if machine.zones.len() > 5 { 6 } else { 12 }) {
         match draw.between(0, 99) {
             0..25 if !names.is_empty() => {

@@ -32,6 +32,8 @@ pub(super) struct Devices {
     pub(super) resource: ResourceId,
     pub(super) healthy: u128,
     groups: Box<[Group]>,
+    /// Devices that have a zone in common with a set of zones, by the bits of the set.
+    near: Box<[u128]>,
     /// Whether any device names a zone; if none does, nothing is aligned.
     is_aligned: bool,
     /// Zones that hints are about.
@@ -73,9 +75,14 @@ impl Devices {
         if zones.is_empty() {
             zones = ZoneMask::first(zone_ids.len());
         }
-        let (resource, groups) = (facts.resource, groups.into());
-        let largest = [0; ZONES_MAX];
-        let mut devices = Devices { resource, healthy, groups, is_aligned, zones, largest };
+        let near = (0..1_usize << zone_ids.len()).map(|bits| {
+            let mask = ZoneMask::from_bits(bits as u8);
+            let meets = |group: &&Group| matches!(group.site, Site::Zones(of) if of.meets(mask));
+            groups.iter().filter(meets).fold(0, |found, group| found | group.members)
+        });
+        let (resource, near) = (facts.resource, near.collect());
+        let (groups, largest) = (groups.into(), [0; ZONES_MAX]);
+        let mut devices = Devices { resource, healthy, groups, near, is_aligned, zones, largest };
         for mask in zones.subsets() {
             let count = devices.meeting(mask).count_ones();
             let largest = &mut devices.largest[mask.count() - 1];
@@ -86,8 +93,7 @@ impl Devices {
 
     /// Devices that have a zone in common with `zones`.
     pub(super) fn meeting(&self, zones: ZoneMask) -> u128 {
-        let meets = |group: &&Group| matches!(group.site, Site::Zones(of) if of.meets(zones));
-        self.groups.iter().filter(meets).fold(0, |found, group| found | group.members)
+        self.near[usize::from(zones.bits())]
     }
 
     /// Which sets of zones could serve `count` devices, if `free` of them are free and `reusable`

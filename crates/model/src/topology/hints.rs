@@ -2,7 +2,7 @@
 
 use super::cpus::CpuSet;
 use super::machine::Machine;
-use super::zones::{MaskSet, ZONES_MAX, ZoneMask};
+use super::zones::{MaskSet, Sums, ZONES_MAX, ZoneMask};
 
 /// An answer about one resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,16 +34,17 @@ pub(super) fn of_cpus(machine: &Machine, free: &CpuSet, reusable: &CpuSet, count
     let is_by_socket = machine.cpu_manager.is_some_and(|options| options.is_aligned_by_socket);
     let (mut free_in, mut reusable_in) = ([0; ZONES_MAX], ZoneMask::EMPTY);
     for place in processors.with_cpus.places() {
-        free_in[place] = free.count_in(&processors.zones[place]);
+        free_in[place] = free.count_in(&processors.zones[place]).into();
         if reusable.count_in(&processors.zones[place]) > 0 {
             reusable_in = reusable_in.union(ZoneMask::of(place));
         }
     }
-    let reusable = reusable.count();
+    let reusable = u64::from(reusable.count());
     let (mut possible, mut preferred) = (MaskSet::EMPTY, MaskSet::EMPTY);
+    let free_in = Sums::new(&free_in);
     for mask in processors.with_cpus.subsets() {
-        let matching: u32 = mask.places().map(|place| free_in[place]).sum();
-        if !reusable_in.is_within(mask) || matching + reusable < count {
+        let matching = free_in.of(mask);
+        if !reusable_in.is_within(mask) || matching + reusable < count.into() {
             continue;
         }
         possible.insert(mask);

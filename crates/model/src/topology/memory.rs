@@ -10,7 +10,7 @@ use super::merge::Affinity;
 use super::predict::RejectionCause;
 use super::state::{MemoryState, ZoneMemory};
 use super::taken::Block;
-use super::zones::{MaskSet, ZONES_MAX, ZoneMask};
+use super::zones::{MaskSet, Sums, ZONES_MAX, ZoneMask};
 
 /// What is asked of every kind of memory, by its place; nothing where a kind is not mentioned.
 type Amounts = [Option<u64>; MEMORY_KINDS_MAX];
@@ -87,19 +87,24 @@ fn masks(
     if amounts.iter().flatten().next().is_none() {
         return (possible, MaskSet::EMPTY);
     }
+    let sums =
+        |of: &[[u64; ZONES_MAX]], kind: usize| amounts[kind].and(of.get(kind)).map(Sums::new);
+    let allocatable: [_; MEMORY_KINDS_MAX] =
+        std::array::from_fn(|kind| sums(&memory.allocatable, kind));
+    let free: [_; MEMORY_KINDS_MAX] = std::array::from_fn(|kind| sums(&state.free, kind));
     for mask in machine.all_zones().subsets() {
-        let has = |of: &[u64; ZONES_MAX], more: u64, amount: u64| {
-            mask.places().fold(more, |sum, zone| sum.saturating_add(of[zone])) >= amount
+        let has = |of: &Option<Sums>, more: u64, amount: u64| {
+            of.as_ref().is_some_and(|of| of.of(mask).saturating_add(more) >= amount)
         };
         let asked = || amounts.iter().enumerate().filter_map(|(kind, of)| Some((kind, (*of)?)));
-        if !asked().all(|(kind, amount)| has(&memory.allocatable[kind], 0, amount)) {
+        if !asked().all(|(kind, amount)| has(&allocatable[kind], 0, amount)) {
             continue;
         }
         narrowest = narrowest.min(mask.count());
         let again = reusable.iter().find(|(zones, _)| *zones == mask);
         let again = |kind: usize| again.map_or(0, |(_, amounts)| amounts[kind]);
         if is_open(state, mask)
-            && asked().all(|(kind, amount)| has(&state.free[kind], again(kind), amount))
+            && asked().all(|(kind, amount)| has(&free[kind], again(kind), amount))
         {
             possible.insert(mask);
         }

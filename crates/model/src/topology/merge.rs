@@ -19,22 +19,16 @@ pub(super) struct Merge<'a> {
     is_named: bool,
     /// What every resource so far prefers.
     preferred: MaskSet,
-    /// What can come of intersecting one set of each.
-    possible: MaskSet,
-    /// The most zones that any resource needs.
-    needed: usize,
+    /// What every resource could do with, where others than preferred sets are accepted.
+    possible: &'a mut Vec<MaskSet>,
 }
 
 impl<'a> Merge<'a> {
-    pub(super) fn new(machine: &'a Machine) -> Self {
-        Merge {
-            machine,
-            is_impossible: false,
-            is_named: false,
-            preferred: MaskSet::ALL,
-            possible: MaskSet::EMPTY,
-            needed: 0,
-        }
+    /// Starts with no answer; `possible` is room for those that are kept.
+    pub(super) fn new(machine: &'a Machine, possible: &'a mut Vec<MaskSet>) -> Self {
+        possible.clear();
+        let (is_impossible, is_named) = (false, false);
+        Merge { machine, is_impossible, is_named, preferred: MaskSet::ALL, possible }
     }
 
     pub(super) fn add(&mut self, hints: &Hints) {
@@ -42,19 +36,11 @@ impl<'a> Merge<'a> {
             Hints::Any => {}
             Hints::Impossible => self.is_impossible = true,
             Hints::Some { possible, preferred } => {
-                self.preferred.intersect(preferred);
-                // Others than preferred ones matter only where they are accepted.
-                if self.machine.policy == TopologyPolicy::BestEffort {
-                    let narrowest = possible.iter().map(ZoneMask::count).min().unwrap_or(0);
-                    self.needed = self.needed.max(narrowest);
-                    let zones = self.machine.zone_ids().len();
-                    self.possible = if self.is_named {
-                        self.possible.intersections(possible, zones)
-                    } else {
-                        *possible
-                    };
-                }
                 self.is_named = true;
+                self.preferred.intersect(preferred);
+                if self.machine.policy == TopologyPolicy::BestEffort {
+                    self.possible.push(*possible);
+                }
             }
         }
     }
@@ -101,8 +87,10 @@ impl<'a> Merge<'a> {
     /// The best of what not all prefer: as many zones as the resource that needs the most, else
     /// fewer, the more the better, else more, the fewer the better.
     fn compromise(&self) -> Affinity {
+        let narrowest = |masks: &MaskSet| masks.iter().map(ZoneMask::count).min().unwrap_or(0);
+        let needed = self.possible.iter().map(narrowest).max().unwrap_or(0);
         let rank = |mask: ZoneMask| match mask.count() {
-            count if count <= self.needed => self.needed - count,
+            count if count <= needed => needed - count,
             count => count + crate::topology::ZONES_MAX,
         };
         let better = |best: ZoneMask, mask: ZoneMask| match rank(mask).cmp(&rank(best)) {
@@ -116,7 +104,10 @@ impl<'a> Merge<'a> {
                 }
             }
         };
-        let found = self.possible.iter().filter(|mask| !mask.is_empty()).reduce(better);
+        let zones = self.machine.zone_ids().len();
+        let met = self.possible.iter().copied().reduce(|met, of| met.intersections(&of, zones));
+        let met = met.unwrap_or(MaskSet::EMPTY);
+        let found = met.iter().filter(|mask| !mask.is_empty()).reduce(better);
         Affinity { mask: Some(found.unwrap_or(self.machine.all_zones())), is_preferred: false }
     }
 }

@@ -11,7 +11,7 @@ use super::merge::{Affinity, Merge};
 use super::state::{MemoryState, State};
 use super::take::{TooFew, packed};
 use super::taken::{Taken, ZoneTaken};
-use super::zones::ZoneMask;
+use super::zones::{MaskSet, ZoneMask};
 use crate::ids::ResourceId;
 
 /// Why the kubelet does not admit a pod.
@@ -82,6 +82,7 @@ pub fn predict(machine: &Machine, state: &State, ask: &PodAsk) -> Result<Taken, 
 pub struct Predictor {
     taken: Taken,
     reusable: Reusable,
+    hints: Vec<MaskSet>,
 }
 
 impl Predictor {
@@ -89,29 +90,59 @@ impl Predictor {
     ///
     /// # Errors
     /// If it would not admit the pod.
-    // Hot: once per node that a pod with whole CPUs or devices is looked at on.
     pub fn predict(
         &mut self,
         machine: &Machine,
         state: &State,
         ask: &PodAsk,
     ) -> Result<&Taken, Rejection> {
+        let memory = self.run(machine, state, ask, false)?;
+        self.taken.finish(state, memory.as_ref());
+        Ok(&self.taken)
+    }
+
+    /// With which zones the containers of a pod would be aligned. Costs less than to predict what
+    /// they take, because it need not be known which CPUs the last one gets.
+    ///
+    /// # Errors
+    /// If the kubelet would not admit the pod.
+    // Hot: once per node that a pod with whole CPUs or devices is looked at on.
+    pub fn masks(
+        &mut self,
+        machine: &Machine,
+        state: &State,
+        ask: &PodAsk,
+    ) -> Result<&[Option<ZoneMask>], Rejection> {
+        self.run(machine, state, ask, true)?;
+        Ok(&self.taken.masks)
+    }
+
+    /// Admits the pod, and returns what is left of pinned memory.
+    fn run(
+        &mut self,
+        machine: &Machine,
+        state: &State,
+        ask: &PodAsk,
+        is_trial: bool,
+    ) -> Result<Option<MemoryState>, Rejection> {
         self.taken.clear();
         self.reusable.clear();
         if ask.is_plain() {
             let mask = untouched(machine);
             self.taken.masks.extend(ask.containers.iter().map(|_| mask));
-            return Ok(&self.taken);
+            return Ok(None);
         }
         let mut admission = Admission {
             machine,
             ask,
+            is_trial,
             free: state.free,
             devices: [0; DEVICE_RESOURCES_MAX],
             memory: state.memory.as_deref().cloned(),
             reusable_cpus: CpuSet::EMPTY,
             reusable_devices: [0; DEVICE_RESOURCES_MAX],
             reusable_memory: &mut self.reusable,
+            hints: &mut self.hints,
             taken: &mut self.taken,
         };
         admission.devices[..state.devices.len()].copy_from_slice(&state.devices);
@@ -119,8 +150,7 @@ impl Predictor {
         let memory = admission.memory;
         let is_guess = self.taken.guess.is_some();
         admitted.map_err(|(cause, container)| Rejection { cause, container, is_guess })?;
-        self.taken.finish(state, memory.as_ref());
-        Ok(&self.taken)
+        Ok(memory)
     }
 }
 
@@ -136,12 +166,15 @@ fn untouched(machine: &Machine) -> Option<ZoneMask> {
 struct Admission<'a> {
     machine: &'a Machine,
     ask: &'a PodAsk,
+    /// Whether it need not be known which CPUs the last container gets.
+    is_trial: bool,
     free: CpuSet,
     devices: [u128; DEVICE_RESOURCES_MAX],
     memory: Option<MemoryState>,
     reusable_cpus: CpuSet,
     reusable_devices: [u128; DEVICE_RESOURCES_MAX],
     reusable_memory: &'a mut Reusable,
+    hints: &'a mut Vec<MaskSet>,
     taken: &'a mut Taken,
 }
 
@@ -174,9 +207,9 @@ impl Admission<'_> {
     }
 
     /// What the managers agree on for a container.
-    fn of_container(&self, container: usize) -> Result<Affinity, ()> {
+    fn of_container(&mut self, container: usize) -> Result<Affinity, ()> {
         let ask = &self.ask.containers[container];
-        let mut merge = Merge::new(self.machine);
+        let mut merge = Merge::new(self.machine, self.hints);
         for (place, devices) in self.machine.devices.iter().enumerate() {
             if let Some((_, count)) = ask.devices.iter().find(|(of, _)| *of == devices.resource) {
                 let free = devices.healthy & !self.devices[place];
@@ -199,9 +232,9 @@ impl Admission<'_> {
 
     /// What the managers agree on for the pod. Nothing of it was given before, so there is nothing
     /// to be used again.
-    fn of_pod(&self) -> Result<Affinity, ()> {
+    fn of_pod(&mut self) -> Result<Affinity, ()> {
         let ask = self.ask;
-        let mut merge = Merge::new(self.machine);
+        let mut merge = Merge::new(self.machine, self.hints);
         for (place, devices) in self.machine.devices.iter().enumerate() {
             if let Some(count) = ask.devices(devices.resource) {
                 merge.add(&devices.hints(devices.healthy & !self.devices[place], 0, count));
@@ -268,6 +301,13 @@ impl Admission<'_> {
         let count = ask.whole_cpus();
         let Some(options) = self.machine.cpu_manager.filter(|_| count > 0) else { return Ok(()) };
         self.check_cores(&options, count)?;
+        let is_last = container + 1 == self.ask.containers.len();
+        // Distributing may fail though there are enough; packing does not. It may even succeed
+        // though there are not, where the kubelet takes cores for free that are not.
+        let enough = self.free.count() + self.reusable_cpus.count() >= count;
+        if self.is_trial && is_last && enough && !options.is_distributed_across_zones {
+            return Ok(());
+        }
         let cpus = self.choose_cpus(&options, count, mask);
         let cpus = cpus.map_err(|TooFew| RejectionCause::CpusTaken)?;
         self.free.remove(&cpus);

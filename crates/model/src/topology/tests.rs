@@ -123,6 +123,19 @@ fn devices_at_several_zones_are_a_guess() {
 }
 
 #[test]
+fn devices_elsewhere_come_before_those_of_which_nothing_is_said() {
+    let mut facts = two_sockets(TopologyPolicy::BestEffort);
+    let device = |zones| DeviceFacts { zones, is_healthy: true };
+    facts.devices[0].devices = vec![device(None), device(Some(vec![0])), device(Some(vec![1]))];
+    let machine = Machine::new(&facts).unwrap();
+    let mut state = State::new(&machine);
+    // All 30 free CPUs of zone 0 are taken, so the pod is aligned with zone 1.
+    state.assume_cpus(&machine, 0, 30);
+    let taken = predict(&machine, &state, &ask(2, 1, 2)).unwrap();
+    assert_eq!((taken.devices[0].devices, taken.guess), (0b110, None));
+}
+
+#[test]
 fn cpus_known_by_number_are_taken_by_whole_cores() {
     let machine = Machine::new(&two_sockets(TopologyPolicy::None)).unwrap();
     let mut state = State::new(&machine);

@@ -98,6 +98,29 @@ impl ZoneMask {
     }
 }
 
+/// How much sets of zones have of something, by what each zone has: two tables of half a mask each.
+pub(super) struct Sums {
+    low: [u64; 16],
+    high: [u64; 16],
+}
+
+impl Sums {
+    pub(super) fn new(of: &[u64; ZONES_MAX]) -> Sums {
+        let mut sums = Sums { low: [0; 16], high: [0; 16] };
+        for bits in 1..16_usize {
+            let (rest, zone) = (bits & (bits - 1), bits.trailing_zeros() as usize);
+            sums.low[bits] = sums.low[rest].saturating_add(of[zone]);
+            sums.high[bits] = sums.high[rest].saturating_add(of[zone + 4]);
+        }
+        sums
+    }
+
+    pub(super) fn of(&self, mask: ZoneMask) -> u64 {
+        let (low, high) = (usize::from(mask.0 & 15), usize::from(mask.0 >> 4));
+        self.low[low].saturating_add(self.high[high])
+    }
+}
+
 /// A set of masks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct MaskSet([u64; WORDS]);
