@@ -107,7 +107,10 @@ impl Discovery {
 }
 
 /// The optional APIs that are served, and by which of them the kinds that matter can be read.
-async fn look(client: &kube::Client, has_queues: bool) -> Result<(BTreeSet<Api>, Served), String> {
+pub(crate) async fn look(
+    client: &kube::Client,
+    has_queues: bool,
+) -> Result<(BTreeSet<Api>, Served), String> {
     let found = among(&get(client, "/apis").await?)?;
     let mut resources: BTreeMap<Api, BTreeSet<String>> = BTreeMap::new();
     let mut served = Served::new();

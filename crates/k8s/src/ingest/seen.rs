@@ -3,9 +3,10 @@
 
 use model::{Event, SucceededFacts};
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 
 use super::view::{NamespaceView, NodeView, PodView};
-use super::{IngestError, company, node, pod, read};
+use super::{IngestError, company, gang, node, pod, read};
 
 /// A pod as it was seen.
 #[derive(Clone, Debug)]
@@ -85,6 +86,14 @@ pub fn read_succeeded(text: &[u8]) -> Result<(String, Option<Event>), IngestErro
     Ok((version, event))
 }
 
+/// Whether a pod waits for gangs to end.
+#[must_use]
+pub fn waits_for_gangs(pod: &Value) -> bool {
+    let view: Result<PodView, _> = read("Pod", pod);
+    let claim = view.ok().and_then(|view| gang::claim(&view));
+    claim.is_some_and(|claim| !claim.after.is_empty())
+}
+
 /// Reads the text of a node.
 ///
 /// # Errors
@@ -114,7 +123,7 @@ pub(super) fn read_text<T: DeserializeOwned>(
     if let Ok(view) = serde_json::from_slice(text) {
         return Ok(view);
     }
-    let object: serde_json::Value = serde_json::from_slice(text).map_err(|error| {
+    let object: Value = serde_json::from_slice(text).map_err(|error| {
         let message = format!("is not JSON: {error}");
         IngestError { kind, path: String::new(), message }
     })?;

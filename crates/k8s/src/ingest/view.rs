@@ -18,14 +18,15 @@ fn lenient<'de, D: Deserializer<'de>, T: Deserialize<'de> + Default>(d: D) -> Re
 }
 
 macro_rules! views {
-    ($($(#[$doc:meta])* $name:ident { $($(#[$attr:meta])* $field:ident: $type:ty,)* })*) => {$(
+    ($($(#[$doc:meta])* $name:ident {
+        $($(#[serde(rename = $rename:literal)])? $field:ident: $type:ty,)*
+    })*) => {$(
         $(#[$doc])*
         #[derive(Default, serde::Deserialize)]
         #[serde(rename_all = "camelCase", default, remote = "Self", expecting = "an object")]
         pub(super) struct $name {
             $(
-                #[serde(deserialize_with = "lenient")]
-                $(#[$attr])*
+                #[serde(deserialize_with = "lenient" $(, rename = $rename)?)]
                 pub(super) $field: $type,
             )*
         }
@@ -41,7 +42,7 @@ macro_rules! views {
                 let serde_json::Value::Object(fields) = value else { return };
                 fields.retain(|key, value| {
                     $(
-                        if is_field(key, stringify!($field)) {
+                        if is_field(key, stringify!($field), &[$($rename)?]) {
                             <$type as Slim>::slim(value);
                             return true;
                         }

@@ -14,6 +14,7 @@ mod pod_group;
 mod requests;
 mod seen;
 mod slim;
+mod slim_kinds;
 mod storage;
 
 use kubenexus_k8s::ingest;

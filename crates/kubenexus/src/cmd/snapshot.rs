@@ -1,4 +1,4 @@
-//! `kubenexus snapshot`: nodes and pods of a live cluster, as a file for `kubenexus simulate`.
+//! `kubenexus snapshot`: what scheduling reads of a live cluster, as a file for `kubenexus simulate`.
 
 use std::fs::{self, File, OpenOptions, Permissions};
 use std::hash::{BuildHasher as _, RandomState};
@@ -27,10 +27,10 @@ pub(crate) struct SnapshotArgs {
     /// The file to write, which only its owner may read; standard output if it is left out
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// Hash names of nodes, pods, namespaces, labels, images
+    /// Hash names of nodes, pods, namespaces, volumes, classes, labels, images
     ///
-    /// Equal names stay equal in the file. The key of the hash is drawn anew each time and kept
-    /// nowhere, so that no name can be guessed.
+    /// Equal names stay equal in the file, so that pods still find their volumes. The key of the
+    /// hash is drawn anew each time and kept nowhere, so that no name can be guessed.
     #[arg(long)]
     anonymise: bool,
 }
@@ -53,9 +53,8 @@ pub(crate) fn run(args: &SnapshotArgs) -> Result<()> {
             if written.is_err() {
                 let _ = fs::remove_file(&part);
             }
-            let SnapshotProgress { nodes, pods } = written?;
-            let path = path.display();
-            out::remark(format_args!("{nodes} nodes and {pods} pods are in {path}"));
+            let progress = written?;
+            out::remark(format_args!("{progress} are in {}", path.display()));
         }
     }
     Ok(())
@@ -83,20 +82,25 @@ fn write(args: &SnapshotArgs, to: &mut impl Write) -> Result<SnapshotProgress> {
     };
     // The list begins with its first object: nothing is written if there is no answer.
     let mut before = HEAD;
-    let take = |object, progress: SnapshotProgress| {
+    let take = |object, progress: &SnapshotProgress| {
         let object = match &anonymiser {
             Some(anonymiser) => anonymiser.object(object),
             None => object,
         };
         write!(to, "{before}\n{object}").map_err(out::unwritten)?;
         before = ",";
-        spinner.set_message(format!("{} nodes, {} pods", progress.nodes, progress.pods));
-        spinner.tick();
+        if !spinner.is_hidden() {
+            spinner.set_message(progress.to_string());
+            spinner.tick();
+        }
         Ok(())
     };
     let taken = live::snapshot(kubeconfig.as_deref(), args.master.as_deref(), take);
     spinner.finish_and_clear();
     let progress = taken?;
+    for left_out in &progress.left_out {
+        out::remark(format_args!("not in the snapshot: {left_out}"));
+    }
     let head = if before == HEAD { HEAD } else { "" };
     writeln!(to, "{head}\n]}}").and_then(|()| to.flush()).map_err(out::unwritten)?;
     Ok(progress)

@@ -22,6 +22,8 @@ pub(crate) struct Watched {
     pub(crate) group: &'static str,
     pub(crate) version: &'static str,
     pub(crate) resource: &'static str,
+    /// What objects call themselves.
+    pub(crate) object: &'static str,
     /// In metrics and logs.
     pub(crate) word: &'static str,
     /// The start of the query.
@@ -32,17 +34,25 @@ const fn row(
     kind: Kind,
     group: &'static str,
     version: &'static str,
-    resource: &'static str,
+    (resource, object): (&'static str, &'static str),
 ) -> Watched {
-    Watched { kind, group, version, resource, word: resource, query: "" }
+    Watched { kind, group, version, resource, object, word: resource, query: "" }
 }
 
-const fn grouping(sort: GroupingKind, group: &'static str, resource: &'static str) -> Watched {
-    row(Kind::Grouping(sort), group, "v1", resource)
+const fn grouping(
+    sort: GroupingKind,
+    group: &'static str,
+    names: (&'static str, &'static str),
+) -> Watched {
+    row(Kind::Grouping(sort), group, "v1", names)
 }
 
-const fn storage(sort: StorageKind, group: &'static str, resource: &'static str) -> Watched {
-    row(Kind::Storage(sort), group, "v1", resource)
+const fn storage(
+    sort: StorageKind,
+    group: &'static str,
+    names: (&'static str, &'static str),
+) -> Watched {
+    row(Kind::Storage(sort), group, "v1", names)
 }
 
 /// A PodGroup that is not Kubernetes' own.
@@ -51,17 +61,18 @@ const fn pod_group(
     (group, version): (&'static str, &'static str),
     word: &'static str,
 ) -> Watched {
-    Watched { word, ..row(Kind::PodGroup(sort), group, version, "podgroups") }
+    Watched { word, ..row(Kind::PodGroup(sort), group, version, ("podgroups", "PodGroup")) }
 }
 
 /// What every cluster has.
-pub(crate) static NODES: Watched = row(Kind::Node, "", "v1", "nodes");
-pub(crate) static NAMESPACES: Watched = row(Kind::Namespace, "", "v1", "namespaces");
-pub(crate) static BUDGETS: Watched = row(Kind::Budget, "policy", "v1", "poddisruptionbudgets");
+pub(crate) static NODES: Watched = row(Kind::Node, "", "v1", ("nodes", "Node"));
+pub(crate) static NAMESPACES: Watched = row(Kind::Namespace, "", "v1", ("namespaces", "Namespace"));
+pub(crate) static BUDGETS: Watched =
+    row(Kind::Budget, "policy", "v1", ("poddisruptionbudgets", "PodDisruptionBudget"));
 /// Pods that ran to their end take nothing and are left out.
 pub(crate) static PODS: Watched = Watched {
     query: "fieldSelector=status.phase%21%3DSucceeded%2Cstatus.phase%21%3DFailed",
-    ..row(Kind::Pod, "", "v1", "pods")
+    ..row(Kind::Pod, "", "v1", ("pods", "Pod"))
 };
 /// Pods that ran to a good end, of which nothing matters but that they did; and those that failed:
 /// a gang of which some did has not succeeded.
@@ -69,29 +80,37 @@ pub(crate) static SUCCEEDED: Watched = Watched {
     word: "succeededpods",
     query: "fieldSelector=status.phase%21%3DPending%2Cstatus.phase%21%3DRunning\
             %2Cstatus.phase%21%3DUnknown",
-    ..row(Kind::Succeeded, "", "v1", "pods")
+    ..row(Kind::Succeeded, "", "v1", ("pods", "Pod"))
 };
 /// Jobs, of which nothing matters but that they are complete: none is without a pod that succeeded.
 pub(crate) static JOBS: Watched = Watched {
     query: "fieldSelector=status.successful%21%3D0",
-    ..row(Kind::Job, "batch", "v1", "jobs")
+    ..row(Kind::Job, "batch", "v1", ("jobs", "Job"))
 };
 pub(crate) static GROUPINGS: [Watched; 4] = [
-    grouping(GroupingKind::Service, "", "services"),
-    grouping(GroupingKind::ReplicationController, "", "replicationcontrollers"),
-    grouping(GroupingKind::ReplicaSet, "apps", "replicasets"),
-    grouping(GroupingKind::StatefulSet, "apps", "statefulsets"),
+    grouping(GroupingKind::Service, "", ("services", "Service")),
+    grouping(
+        GroupingKind::ReplicationController,
+        "",
+        ("replicationcontrollers", "ReplicationController"),
+    ),
+    grouping(GroupingKind::ReplicaSet, "apps", ("replicasets", "ReplicaSet")),
+    grouping(GroupingKind::StatefulSet, "apps", ("statefulsets", "StatefulSet")),
 ];
 
 /// Volumes, and what decides where they can be used.
 pub(crate) static STORAGE: [Watched; 7] = [
-    storage(StorageKind::Volume, "", "persistentvolumes"),
-    storage(StorageKind::Claim, "", "persistentvolumeclaims"),
-    storage(StorageKind::Class, "storage.k8s.io", "storageclasses"),
-    storage(StorageKind::CsiNode, "storage.k8s.io", "csinodes"),
-    storage(StorageKind::CsiDriver, "storage.k8s.io", "csidrivers"),
-    storage(StorageKind::Capacity, "storage.k8s.io", "csistoragecapacities"),
-    storage(StorageKind::Attachment, "storage.k8s.io", "volumeattachments"),
+    storage(StorageKind::Volume, "", ("persistentvolumes", "PersistentVolume")),
+    storage(StorageKind::Claim, "", ("persistentvolumeclaims", "PersistentVolumeClaim")),
+    storage(StorageKind::Class, "storage.k8s.io", ("storageclasses", "StorageClass")),
+    storage(StorageKind::CsiNode, "storage.k8s.io", ("csinodes", "CSINode")),
+    storage(StorageKind::CsiDriver, "storage.k8s.io", ("csidrivers", "CSIDriver")),
+    storage(
+        StorageKind::Capacity,
+        "storage.k8s.io",
+        ("csistoragecapacities", "CSIStorageCapacity"),
+    ),
+    storage(StorageKind::Attachment, "storage.k8s.io", ("volumeattachments", "VolumeAttachment")),
 ];
 
 const NATIVE: &str = "scheduling.k8s.io";
@@ -102,21 +121,34 @@ const KUEUE: &str = "kueue.x-k8s.io";
 
 /// What not every cluster has; of a kind the one to be preferred first.
 pub(crate) static OPTIONAL: [Watched; 12] = [
-    row(Kind::PodGroup(PodGroupKind::Native), NATIVE, "v1beta1", "podgroups"),
-    row(Kind::PodGroup(PodGroupKind::Native), NATIVE, "v1alpha3", "podgroups"),
-    row(Kind::PodGroup(PodGroupKind::Native), NATIVE, "v1alpha2", "podgroups"),
-    row(Kind::PodGroup(PodGroupKind::Composite), NATIVE, "v1alpha3", "compositepodgroups"),
-    row(Kind::PodGroup(PodGroupKind::Workload), NATIVE, "v1alpha1", "workloads"),
+    row(Kind::PodGroup(PodGroupKind::Native), NATIVE, "v1beta1", ("podgroups", "PodGroup")),
+    row(Kind::PodGroup(PodGroupKind::Native), NATIVE, "v1alpha3", ("podgroups", "PodGroup")),
+    row(Kind::PodGroup(PodGroupKind::Native), NATIVE, "v1alpha2", ("podgroups", "PodGroup")),
+    row(
+        Kind::PodGroup(PodGroupKind::Composite),
+        NATIVE,
+        "v1alpha3",
+        ("compositepodgroups", "CompositePodGroup"),
+    ),
+    row(Kind::PodGroup(PodGroupKind::Workload), NATIVE, "v1alpha1", ("workloads", "Workload")),
     pod_group(PodGroupKind::Coscheduling, (PLUGINS, "v1alpha1"), "podgroups.scheduling.x-k8s.io"),
     pod_group(PodGroupKind::Volcano, (VOLCANO, "v1beta1"), "podgroups.scheduling.volcano.sh"),
     pod_group(PodGroupKind::Kai, (KAI, "v2alpha2"), "podgroups.scheduling.run.ai"),
-    row(Kind::LocalQueue, KUEUE, "v1beta2", "localqueues"),
-    row(Kind::LocalQueue, KUEUE, "v1beta1", "localqueues"),
-    row(Kind::ClusterQueue, KUEUE, "v1beta2", "clusterqueues"),
-    row(Kind::ClusterQueue, KUEUE, "v1beta1", "clusterqueues"),
+    row(Kind::LocalQueue, KUEUE, "v1beta2", ("localqueues", "LocalQueue")),
+    row(Kind::LocalQueue, KUEUE, "v1beta1", ("localqueues", "LocalQueue")),
+    row(Kind::ClusterQueue, KUEUE, "v1beta2", ("clusterqueues", "ClusterQueue")),
+    row(Kind::ClusterQueue, KUEUE, "v1beta1", ("clusterqueues", "ClusterQueue")),
 ];
 
 impl Watched {
+    /// Group and version, as objects say them.
+    pub(crate) fn api_version(&self) -> String {
+        match self.group {
+            "" => self.version.to_owned(),
+            group => format!("{group}/{}", self.version),
+        }
+    }
+
     /// Path, and the start of the query.
     pub(crate) fn path(&self) -> String {
         let Self { resource, query, .. } = self;

@@ -5,20 +5,6 @@ use model::{Kind, PodGroupKind};
 use super::Watched;
 
 impl Watched {
-    /// Group and version.
-    pub(crate) fn api_version(&self) -> String {
-        format!("{}/{}", self.group, self.version)
-    }
-
-    /// What objects about gangs call themselves.
-    pub(crate) fn object_kind(&self) -> &'static str {
-        match self.resource {
-            "compositepodgroups" => "CompositePodGroup",
-            "workloads" => "Workload",
-            _ => "PodGroup",
-        }
-    }
-
     /// The condition by which the owners of gangs are told, if it is ours to write.
     pub(crate) fn condition(&self) -> Option<&'static str> {
         let Kind::PodGroup(sort) = self.kind else { return None };

@@ -65,7 +65,7 @@ impl Writes {
                 version = api.api_version();
                 Regarding {
                     api_version: &version,
-                    kind: api.object_kind(),
+                    kind: api.object,
                     name: &key.name,
                     namespace: &key.namespace,
                     uid,
