@@ -39,13 +39,15 @@ pub use local_queue::{local_queue, read_local_queue};
 pub use node::node;
 pub(crate) use pod::with_tag;
 pub use pod::{pod, pod_to_judge};
-pub use pod_group::{GroupStanding, SeenPodGroup, pod_group, pod_group_kind, read_pod_group};
+pub use pod_group::{
+    GroupStanding, SeenPodGroup, pod_group, pod_group_facts, pod_group_kind, read_pod_group,
+};
 pub use seen::{
     SeenNode, SeenPod, Standing, read_namespace, read_node, read_pod, read_succeeded,
     waits_for_gangs,
 };
 pub use slim::{slim, slim_node, slim_pod};
-pub use volume::{read_storage, storage, storage_kind};
+pub use volume::{read_storage, storage, storage_facts, storage_kind};
 pub(crate) use words::setting;
 
 use serde::de::DeserializeOwned;

@@ -41,11 +41,11 @@ enum Command {
     Replay(cmd::replay::ReplayArgs),
     /// Write what the scheduler sees in a live cluster into one file
     ///
-    /// Lists nodes, pods and all else that decides where pods go (volumes and their claims, budgets,
-    /// services and controllers, namespaces, PodGroups, queues, PriorityClasses), keeps what
-    /// scheduling reads, and writes a Kubernetes List as JSON, which `kubenexus simulate` takes as
-    /// its starting point. Pods that have run to their end are left out. The rights of the
-    /// scheduler suffice; a kind that may not be listed is left out, with a note.
+    /// Lists nodes, pods and all else that decides where pods go (volumes and their claims,
+    /// budgets, services and controllers, namespaces, PodGroups, queues, PriorityClasses), keeps
+    /// what scheduling reads, and writes a Kubernetes List as JSON, which `kubenexus simulate`
+    /// takes as its starting point. Pods that have run to their end are left out. The rights of
+    /// the scheduler suffice; a kind that may not be listed is left out, with a note.
     Snapshot(cmd::snapshot::SnapshotArgs),
     /// Say what the scheduler thinks of a pod on every node
     ///

@@ -37,6 +37,7 @@ impl Demo {
             groupings: Vec::new(),
             namespaces: Vec::new(),
             storage: Default::default(),
+            fixed: Vec::new(),
             settings,
             faults,
         }

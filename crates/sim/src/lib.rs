@@ -37,8 +37,8 @@ pub use happened::Happened;
 pub use history::{Level, Levels, Sample};
 pub use map::{ClusterMap, GpuHolder, NodeOnMap};
 pub use plan::{
-    Budget, ClaimPlan, Fate, Faults, Gates, Job, Life, Membership, Mount, NodePlan, Plan,
-    PodGroupPlan, Provisioner, StorageChange, StoragePlan,
+    Budget, ClaimPlan, ClusterStorage, Fate, Faults, Gates, Job, Life, Membership, Mount, NodePlan,
+    Plan, PodGroupPlan, Provisioner, StorageChange, StoragePlan,
 };
 pub use replay::{Difference, Instead, Placements, Replay, ReplayError, Replayed, replay};
 pub use report::{

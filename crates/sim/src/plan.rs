@@ -8,11 +8,11 @@ use std::sync::Arc;
 
 use k8s::config::Settings;
 use model::{
-    Amounts, GangClaim, GroupingFacts, LabelSelector, Labels, Millis, NodeFacts, Owner,
+    Amounts, Fact, GangClaim, GroupingFacts, LabelSelector, Labels, Millis, NodeFacts, Owner,
     PodGroupFacts, PodGroupKind, PodSpec, Said, Taint, Tier, Time,
 };
 
-pub use storage::{ClaimPlan, Mount, Provisioner, StorageChange, StoragePlan};
+pub use storage::{ClaimPlan, ClusterStorage, Mount, Provisioner, StorageChange, StoragePlan};
 
 /// All of it.
 #[derive(Clone, Debug)]
@@ -36,6 +36,9 @@ pub struct Plan {
     pub namespaces: Vec<NamespacePlan>,
     /// Volumes, claims and who gives them to each other.
     pub storage: StoragePlan,
+    /// What else is there from the start to the end: queues, what CSI drivers say of themselves,
+    /// Jobs that are complete and pods that succeeded before.
+    pub fixed: Vec<Fact>,
     /// How the scheduler is configured.
     pub settings: Settings,
     /// What goes wrong between the scheduler and the API server.

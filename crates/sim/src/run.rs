@@ -19,18 +19,18 @@ mod show;
 mod tests;
 mod watch;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use k8s::config::Settings;
-use model::{Attempt, Decision, Event, Kind, Millis, NodeId, PodGroupKind, PodId, Time, Waiting};
+use model::{Attempt, Decision, Event, Fact, Key, Kind, Millis, NodeId, PodId, Time, Waiting};
 
 use crate::checkers::{self, Inspector, Violation};
 use crate::dice::{Dice, Stream};
 use crate::fingerprint::Fingerprint;
 use crate::history::Recorder;
 use crate::map::{self, ClusterMap};
-use crate::plan::{Faults, Job, Plan, PodGroupPlan};
+use crate::plan::{Faults, Job, Plan};
 use crate::report::{self, Report};
 use crate::world::{
     Agenda, Answer, ByKind, Change, NodeAt, PodAt, WATCHED, Whereabouts, World, watched,
@@ -74,14 +74,17 @@ pub struct Run {
     faults: Faults,
     dice: Dice,
     world: World,
-    /// Services and controllers, which do not change.
-    groupings: Vec<Arc<Event>>,
+    /// Services, controllers and whatever else does not change, of which replicas are told when
+    /// they start.
+    told: Vec<Arc<Event>>,
     agenda: Agenda<Doing>,
     /// The versions of the API server: how many changes of each kind there were.
     versions: ByKind<u64>,
     /// What is watched.
     kinds: Vec<Kind>,
     has_storage: bool,
+    /// Whether it is the storage of a whole cluster, of which the rules do not know everything.
+    is_cluster: bool,
     /// Those that live, oldest first.
     replicas: Vec<Replica>,
     replicas_made: u64,
@@ -149,30 +152,35 @@ impl Run {
     #[must_use]
     pub fn new(plan: Plan) -> Self {
         let Plan { seed, span, nodes, jobs, settings, faults, .. } = plan;
-        let is_composite = |group: &PodGroupPlan| group.facts.key.kind == PodGroupKind::Composite;
-        let has_composites = plan.pod_groups.iter().any(is_composite);
+        let groups = plan.pod_groups.iter().map(|group| Key::from(group.facts.key.clone()).kind);
+        let there: BTreeSet<Kind> = groups.chain(plan.fixed.iter().map(Fact::kind)).collect();
         let is_batch = |job: &Job| job.gang.as_ref().is_some_and(|gang| gang.batch.is_some());
         let has_jobs = jobs.iter().any(is_batch);
         let has_storage = !plan.storage.is_empty();
         let has_drivers = !plan.storage.objects.is_empty();
+        let is_cluster = plan.storage.cluster.is_some();
         let objects = (plan.pod_groups, plan.namespaces, plan.storage);
         let recorder = Recorder::new(&jobs, span);
-        let groupings = plan.groupings.into_iter();
-        let groupings = groupings.map(|facts| Arc::new(Event::seen(facts)));
+        let groupings = plan.groupings.into_iter().map(Fact::from);
+        // What is watched is listed.
+        let (listed, told): (Vec<Fact>, Vec<Fact>) =
+            plan.fixed.into_iter().partition(|fact| WATCHED.contains(&fact.kind()));
+        let told = groupings.chain(told).map(|fact| Arc::new(Event::Seen(fact)));
         let mut run = Self {
             seed,
             recorder,
             ends_when_settled: false,
             end: Time::default() + span,
             world: World::new(seed, nodes, (jobs, plan.budgets), objects, faults, names(&settings)),
-            groupings: groupings.collect(),
+            told: told.collect(),
             settings,
             faults,
             dice: Dice::new(seed, Stream::Network),
             agenda: Agenda::default(),
             versions: WATCHED.map(|_| 0),
-            kinds: watched(has_composites, has_jobs, has_storage, has_drivers),
+            kinds: watched(&there, has_jobs, has_storage, has_drivers),
             has_storage,
+            is_cluster,
             replicas: Vec::new(),
             replicas_made: 0,
             lead: Lead::Vacant,
@@ -189,6 +197,7 @@ impl Run {
             #[cfg(test)]
             saboteur: None,
         };
+        run.world.keep(listed);
         run.start_replica(Time::default());
         if faults.leader_lost_every.is_some() {
             run.start_replica(Time::default());

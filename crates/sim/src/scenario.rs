@@ -8,28 +8,35 @@ mod arrivals;
 mod budgets;
 mod complete;
 mod draft;
+mod fixed;
 mod groupings;
 mod length;
+mod manifests;
 mod mistakes;
+mod mounts;
 mod namespaces;
 mod owners;
+mod pod_groups;
 mod pools;
 mod script;
+mod storage;
 #[cfg(test)]
 mod tests;
 mod trouble;
 mod warnings;
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use k8s::config::Settings;
-use k8s::manifest::{self, Manifest};
-use model::{GangClaim, GroupingFacts, Millis, PodGroupKind, PodSpec, Workers};
+use k8s::manifest;
+use model::{Fact, GangClaim, GroupingFacts, Millis, PodSpec, Workers};
 
-use crate::plan::{Budget, Fate, Job, Membership, NamespacePlan, NodePlan, Plan};
-use complete::Priorities;
+use crate::plan::{
+    Budget, Fate, Job, Membership, NamespacePlan, NodePlan, Plan, PodGroupPlan, StoragePlan,
+};
+use complete::Defaults;
 use draft::Draft;
+use manifests::Manifests;
 pub use mistakes::{Mistake, Mistakes};
 use script::{Config, Script};
 use warnings::Warnings;
@@ -78,6 +85,9 @@ pub struct Scenario {
     budgets: Vec<Budget>,
     groupings: Vec<GroupingFacts>,
     namespaces: Vec<NamespacePlan>,
+    pod_groups: Vec<PodGroupPlan>,
+    storage: StoragePlan,
+    fixed: Vec<Fact>,
     notes: Vec<String>,
     warnings: Mistakes,
 }
@@ -117,23 +127,31 @@ pub fn read(sources: &[Source]) -> Result<Scenario, Mistakes> {
 }
 
 fn assembled(manifests: &Manifests<'_>, script: Script, mistakes: &mut Mistakes) -> Scenario {
-    let priorities = Priorities::read(&manifests.priorities, mistakes);
+    let mut storage = storage::read(&manifests.storage, mistakes);
+    let default_class = storage.default_class.take();
+    let defaults = Defaults::read(&manifests.priorities, default_class, mistakes);
+    storage.complete(&defaults);
     let nodes = pools::nodes(&manifests.nodes, &script, mistakes);
     let mut notes = Vec::new();
     let drafts = manifests.workload.iter();
     let drafts: Vec<Draft<'_>> = drafts
-        .filter_map(|(file, one)| draft::read(file, one, &priorities, &script, mistakes))
+        .filter_map(|(file, one)| draft::read(file, one, &defaults, &script, mistakes))
         .collect();
     draft::check_names(&drafts, mistakes);
     notes.extend(script.late_notes());
-    let mut jobs = owners::jobs(&drafts, &script, &nodes, &mut notes);
+    let mut made = Vec::new();
+    let mut jobs = owners::jobs(&drafts, &script, &nodes, &mut made, &mut notes);
     let mut controllers = drafts.iter().filter_map(|draft| draft.grouping.clone()).collect();
-    jobs.extend(arrivals::jobs(&drafts, &script, &priorities, &mut controllers, mistakes));
+    let read = (&script, &defaults);
+    jobs.extend(arrivals::jobs(&drafts, read, (&mut controllers, &mut made), mistakes));
     jobs.extend(jobs.iter().flat_map(workers).collect::<Vec<_>>());
     // Stable: what arrives together stays in the order of the files.
     jobs.sort_by_key(|job| job.at);
+    let (storage, mut fixed) = storage.plan(made, &drafts, &mut jobs, &mut notes);
+    fixed.extend(fixed::read(manifests, mistakes));
+    let pod_groups = pod_groups::read(&manifests.groups, mistakes);
     let namespaces = namespaces::read(&manifests.namespaces, &jobs, mistakes);
-    let groupings = groupings::all(&manifests.services, controllers, mistakes);
+    let groupings = groupings::all(&manifests.groupings, controllers, mistakes);
     let budgets = budgets::read(&manifests.budgets, mistakes);
     notes.extend(manifests.ignored_notes());
     notes.extend(groupings::unknown_note(&jobs, &groupings));
@@ -165,6 +183,9 @@ fn assembled(manifests: &Manifests<'_>, script: Script, mistakes: &mut Mistakes)
         budgets,
         groupings,
         namespaces,
+        pod_groups,
+        storage,
+        fixed,
         notes,
         warnings: Mistakes::default(),
     }
@@ -247,10 +268,11 @@ impl Scenario {
             nodes: self.nodes.clone(),
             jobs,
             budgets: self.budgets.clone(),
-            pod_groups: Vec::new(),
+            pod_groups: self.pod_groups.clone(),
             groupings: self.groupings.clone(),
             namespaces: self.namespaces.clone(),
-            storage: Default::default(),
+            storage: self.storage.clone(),
+            fixed: self.fixed.clone(),
             settings,
             faults: self.faults,
         };
@@ -301,7 +323,9 @@ fn leave_unread(jobs: &mut [Job], settings: &Settings) -> Option<String> {
     let mut pods = 0;
     for job in jobs.iter_mut().filter(|job| is_unread(&job.spec.scheduler)) {
         let Some(gang) = &mut job.gang else { continue };
-        if matches!(gang.object, Some(PodGroupKind::Native | PodGroupKind::Workload)) {
+        // What fields say counts in every profile.
+        if let Some(native) = gang.claim.as_ref().and_then(|claim| claim.native()) {
+            gang.claim = Some(Arc::new(native));
             continue;
         }
         pods += job.pods + job.followers;
@@ -320,126 +344,4 @@ fn leave_unread(jobs: &mut [Job], settings: &Settings) -> Option<String> {
              Coscheduling at permit"
         )
     })
-}
-
-/// The objects of all files, by what becomes of them.
-#[derive(Default)]
-struct Manifests<'a> {
-    scenarios: Vec<(&'a str, Manifest)>,
-    nodes: Vec<(&'a str, Manifest)>,
-    workload: Vec<(&'a str, Manifest)>,
-    priorities: Vec<(&'a str, Manifest)>,
-    namespaces: Vec<(&'a str, Manifest)>,
-    services: Vec<(&'a str, Manifest)>,
-    budgets: Vec<(&'a str, Manifest)>,
-    /// How many of each kind make no difference, and how many might and are not looked at.
-    ignored: BTreeMap<String, u64>,
-    not_simulated: BTreeMap<String, u64>,
-    others: Vec<(&'a str, Manifest)>,
-}
-
-/// Kinds that make no difference to where a pod goes.
-const IGNORED: [&str; 19] = [
-    "Endpoints",
-    "EndpointSlice",
-    "ConfigMap",
-    "Secret",
-    "ServiceAccount",
-    "Role",
-    "RoleBinding",
-    "ClusterRole",
-    "ClusterRoleBinding",
-    "Ingress",
-    "IngressClass",
-    "NetworkPolicy",
-    "Event",
-    "Lease",
-    "ControllerRevision",
-    "CustomResourceDefinition",
-    "APIService",
-    "MutatingWebhookConfiguration",
-    "ValidatingWebhookConfiguration",
-];
-
-/// Kinds that make a difference in a cluster, and none here.
-const NOT_SIMULATED: [&str; 6] = [
-    "HorizontalPodAutoscaler",
-    "StorageClass",
-    "PersistentVolume",
-    "PersistentVolumeClaim",
-    "CSINode",
-    "CSIDriver",
-];
-
-impl<'a> Manifests<'a> {
-    fn add(&mut self, file: &'a str, manifest: Manifest) {
-        let to = match &*manifest.kind {
-            KIND => &mut self.scenarios,
-            "Node" => &mut self.nodes,
-            "PriorityClass" => &mut self.priorities,
-            "Namespace" => &mut self.namespaces,
-            "Service" => &mut self.services,
-            "PodDisruptionBudget" => &mut self.budgets,
-            kind if draft::KINDS.contains(&kind) => &mut self.workload,
-            kind if IGNORED.contains(&kind) => {
-                *self.ignored.entry(kind.to_owned()).or_default() += 1;
-                return;
-            }
-            kind if NOT_SIMULATED.contains(&kind) => {
-                *self.not_simulated.entry(kind.to_owned()).or_default() += 1;
-                return;
-            }
-            _ => &mut self.others,
-        };
-        to.push((file, manifest));
-    }
-
-    fn check_kinds(&self, mistakes: &mut Mistakes) {
-        for (file, one) in &self.others {
-            let message = match &*one.kind {
-                "" => "required, but missing".to_owned(),
-                "DaemonSet" => "DaemonSets are not simulated; give the pods that it has".to_owned(),
-                "CronJob" => {
-                    "CronJobs are not simulated; put its Job under jobs of a Scenario, with every"
-                        .to_owned()
-                }
-                "KubeSchedulerConfiguration" => {
-                    "name this file under config of a Scenario, or with --config".to_owned()
-                }
-                kind => {
-                    let others = [
-                        KIND,
-                        "Node",
-                        "PriorityClass",
-                        "Namespace",
-                        "Service",
-                        "PodDisruptionBudget",
-                    ];
-                    let known = draft::KINDS.into_iter().chain(others);
-                    let hint = k8s::document::suggestion(kind, known);
-                    format!("{} is not simulated{hint}", k8s::document::quoted(kind))
-                }
-            };
-            mistakes.add(Origin { file, line: one.line_at("kind") }, "kind", message);
-        }
-    }
-
-    fn script(&self, mistakes: &mut Mistakes) -> Script {
-        if let Some((file, second)) = self.scenarios.get(1) {
-            let origin = Origin { file, line: second.line };
-            mistakes.add(origin, "", "expected one Scenario, found a second one".to_owned());
-        }
-        let first = self.scenarios.first();
-        first.map_or_else(Script::default, |(file, one)| Script::read(file, one, mistakes))
-    }
-
-    fn ignored_notes(&self) -> impl Iterator<Item = String> {
-        let note = |(words, kinds): (&str, &BTreeMap<String, u64>)| {
-            let kinds: Vec<String> =
-                kinds.iter().map(|(kind, count)| format!("{count} {kind}")).collect();
-            (!kinds.is_empty()).then(|| format!("{words}: {}", kinds.join(", ")))
-        };
-        let ignored = ("ignored, because it makes no difference", &self.ignored);
-        [ignored, ("not simulated", &self.not_simulated)].into_iter().filter_map(note)
-    }
 }

@@ -20,6 +20,7 @@ mod second_scheduler;
 mod storage;
 
 use std::cmp::Ordering;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use model::{
@@ -64,25 +65,32 @@ pub(crate) const WATCHED: ByKind<Kind> = [
     Kind::Storage(StorageKind::CsiDriver),
     Kind::Storage(StorageKind::Capacity),
     Kind::Storage(StorageKind::Attachment),
+    Kind::PodGroup(PodGroupKind::Workload),
+    Kind::PodGroup(PodGroupKind::Volcano),
+    Kind::PodGroup(PodGroupKind::Kai),
 ];
 
 /// Something for each kind that is watched.
-pub(crate) type ByKind<T> = [T; 16];
+pub(crate) type ByKind<T> = [T; 19];
 
-/// Those that are watched, with composites, Jobs, storage and its drivers or without.
+/// Those that are watched, with Jobs, storage and its drivers or without, and what there is beside.
 pub(crate) fn watched(
-    has_composites: bool,
+    there: &BTreeSet<Kind>,
     has_jobs: bool,
     has_storage: bool,
     has_drivers: bool,
 ) -> Vec<Kind> {
+    let has_jobs = has_jobs || there.contains(&Kind::Job);
     let composites = place_of(Kind::PodGroup(PodGroupKind::Composite));
     let drivers = place_of(Kind::Storage(StorageKind::CsiDriver));
     let is_watched = |(at, kind): &(usize, Kind)| match at.cmp(&composites) {
         Ordering::Less => true,
-        Ordering::Equal => has_composites || has_jobs,
+        Ordering::Equal => has_jobs || there.contains(kind),
         Ordering::Greater if *kind == Kind::Job => has_jobs,
-        Ordering::Greater => has_storage && (has_drivers || *at < drivers),
+        Ordering::Greater => {
+            let is_storage = has_storage && matches!(kind, Kind::Storage(_));
+            is_storage && (has_drivers || *at < drivers) || there.contains(kind)
+        }
     };
     WATCHED.into_iter().enumerate().filter(is_watched).map(|(_, kind)| kind).collect()
 }
@@ -113,6 +121,8 @@ pub(crate) struct World {
     batches: Vec<BatchRecord>,
     namespaces: Vec<NamespaceRecord>,
     storage: Storage,
+    /// What is there from the start to the end.
+    fixed: Vec<Fact>,
     /// What the pods of each job say of their gang.
     claims: Vec<Option<Arc<GangClaim>>>,
     node_by_name: Map<String, NodeAt>,
@@ -167,6 +177,7 @@ impl World {
             groups: Vec::new(),
             namespaces: Vec::new(),
             storage: Storage::new(seed, storage),
+            fixed: Vec::new(),
             claims: gangs::claims(&jobs),
             batches: jobs.iter().map(BatchRecord::new).collect(),
             jobs,
@@ -192,6 +203,11 @@ impl World {
             world.agenda.add(job.at, Happening::JobArrives(JobAt(at)));
         }
         world
+    }
+
+    /// Takes in what is there from the start to the end.
+    pub(crate) fn keep(&mut self, fixed: Vec<Fact>) {
+        self.fixed = fixed;
     }
 
     fn expect_node(&mut self, plan: NodePlan) {

@@ -17,7 +17,15 @@ const TIMEOUT_MAX: u32 = 3600;
 /// # Errors
 /// When the object does not have the shape of its kind.
 pub fn pod_group(kind: PodGroupKind, object: &Value) -> Result<Event, IngestError> {
-    Ok(Event::seen(facts(kind, read(word(kind), object)?)))
+    pod_group_facts(kind, object).map(Event::seen)
+}
+
+/// The facts of an object about a gang.
+///
+/// # Errors
+/// When the object does not have the shape of its kind.
+pub fn pod_group_facts(kind: PodGroupKind, object: &Value) -> Result<PodGroupFacts, IngestError> {
+    Ok(facts(kind, read(word(kind), object)?))
 }
 
 /// An object about a gang as it was seen.

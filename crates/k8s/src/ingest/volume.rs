@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use model::{CsiVolume, Disk, DiskId, PodKey, PodVolume, PodVolumes};
 
 use super::view::Volume;
-pub use objects::{read_storage, storage, storage_kind};
+pub use objects::{read_storage, storage, storage_facts, storage_kind};
 use translate::{CINDER, PORTWORX};
 
 /// The volumes of a pod that limit where it can run. Others are local or the kubelet's business.

@@ -68,9 +68,8 @@ const STORAGE: &str = "storage.k8s.io/v1";
 const KUEUE: &str = "kueue.x-k8s.io/v1beta2";
 const NATIVE: &str = "scheduling.k8s.io/v1beta1";
 
-/// Volumes, and what decides where they can be used.
-fn storage() -> Vec<Value> {
-    let in_namespace = |name: &str| metadata(name, json!({"namespace": "payroll"}));
+/// Volumes and claims.
+fn volumes() -> Vec<Value> {
     let affinity = json!({"required": {"nodeSelectorTerms": [{"matchExpressions": [
         {"key": "acme.example/rack", "operator": "In", "values": ["rack7"]}]}]}});
     let claim = metadata(
@@ -117,6 +116,13 @@ fn storage() -> Vec<Value> {
                 "resources": {"requests": {"storage": "5Gi"}, "limits": {"storage": "noise"}},
                 "dataSource": {"name": "noise"}}, "status": {"phase": "Lost"}}),
         ),
+    ]
+}
+
+/// Volumes, and what decides where they can be used.
+fn storage() -> Vec<Value> {
+    let in_namespace = |name: &str| metadata(name, json!({"namespace": "payroll"}));
+    let around = vec![
         object(
             STORAGE,
             "StorageClass",
@@ -162,7 +168,8 @@ fn storage() -> Vec<Value> {
                 "source": {"persistentVolumeName": "acme-pv"}},
                 "status": {"attached": true, "attachmentMetadata": {"noise": "noise"}}}),
         ),
-    ]
+    ];
+    volumes().into_iter().chain(around).collect()
 }
 
 /// What says how many pods start together.
@@ -238,7 +245,8 @@ fn others() -> Vec<Value> {
             "Job",
             named("acme-job"),
             json!({"spec": {"parallelism": 3, "completions": 5, "template": {"noise": {}}},
-                "status": {"succeeded": 5, "conditions": [{"type": "Complete", "status": "True"}]}}),
+                "status": {"succeeded": 5,
+                    "conditions": [{"type": "Complete", "status": "True"}]}}),
         ),
     ]
 }

@@ -1,4 +1,5 @@
-//! `kubenexus snapshot`: what scheduling reads of a live cluster, as a file for `kubenexus simulate`.
+//! `kubenexus snapshot`: what scheduling reads of a live cluster, as a file for `kubenexus
+//! simulate`.
 
 use std::fs::{self, File, OpenOptions, Permissions};
 use std::hash::{BuildHasher as _, RandomState};

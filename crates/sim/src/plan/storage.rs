@@ -1,8 +1,11 @@
 //! Storage of a plan: what there is of it, and how its controllers behave.
 
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
 use model::{
-    CsiNodeFacts, CsiVolume, Disk, Millis, PersistentVolumeFacts, StorageClassFacts, StorageFacts,
-    StorageKind, Time, VolumeClaimFacts,
+    CsiNodeFacts, CsiVolume, Disk, Millis, PersistentVolumeFacts, PodVolume, StorageClassFacts,
+    StorageFacts, StorageKind, Time, VolumeClaimFacts,
 };
 
 /// Everything about volumes that is not a pod's own. The default is that there is none.
@@ -23,6 +26,22 @@ pub struct StoragePlan {
     pub controller: (Millis, Millis),
     /// Who makes volumes.
     pub provisioner: Provisioner,
+    /// That it is the storage of a whole cluster, as files describe it, and what they say beside.
+    /// Claims that wait for no pod get their volumes at once then, and what becomes of a volume
+    /// whose claim is gone follows from its policy.
+    pub cluster: Option<ClusterStorage>,
+}
+
+/// What the files of a cluster say of storage beside the objects that schedulers are shown.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ClusterStorage {
+    /// For every driver that any CSINode names, by which labels of nodes it says where its volumes
+    /// can be used; none means everywhere.
+    pub topology_keys: BTreeMap<Box<str>, Vec<Box<str>>>,
+    /// Volumes that are deleted when their claims are.
+    pub deleted: BTreeSet<Box<str>>,
+    /// Classes whose volumes are kept when their claims are deleted.
+    pub retaining: BTreeSet<Box<str>>,
 }
 
 impl StoragePlan {
@@ -74,6 +93,17 @@ pub struct Provisioner {
 pub enum Mount {
     /// A claim of the plan, by name.
     Shared(Box<str>),
+    /// A disk that the pod names itself.
+    Disk(PodVolume),
+    /// A generic ephemeral volume: a claim that is made for each pod, and goes with it.
+    Ephemeral {
+        /// The name of the volume.
+        volume: Box<str>,
+        /// What the claim asks for; without it nobody makes one.
+        template: Option<Arc<VolumeClaimFacts>>,
+        /// The owner that a claim of the plan has which was made for this very pod.
+        owner: Box<str>,
+    },
     /// A claim of the pod's own, which goes some time after the pod.
     Own {
         /// Its class.

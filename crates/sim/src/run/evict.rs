@@ -68,8 +68,15 @@ impl Run {
         self.tally.preemptions += 1;
         self.note(&plan.pod);
         self.tally.fingerprint.text(&plan.node);
+        let is_cluster = self.is_cluster;
         let leader = self.leader_mut().expect("only a leader decides");
-        checkers::check_preemption(&leader.ledger, &plan)?;
+        // Of zones, disks and capacities of a whole cluster the rules know nothing, so they cannot
+        // say who could stay.
+        let known = leader.ledger.pod(&plan.pod);
+        let is_beyond = is_cluster && known.is_some_and(|it| !it.facts().volumes.is_empty());
+        if !is_beyond {
+            checkers::check_preemption(&leader.ledger, &plan)?;
+        }
         leader.ledger.preempt(&plan)?;
         let replica = leader.id;
         for uid in &plan.outranked {

@@ -30,7 +30,7 @@ impl Run {
         self.replicas_made += 1;
         let id = ReplicaId(self.replicas_made);
         self.replicas.push(Replica::new(id, &self.settings, self.seed, &self.kinds));
-        for event in self.groupings.clone() {
+        for event in self.told.clone() {
             self.deliver(self.replicas.len() - 1, &event);
         }
         for kind in &self.kinds {

@@ -22,7 +22,7 @@ use model::{
 use super::replica::ReplicaId;
 use super::shell::{BACKOFF_MAX, BACKOFF_MIN, LATE_MAX, PATIENCE, RequestId};
 use super::{Doing, Run};
-use crate::checkers::{self, Given, Ledger, Violation};
+use crate::checkers::{self, Given, Ledger, Spot, Violation};
 use crate::world::{PodAt, Said, Written};
 
 /// What is to be written for a pod.
@@ -79,14 +79,26 @@ impl Run {
     /// Takes in the pods of a unit that are on their way from now on: those for which something is
     /// written, and those for which that is not needed. Then has it written.
     pub(super) fn begin_commit(&mut self, orders: Vec<Preparation>) -> Result<(), Violation> {
-        if !self.has_storage {
+        // Whoever is on his way has something that is written, or goes with somebody who has.
+        if !self.has_storage || orders.is_empty() {
             return Ok(());
         }
         let leader = self.leader().expect("only a leader decides");
         let catalog = leader.scheduler.catalog();
         let mut members: Vec<Given> = Vec::new();
-        let waiting = leader.ledger.waiting().filter_map(|(uid, _)| catalog.find_pod(uid));
-        for pod in waiting {
+        let own: Vec<PodId> = orders.iter().map(|order| order.pod).collect();
+        let pods = match own.iter().all(|pod| catalog.pod(*pod).gang.is_none()) {
+            true => own,
+            false => {
+                let waiting = leader.ledger.waiting();
+                waiting.filter_map(|(uid, _)| catalog.find_pod(uid)).collect()
+            }
+        };
+        let is_waiting = |pod: &PodId| {
+            let known = leader.ledger.pod(&catalog.pod(*pod).key.uid);
+            known.is_some_and(|known| known.spot == Spot::Waiting)
+        };
+        for pod in pods.into_iter().filter(is_waiting) {
             let PodState::Assumed(node, attempt) = catalog.pod(pod).state else { continue };
             let assigned = leader.scheduler.usage().assigned().of(pod);
             let given = assigned.map_or(&[][..], |(_, given)| given);

@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use model::{Event, Fact, Kind, Millis, PodFacts};
+use model::{
+    Event, Fact, Kind, Millis, PersistentVolumeFacts, PodFacts, StorageFacts, StorageKind,
+    VolumeSource,
+};
 
 use super::replica::ReplicaId;
 use super::{Doing, Run};
@@ -83,8 +86,22 @@ impl Run {
         }
     }
 
-    /// What rules are held against: labels make no gang where the profile does not read them.
+    /// What rules are held against: labels make no gang where the profile does not read them, and
+    /// where a driver took over from a plugin it says itself where a volume can be used.
     fn counted(&self, event: &Arc<Event>) -> Arc<Event> {
+        // Of what drivers say of a whole cluster the rules do not know all.
+        if self.is_cluster
+            && let Some(kind) = driver_kind(event)
+        {
+            return Arc::new(Event::gone(kind, ""));
+        }
+        if let Event::Seen(Fact::Storage(facts)) = &**event
+            && let StorageFacts::Volume(volume) = &**facts
+            && matches!(volume.source, VolumeSource::InTree(_))
+        {
+            let volume = PersistentVolumeFacts { affinity: None, ..volume.clone() };
+            return Arc::new(Event::seen(StorageFacts::Volume(volume)));
+        }
         let Event::Seen(Fact::Pod(facts)) = &**event else { return event.clone() };
         let mut profiles = self.settings.profiles.iter();
         let profile = profiles.find(|profile| profile.scheduler == facts.spec.scheduler);
@@ -123,5 +140,23 @@ impl Run {
         replica.sync_seats();
         let overworked = before.and_then(|before| replica.overworked(&before, &counted, 0));
         self.overworked = self.overworked.take().or(overworked);
+    }
+}
+
+/// The kind of an event about what drivers say of themselves, of nodes and of what is left.
+fn driver_kind(event: &Event) -> Option<Kind> {
+    let kind = match event {
+        Event::Seen(fact) => fact.kind(),
+        Event::Gone(key) => key.kind,
+        Event::Listed(kind, _) => *kind,
+        Event::Outcome(_) => return None,
+    };
+    let Kind::Storage(sort) = kind else { return None };
+    match sort {
+        StorageKind::Volume | StorageKind::Claim | StorageKind::Class => None,
+        StorageKind::CsiNode
+        | StorageKind::CsiDriver
+        | StorageKind::Capacity
+        | StorageKind::Attachment => Some(kind),
     }
 }

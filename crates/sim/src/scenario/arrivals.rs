@@ -5,14 +5,15 @@ use k8s::manifest::Manifest;
 use model::{GANG_MAX, GroupingFacts, Millis, Time};
 
 use super::Origin;
-use super::complete::Priorities;
+use super::complete::Defaults;
 use super::draft::{self, Draft};
 use super::length::{Length, around};
 use super::mistakes::Mistakes;
+use super::mounts;
 use super::script::{self, Script, millis, range};
 use crate::dice::{Dice, Stream};
 use crate::fingerprint::Fingerprint;
-use crate::plan::{Job, Membership};
+use crate::plan::{ClaimPlan, Job, Membership};
 
 /// More pods than a run should have.
 pub(super) const PODS_MAX: u64 = 10_000_000;
@@ -243,23 +244,22 @@ fn what(fields: &Fields<'_>, problems: &mut Problems) -> Option<What> {
 /// Jobs for everything that arrives in the course of the scenario.
 pub(super) fn jobs(
     drafts: &[Draft<'_>],
-    script: &Script,
-    priorities: &Priorities,
-    groupings: &mut Vec<GroupingFacts>,
+    (script, defaults): (&Script, &Defaults),
+    (groupings, made): (&mut Vec<GroupingFacts>, &mut Vec<ClaimPlan>),
     mistakes: &mut Mistakes,
 ) -> Vec<Job> {
     let mut jobs = Vec::new();
     for arrivals in &script.arrivals {
         let draft = match &arrivals.what {
             What::Template(manifest) => {
-                let draft = draft::read(&script.file, manifest, priorities, script, mistakes);
+                let draft = draft::read(&script.file, manifest, defaults, script, mistakes);
                 groupings.extend(draft.iter().filter_map(|draft| draft.grouping.clone()));
                 draft
             }
             What::From(..) => named(arrivals, drafts, script, mistakes),
         };
         if let Some(draft) = draft
-            && let Err(message) = add(arrivals, &draft, script, &mut jobs)
+            && let Err(message) = add(arrivals, &draft, script, (&mut jobs, made))
         {
             mistakes.add(script.at(&arrivals.place), &arrivals.place.path, message);
         }
@@ -291,7 +291,7 @@ fn add(
     arrivals: &Arrivals,
     draft: &Draft<'_>,
     script: &Script,
-    jobs: &mut Vec<Job>,
+    (jobs, made): (&mut Vec<Job>, &mut Vec<ClaimPlan>),
 ) -> Result<(), String> {
     let name = arrivals.name.as_ref().unwrap_or(&draft.name);
     let mut dice = Dice::new(seed(script.seed, name), Stream::Workload);
@@ -324,7 +324,13 @@ fn add(
                 let (gang, min) = (job.name.as_str().into(), Some(min.unwrap_or(all)));
                 job.gang = Some(Membership { gang, min, ..Membership::default() });
             }
-            sized(job, length, &mut dice, jobs);
+            if draft.claims.is_empty() {
+                sized(job, length, &mut dice, jobs);
+                continue;
+            }
+            for job in mounts::apart(&job, &draft.claims, 0..draft.pods, made) {
+                sized(job, length, &mut dice, jobs);
+            }
         }
     }
     Ok(())

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use k8s::document::{quoted, suggestion};
 use k8s::manifest::Manifest;
+use model::VolumeClaimFacts;
 use serde_json::{Map, Value as Json, json};
 
 use super::Origin;
@@ -14,9 +15,12 @@ use super::mistakes::Mistakes;
 const PODS_MAX: u32 = 110;
 const HOSTNAME: &str = "kubernetes.io/hostname";
 
-/// Priorities by the name of their class.
+/// What is filled in by the objects of a cluster.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Priorities {
+pub(super) struct Defaults {
+    /// The StorageClass of claims that name none.
+    storage_class: Option<Box<str>>,
+    /// Priorities by the name of their class.
     classes: BTreeMap<String, Priority>,
     /// Of pods that name no class.
     default: Priority,
@@ -30,20 +34,24 @@ struct Priority {
     is_never: bool,
 }
 
-impl Priorities {
-    pub(super) fn read(manifests: &[(&str, Manifest)], mistakes: &mut Mistakes) -> Self {
+impl Defaults {
+    pub(super) fn read(
+        manifests: &[(&str, Manifest)],
+        storage_class: Option<Box<str>>,
+        mistakes: &mut Mistakes,
+    ) -> Self {
         // The two that every cluster has.
         let own =
             [("system-cluster-critical", 2_000_000_000), ("system-node-critical", 2_000_001_000)];
         let priority = |value| Priority { value, is_never: false };
         let classes = own.map(|(name, value)| (name.to_owned(), priority(value))).into();
-        let mut priorities = Self { classes, ..Self::default() };
+        let mut defaults = Self { classes, storage_class, ..Self::default() };
         for (file, manifest) in manifests {
-            if let Err((path, message)) = priorities.add(&manifest.json()) {
+            if let Err((path, message)) = defaults.add(&manifest.json()) {
                 mistakes.add(Origin { file, line: manifest.line_at(path) }, path, message);
             }
         }
-        priorities
+        defaults
     }
 
     fn add(&mut self, object: &Json) -> Result<(), (&'static str, String)> {
@@ -74,6 +82,14 @@ impl Priorities {
         Ok(())
     }
 
+    /// Gives a claim that names no class the default one, if there is any.
+    pub(super) fn claim(&self, claim: &mut VolumeClaimFacts, object: &Json) {
+        let names_class = object.pointer("/spec/storageClassName").is_some_and(|it| !it.is_null());
+        if !names_class && claim.class.is_empty() && claim.volume.is_empty() {
+            claim.class = self.storage_class.clone().unwrap_or_default();
+        }
+    }
+
     /// The class of a pod that does not have a priority yet.
     fn of(&self, spec: &Map<String, Json>) -> Result<Priority, String> {
         let name = spec.get("priorityClassName").and_then(Json::as_str).unwrap_or_default();
@@ -88,10 +104,10 @@ impl Priorities {
 }
 
 /// Completes a pod. What has the wrong shape is left for `ingest` to refuse.
-pub(super) fn pod(pod: &mut Json, priorities: &Priorities) -> Result<(), (&'static str, String)> {
+pub(super) fn pod(pod: &mut Json, defaults: &Defaults) -> Result<(), (&'static str, String)> {
     let Some(spec) = pod.get_mut("spec").and_then(Json::as_object_mut) else { return Ok(()) };
     if spec.get("priority").is_none_or(Json::is_null) {
-        let priority = priorities.of(spec);
+        let priority = defaults.of(spec);
         let priority = priority.map_err(|message| ("spec.priorityClassName", message))?;
         spec.insert("priority".into(), json!(priority.value));
         if priority.is_never && spec.get("preemptionPolicy").is_none_or(Json::is_null) {

@@ -6,16 +6,16 @@ use std::collections::BTreeMap;
 use k8s::document::quoted;
 use k8s::ingest;
 use k8s::manifest::Manifest;
-use model::{Event, Fact, GroupingFacts, Owner, PodFacts};
+use model::{Event, Fact, GroupingFacts, Owner, PodFacts, VolumeClaimFacts};
 use serde_json::{Value as Json, json};
 
 use super::arrivals::PODS_MAX;
-use super::complete::{self, Priorities, shown};
+use super::complete::{self, Defaults, shown};
 use super::length::Length;
 use super::mistakes::Mistakes;
 use super::script::Script;
-use super::{DURATION, Origin, groupings, pools};
-use crate::plan::{BatchJob, Gates, Job, Keeper, Life, Membership};
+use super::{DURATION, Origin, groupings, mounts, pools};
+use crate::plan::{BatchJob, Gates, Job, Keeper, Life, Membership, Mount};
 
 /// The kinds that are read here.
 pub(super) const KINDS: [&str; 6] =
@@ -42,6 +42,9 @@ pub(super) struct Draft<'a> {
     pub(super) grouping: Option<GroupingFacts>,
     /// How long a pod runs, if it says so itself.
     pub(super) length: Option<Length>,
+    mounts: Vec<Mount>,
+    /// Templates of claims that each of its pods has of its own.
+    pub(super) claims: Vec<VolumeClaimFacts>,
 }
 
 /// A path in a manifest, and what is wrong there.
@@ -51,12 +54,12 @@ type Wrong = (String, String);
 pub(super) fn read<'a>(
     file: &'a str,
     manifest: &Manifest,
-    priorities: &Priorities,
+    defaults: &Defaults,
     script: &Script,
     mistakes: &mut Mistakes,
 ) -> Option<Draft<'a>> {
     let origin = Origin { file, line: manifest.line };
-    match draft(origin, manifest, priorities) {
+    match draft(origin, manifest, defaults) {
         Ok(mut draft) => {
             let stays = !matches!(&*draft.kind, "Pod" | "Job");
             if stays && draft.length.is_none() {
@@ -75,7 +78,7 @@ pub(super) fn read<'a>(
 fn draft<'a>(
     origin: Origin<'a>,
     manifest: &Manifest,
-    priorities: &Priorities,
+    defaults: &Defaults,
 ) -> Result<Draft<'a>, Wrong> {
     let object = manifest.json();
     let kind = manifest.kind.clone();
@@ -89,8 +92,12 @@ fn draft<'a>(
     if let Some(metadata) = pod.get_mut("metadata").and_then(Json::as_object_mut) {
         metadata.insert("namespace".into(), json!(namespace));
     }
+    let claims = match &*kind {
+        "StatefulSet" => mounts::templates(&object, &mut pod, defaults)?,
+        _ => Vec::new(),
+    };
     let within = |path: &str| format!("{prefix}{path}");
-    complete::pod(&mut pod, priorities).map_err(|(path, message)| (within(path), message))?;
+    complete::pod(&mut pod, defaults).map_err(|(path, message)| (within(path), message))?;
     let length = length(&pod).map_err(|(path, message)| (within(&path), message))?;
     let event = ingest::pod(&pod);
     let event = event.map_err(|error| (within(error.path()), error.message().to_owned()))?;
@@ -106,6 +113,8 @@ fn draft<'a>(
     if pod.get("spec").is_none_or(Json::is_null) {
         return Err((within("spec"), "required, but missing".to_owned()));
     }
+    let mounts = mounts::mounts(&pod, &facts, defaults);
+    let mounts = mounts.map_err(|(path, message)| (within(&path), message))?;
     let owner = owner(&object);
     let facts = *facts;
     let grouping = groupings::controller(&kind, &object, &facts.labels)?;
@@ -123,6 +132,8 @@ fn draft<'a>(
         keeper,
         grouping,
         length,
+        mounts,
+        claims,
     })
 }
 
@@ -242,6 +253,7 @@ impl Draft<'_> {
                 is_modest: !self.facts.rest.is_preempting,
                 is_named: self.kind == "Pod" && self.is_named,
                 keeper: self.keeper.clone(),
+                mounts: self.mounts.clone(),
                 ..Life::default()
             },
             gang: self.facts.gang.as_ref().map(|claim| Membership {

@@ -14,16 +14,16 @@ use super::Origin;
 use super::mistakes::Mistakes;
 use crate::plan::{Job, Keeper};
 
-/// Services and the controllers of pods, each once.
+/// Services, controllers that make no pods here, and those of pods, each once.
 pub(super) fn all(
-    services: &[(&str, Manifest)],
+    manifests: &[(&str, GroupingKind, Manifest)],
     controllers: Vec<GroupingFacts>,
     mistakes: &mut Mistakes,
 ) -> Vec<GroupingFacts> {
     let mut all: BTreeMap<GroupingKey, GroupingFacts> = BTreeMap::new();
     let mut add = |facts: GroupingFacts| _ = all.insert(facts.key.clone(), facts);
-    for (file, manifest) in services {
-        match read(GroupingKind::Service, &manifest.json()) {
+    for (file, kind, manifest) in manifests {
+        match read(*kind, &manifest.json()) {
             Ok(facts) => add(facts),
             Err((path, message)) => {
                 mistakes.add(Origin { file, line: manifest.line_at(&path) }, &path, message);
@@ -74,7 +74,7 @@ pub(super) fn controller(
     Ok(Some(facts))
 }
 
-/// That pods belong to controllers which are not among the files: a snapshot has pods only.
+/// That pods belong to controllers which are not among the files.
 pub(super) fn unknown_note(jobs: &[Job], groupings: &[GroupingFacts]) -> Option<String> {
     let known: Vec<&GroupingKey> = groupings.iter().map(|facts| &facts.key).collect();
     let is_unknown = |namespace: &str, Owner { kind, name }: &Owner| {

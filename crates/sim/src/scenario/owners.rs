@@ -6,9 +6,10 @@ use std::collections::BTreeMap;
 use super::arrivals::{self, sized};
 use super::draft::Draft;
 use super::length::Length;
+use super::mounts;
 use super::script::Script;
 use crate::dice::{Dice, Stream};
-use crate::plan::{Job, NodePlan};
+use crate::plan::{ClaimPlan, Job, NodePlan};
 
 /// Namespace, kind and name.
 type Key<'a> = (&'a str, &'a str, &'a str);
@@ -25,6 +26,7 @@ pub(super) fn jobs(
     drafts: &[Draft<'_>],
     script: &Script,
     nodes: &[NodePlan],
+    made: &mut Vec<ClaimPlan>,
     notes: &mut Vec<String>,
 ) -> Vec<Job> {
     let index: BTreeMap<Key<'_>, usize> =
@@ -60,7 +62,21 @@ pub(super) fn jobs(
             job.node = Some(node.clone());
         }
         let mut dice = Dice::new(arrivals::seed(script.seed, &draft.name), Stream::Workload);
-        sized(job, draft.length.unwrap_or(Length::Forever), &mut dice, &mut jobs);
+        let length = draft.length.unwrap_or(Length::Forever);
+        if draft.claims.is_empty() {
+            sized(job, length, &mut dice, &mut jobs);
+            continue;
+        }
+        let is_there = |ordinal: &u64| {
+            let name = format!("{}-{ordinal}", draft.name);
+            let pod = index.get(&(&*draft.namespace, "Pod", &*name));
+            pod.is_some_and(|at| !drafts[*at].facts.is_finished)
+        };
+        let ordinals = (0..draft.pods).filter(|ordinal| !is_there(ordinal));
+        let count = usize::try_from(pods).unwrap_or(usize::MAX);
+        for job in mounts::apart(&job, &draft.claims, ordinals.take(count), made) {
+            sized(job, length, &mut dice, &mut jobs);
+        }
     }
     if stray > 0 {
         notes.push(format!("{stray} pods are on nodes that are not there; they do not count"));

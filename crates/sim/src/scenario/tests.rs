@@ -5,6 +5,8 @@ mod gangs;
 mod keepers;
 mod namespaces;
 mod refusals;
+mod saved;
+mod storage;
 mod typos;
 
 use model::{Millis, Time};
@@ -55,7 +57,7 @@ fn manifests_alone_are_a_scenario() {
         "{NODE}---\nkind: Pod\nmetadata: {{name: bound, uid: u}}\nspec: {{nodeName: n1}}\n---\n\
          kind: Pod\nmetadata: {{name: waits, namespace: team}}\nspec: {{}}\n---\n\
          kind: Pod\nmetadata: {{name: over}}\nspec: {{nodeName: n1}}\nstatus: {{phase: Failed}}\n\
-         ---\nkind: ConfigMap\nmetadata: {{name: s}}\n---\nkind: StorageClass\n"
+         ---\nkind: ConfigMap\nmetadata: {{name: s}}\n---\nkind: HorizontalPodAutoscaler\n"
     );
     let (plan, notes) = plan(&text);
     assert_eq!(plan.nodes.len(), 1);
@@ -68,7 +70,7 @@ fn manifests_alone_are_a_scenario() {
     assert_eq!(found, [("bound", "default", Some("n1")), ("waits", "team", None)]);
     assert!(plan.jobs.iter().all(|job| job.spec.scheduler == "default-scheduler"));
     let ignored = "ignored, because it makes no difference: 1 ConfigMap";
-    assert_eq!(notes, [ignored, "not simulated: 1 StorageClass"]);
+    assert_eq!(notes, [ignored, "not simulated: 1 HorizontalPodAutoscaler"]);
     let report = report(&text);
     assert_eq!((report.pods.given, report.pods.placed, report.pods.waiting), (1, 1, 0));
 }

@@ -89,6 +89,7 @@ fn plain(seed: u64) -> Plan {
         groupings,
         namespaces,
         storage,
+        fixed: Vec::new(),
         settings,
         faults,
     }

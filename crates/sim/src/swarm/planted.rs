@@ -60,6 +60,7 @@ fn plan() -> Plan {
         groupings: Vec::new(),
         namespaces: Vec::new(),
         storage: Default::default(),
+        fixed: Vec::new(),
         settings,
         faults: Faults::NONE,
     }

@@ -72,6 +72,7 @@ impl Replay {
             groupings: Vec::new(),
             namespaces: Vec::new(),
             storage: Default::default(),
+            fixed: Vec::new(),
             settings,
             faults: Faults::NONE,
         };

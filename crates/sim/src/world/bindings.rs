@@ -71,7 +71,7 @@ impl World {
 
     /// Everything of a kind, and that this is everything.
     pub(crate) fn list(&self, kind: Kind) -> Vec<Arc<Event>> {
-        let facts = match kind {
+        let mut facts = match kind {
             Kind::Node => self.list_nodes(),
             Kind::Pod => self.list_pods(),
             Kind::Budget => self.budgets().cloned().map(Fact::from).collect(),
@@ -82,6 +82,7 @@ impl World {
             Kind::Storage(sort) => self.list_storage(sort),
             Kind::Grouping(_) | Kind::LocalQueue | Kind::ClusterQueue => Vec::new(),
         };
+        facts.extend(self.fixed.iter().filter(|fact| fact.kind() == kind).cloned());
         let names = facts.iter().map(|fact| fact.key().name).collect();
         let seen = facts.into_iter().map(Event::Seen);
         seen.chain([Event::Listed(kind, Present::Names(names))]).map(Arc::new).collect()

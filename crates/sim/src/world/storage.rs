@@ -3,25 +3,24 @@
 //! What becomes of claims is the business of two controllers (`controllers`), which take their
 //! time. Chance has dice of its own here, so that a world without storage is what it was.
 
+mod cluster;
 mod controllers;
+mod mounts;
 mod objects;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use model::{
-    ClaimRef, CsiNodeFacts, Fact, Key, Kind, Millis, PersistentVolumeFacts, PodVolume, PodVolumes,
-    Quantity, StorageClassFacts, StorageFacts, StorageKind, VolumeClaimFacts, Write, claim_key,
+    ClaimRef, CsiNodeFacts, Fact, Key, Kind, Millis, PersistentVolumeFacts, StorageClassFacts,
+    StorageFacts, StorageKind, VolumeClaimFacts, Write,
 };
 
 use super::World;
 use super::happenings::Happening;
 use super::records::{Phase, PodAt};
 use crate::dice::{Dice, Stream};
-use crate::plan::{ClaimPlan, Mount, StoragePlan};
+use crate::plan::{ClaimPlan, StoragePlan};
 
-const GIB: i64 = 1 << 30;
-/// How long after a pod its own claims go, at least and at most.
-const CLAIMS_COLLECTED: (Millis, Millis) = (Millis(500), Millis(20_000));
 /// How long until it is looked again whether a claim is still in use.
 const IN_USE: Millis = Millis(2_000);
 
@@ -140,7 +139,10 @@ impl Storage {
     }
 
     fn claim_named(&self, key: &str) -> Option<u64> {
-        self.claims.iter().find(|(_, claim)| *claim.key() == *key).map(|(number, _)| *number)
+        let (namespace, name) = key.split_once('/')?;
+        let is_it =
+            |claim: &VolumeClaimFacts| *claim.name == *name && *claim.namespace == *namespace;
+        self.claims.iter().find(|(_, claim)| is_it(claim)).map(|(number, _)| *number)
     }
 
     fn claim_with(&self, uid: &str) -> Option<u64> {
@@ -208,7 +210,7 @@ impl World {
 
     fn make_volume(&mut self, facts: PersistentVolumeFacts) -> u64 {
         let number = self.storage.number();
-        let uid = format!("volume-{number}").into();
+        let uid = own_uid(&facts.uid, || format!("volume-{number}"));
         self.storage.volumes.insert(number, PersistentVolumeFacts { uid, ..facts });
         self.publish_volume(number);
         number
@@ -216,10 +218,12 @@ impl World {
 
     fn make_claim(&mut self, facts: VolumeClaimFacts) {
         let number = self.storage.number();
-        let uid = format!("claim-{number}").into();
+        let uid = own_uid(&facts.uid, || format!("claim-{number}"));
         self.storage.claims.insert(number, VolumeClaimFacts { uid, ..facts });
         self.publish_claim(number);
-        if self.storage.is_immediate(number) {
+        if self.storage.plan.cluster.is_some() {
+            self.begin_claim(number);
+        } else if self.storage.is_immediate(number) {
             let span = self.storage.plan.controller;
             self.storage_later(span, StorageHappening::Reviewed(number));
         }
@@ -248,10 +252,12 @@ impl World {
         let key = facts.key();
         let is_user = |pod: usize| {
             matches!(self.pods[pod].phase, Phase::Running(_))
+                && !self.jobs[self.pods[pod].job.0].life.mounts.is_empty()
                 && self.claim_keys(PodAt(pod)).contains(&key)
         };
         if (0..self.pods.len()).any(is_user) {
-            if !self.is_calm {
+            // In a cluster of files it is looked again when a pod that uses it ends.
+            if !self.is_calm && self.storage.plan.cluster.is_none() {
                 self.storage_later((IN_USE, IN_USE), StorageHappening::ClaimGoes(claim));
             }
             return;
@@ -308,93 +314,9 @@ impl World {
     }
 }
 
-// === Volumes of pods ===
-
-impl World {
-    /// The volumes of a pod.
-    pub(super) fn volumes(&self, pod: PodAt) -> PodVolumes {
-        let record = &self.pods[pod.0];
-        let mounts = self.jobs[record.job.0].life.mounts.iter().enumerate();
-        let volume = |(at, mount): (usize, &Mount)| match mount {
-            Mount::Shared(name) => PodVolume::Claim(name.clone()),
-            Mount::Own { is_ephemeral: false, .. } => PodVolume::Claim(self.own_name(pod, at)),
-            Mount::Own { is_ephemeral: true, .. } => PodVolume::Ephemeral {
-                claim: self.own_name(pod, at),
-                pod: record.key.uid.clone(),
-                pod_name: record.key.name.clone(),
-            },
-            Mount::Inline { disk, csi } => {
-                PodVolume::Inline { disk: Some(disk.clone()), csi: csi.clone(), is_broken: false }
-            }
-        };
-        mounts.map(volume).collect()
-    }
-
-    fn own_name(&self, pod: PodAt, at: usize) -> Box<str> {
-        format!("{}-{at}", self.pods[pod.0].key.name).into()
-    }
-
-    fn claim_keys(&self, pod: PodAt) -> Vec<Box<str>> {
-        let namespace = &self.pods[pod.0].key.namespace;
-        let volumes = self.volumes(pod);
-        volumes.iter().filter_map(PodVolume::claim).map(|name| claim_key(namespace, name)).collect()
-    }
-
-    fn own_mounts(&self, pod: PodAt) -> Vec<(Box<str>, Mount)> {
-        let mounts = &self.jobs[self.pods[pod.0].job.0].life.mounts;
-        let own = mounts.iter().enumerate().filter(|(_, one)| matches!(one, Mount::Own { .. }));
-        own.map(|(at, mount)| (self.own_name(pod, at), mount.clone())).collect()
-    }
-
-    /// A pod was made, whose own claims follow.
-    pub(super) fn expect_claims(&mut self, pod: PodAt) {
-        let own = self.own_mounts(pod);
-        let late = own.into_iter().find_map(|(_, mount)| match mount {
-            Mount::Own { late, .. } => Some(late),
-            Mount::Shared(_) | Mount::Inline { .. } => None,
-        });
-        match late {
-            Some((Millis(0), Millis(0))) => self.make_own_claims(pod),
-            Some(late) => self.storage_later(late, StorageHappening::OwnClaimsMade(pod)),
-            None => {}
-        }
-    }
-
-    fn make_own_claims(&mut self, pod: PodAt) {
-        if self.pods[pod.0].phase.is_over() {
-            return;
-        }
-        let key = self.pods[pod.0].key.clone();
-        for (name, mount) in self.own_mounts(pod) {
-            let Mount::Own { class, gib, is_ephemeral, .. } = mount else { continue };
-            self.make_claim(VolumeClaimFacts {
-                namespace: key.namespace.clone(),
-                name,
-                class,
-                size: Some(Quantity::from_units(gib * GIB)),
-                modes: model::AccessModes::named(["ReadWriteOnce"]),
-                owner: is_ephemeral.then(|| key.uid.clone()),
-                ..VolumeClaimFacts::default()
-            });
-        }
-    }
-
-    /// A pod is over, and its own claims with it.
-    pub(super) fn expect_claims_gone(&mut self, pod: PodAt) {
-        if !self.own_mounts(pod).is_empty() {
-            self.storage_later(CLAIMS_COLLECTED, StorageHappening::OwnClaimsGo(pod));
-        }
-        self.expect_detached(pod);
-    }
-
-    fn own_claims_go(&mut self, pod: PodAt) {
-        let namespace = self.pods[pod.0].key.namespace.clone();
-        for (name, _) in self.own_mounts(pod) {
-            if let Some(claim) = self.storage.claim_named(&claim_key(&namespace, &name)) {
-                self.delete_claim(claim);
-            }
-        }
-    }
+/// The uid that an object has, or another one.
+fn own_uid(uid: &str, other: impl Fn() -> String) -> Box<str> {
+    if uid.is_empty() { other().into() } else { uid.into() }
 }
 
 // === Requests ===

@@ -17,7 +17,15 @@ use crate::ingest::{IngestError, read};
 /// # Errors
 /// When the object does not have the shape of its kind.
 pub fn storage(kind: StorageKind, object: &Value) -> Result<Event, IngestError> {
-    facts(kind, &Source::Object(object)).map(|(_, facts)| Event::seen(facts))
+    storage_facts(kind, object).map(Event::seen)
+}
+
+/// The facts of an object of storage.
+///
+/// # Errors
+/// When the object does not have the shape of its kind.
+pub fn storage_facts(kind: StorageKind, object: &Value) -> Result<StorageFacts, IngestError> {
+    facts(kind, &Source::Object(object)).map(|(_, facts)| facts)
 }
 
 /// Reads the text of an object of storage: its `resourceVersion`, and that it is there.

@@ -79,6 +79,7 @@ fn storage(dice: &mut Dice, plan: &Plan) -> StoragePlan {
             near_percent: dice.pick(&[0, 50, 100]),
             ..Provisioner::default()
         },
+        cluster: None,
     }
 }
 

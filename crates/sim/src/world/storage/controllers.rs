@@ -11,9 +11,9 @@ use super::super::records::NodeAt;
 use super::{Storage, StorageHappening};
 
 /// What the names of volumes begin with that were made for claims.
-const MADE: &str = "made-";
+pub(super) const MADE: &str = "made-";
 /// The provisioner of classes whose volumes nobody makes.
-const NOBODY: &str = "kubernetes.io/no-provisioner";
+pub(super) const NOBODY: &str = "kubernetes.io/no-provisioner";
 /// How long it takes until a volume whose claim is gone is for anybody, at least and at most.
 const RECLAIMED: (Millis, Millis) = (Millis(200), Millis(15_000));
 /// How many of a hundred claims name their volume some time before that is for good.
@@ -42,14 +42,18 @@ impl World {
                 && (named.is_empty() || volume.name == named)
         };
         let found = self.storage.volumes.iter().find(|(_, volume)| is_for(volume));
-        let found = found.map(|(number, _)| *number).or_else(|| self.find_immediate(claim));
-        let Some(volume) = found else { return };
+        let found = found.map(|(number, _)| *number);
+        if found.is_none() && self.storage.plan.cluster.is_some() {
+            return self.seek_volume(claim);
+        }
+        let Some(volume) = found.or_else(|| self.find_immediate(claim)) else { return };
         let name = self.storage.volumes[&volume].name.clone();
         if self.storage.volumes[&volume].is_available {
             self.storage.volumes.get_mut(&volume).expect("it was just found").is_available = false;
             self.publish_volume(volume);
         }
-        let is_done = !named.is_empty() || !self.storage.dice.percent(TWO_STEPS_PERCENT);
+        let is_plain = !named.is_empty() || self.storage.plan.cluster.is_some();
+        let is_done = is_plain || !self.storage.dice.percent(TWO_STEPS_PERCENT);
         let facts = self.storage.claims.get_mut(&claim).expect("it was just found");
         (facts.volume, facts.is_bind_completed) = (name, is_done);
         self.publish_claim(claim);
@@ -93,7 +97,13 @@ impl World {
         if is_wanted || to.is_none() {
             return;
         }
-        if name.starts_with(MADE) {
+        let goes = match &self.storage.plan.cluster {
+            None => name.starts_with(MADE),
+            Some(cluster) if cluster.deletes(&name, &facts.class) => true,
+            // It stays, and stays the claim's that is gone.
+            Some(_) => return,
+        };
+        if goes {
             if self.is_attached(&name) {
                 return self.storage_later(RECLAIMED, StorageHappening::Reclaimed(volume));
             }
@@ -144,7 +154,13 @@ impl World {
         if !facts.volume.is_empty() {
             return;
         }
-        let Some(node) = facts.selected_node.clone() else { return self.make_anywhere(claim) };
+        let Some(node) = facts.selected_node.clone() else {
+            // In a cluster the controller sees to claims that wait for no pod.
+            if self.storage.plan.cluster.is_none() {
+                self.make_anywhere(claim);
+            }
+            return;
+        };
         let uid = facts.uid.clone();
         let is_for = |volume: &PersistentVolumeFacts| {
             volume.claim.as_ref().is_some_and(|claim| claim.uid == uid)
@@ -162,6 +178,10 @@ impl World {
             facts.selected_node = None;
             return self.publish_claim(claim);
         };
+        if self.storage.plan.cluster.is_some() {
+            let affinity = self.reach_of(at, &driver, claim);
+            return self.volume_is_made(claim, driver, affinity);
+        }
         self.make_for(claim, Some(at), driver);
     }
 
@@ -172,6 +192,16 @@ impl World {
         let labels = at.map(|at| &self.nodes[at.0].facts.labels);
         let zone = labels.into_iter().flatten().find(|(key, _)| key == "zone");
         let affinity = zone.filter(|_| is_near).map(|(_, zone)| vec![in_zone(zone)]);
+        self.volume_is_made(claim, driver, affinity);
+    }
+
+    /// A volume is made for a claim, which the controller sees some time later.
+    pub(super) fn volume_is_made(
+        &mut self,
+        claim: u64,
+        driver: Box<str>,
+        affinity: Option<Vec<NodeTerm>>,
+    ) {
         let facts = &self.storage.claims[&claim];
         let name: Box<str> = format!("{MADE}{claim}").into();
         let handle = name.clone();
@@ -180,6 +210,7 @@ impl World {
             class: facts.class.clone(),
             capacity: facts.size.unwrap_or_default(),
             modes: facts.modes,
+            is_block: facts.is_block,
             claim: Some(self.storage.reference(claim)),
             affinity,
             source: VolumeSource::Csi(CsiVolume { driver, handle }),
@@ -281,7 +312,7 @@ impl Storage {
         Some(class.provisioner.clone()).filter(|driver| **driver != *NOBODY)
     }
 
-    fn reference(&self, claim: u64) -> ClaimRef {
+    pub(super) fn reference(&self, claim: u64) -> ClaimRef {
         let facts = &self.claims[&claim];
         ClaimRef {
             namespace: facts.namespace.clone(),

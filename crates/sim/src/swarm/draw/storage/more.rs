@@ -43,6 +43,8 @@ pub(in crate::swarm) fn is_more(mount: &Mount, claims: &[ClaimPlan]) -> bool {
     let is_class = |class: &str| [TOLD, AT_ONCE, STOCKED].contains(&class);
     match mount {
         Mount::Inline { .. } => true,
+        // Those are of files.
+        Mount::Disk(_) | Mount::Ephemeral { .. } => false,
         Mount::Own { class, .. } => is_class(class),
         Mount::Shared(name) => {
             claims.iter().any(|claim| claim.facts.name == *name && is_class(&claim.facts.class))
