@@ -42,6 +42,9 @@ pub struct SnapshotProgress {
 
 impl fmt::Display for SnapshotProgress {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.counts.is_empty() {
+            return out.write_str("no objects");
+        }
         for (at, (word, count)) in self.counts.iter().enumerate() {
             let separator = if at == 0 { "" } else { ", " };
             write!(out, "{separator}{count} {word}")?;

@@ -11,6 +11,7 @@ use control_plane::{Fault, Signal};
 use journal::{Decided, Journal, Options, Segment, What};
 use serde_json::{Value, json};
 
+use super::volumes;
 use crate::check::{self, Expected};
 use crate::objects::{Election, SCHEDULER, config, many, node, pod};
 use crate::suite::Run;
@@ -206,19 +207,22 @@ pub(crate) fn snapshot(world: &mut World) -> Run<'_> {
         selective["spec"]["nodeSelector"] = json!({"example.com/row": "seven"});
         world.create_pods([selective, pod("too-large", "2", "64Mi")].into_iter()).await?;
         world.create_pods(many(&pod("small", "100m", "64Mi"), 4)).await?;
-        world.wait_bound(5, 30).await?;
+        volumes::keep_on(world, "node-1").await?;
+        world.wait_bound(6, 30).await?;
         let plain = taken(world, "plain", &[]).await?;
         let nameless = taken(world, "nameless", &["--anonymise"]).await?;
         let text = nameless.to_string();
-        for name in
-            ["node-0", "other-0", "selective", "small", "example.com", "seven", &world.namespace]
-        {
+        let names = ["node-0", "other-0", "selective", "small", "kept", "example.com", "seven"];
+        for name in names.into_iter().chain([world.namespace.as_str()]) {
             ensure!(!text.contains(name), "{name} is in the anonymised snapshot");
         }
         let (own, other) = (feasible(world, &plain).await?, feasible(world, &nameless).await?);
         ensure!(own == other && own.contains(&2), "fit on {own:?} nodes, without names {other:?}");
-        would_fit(world, "plain").await?;
-        would_fit(world, "nameless").await
+        for (name, items) in [("plain", &plain), ("nameless", &nameless)] {
+            would_fit(world, name).await?;
+            stays(world, name, items).await?;
+        }
+        volumes::clear(world).await
     })
 }
 
@@ -239,7 +243,49 @@ async fn would_fit(world: &World, name: &str) -> Result<()> {
     ensure!(output.status.success(), "{}", self::text(&output));
     let report: Value = serde_json::from_slice(&output.stdout)?;
     let counts = ["created", "given", "placed", "waiting"].map(|key| &report["pods"][key]);
-    ensure!(counts == [8, 5, 2, 1], "created, bound, placed and waiting are {counts:?}");
+    ensure!(counts == [9, 6, 2, 1], "created, bound, placed and waiting are {counts:?}");
+    Ok(())
+}
+
+/// Simulates two more pods with the claim of a snapshot: the one that asks for the node of the
+/// volume is placed, the one that asks for another node waits because of the volume.
+async fn stays(world: &World, name: &str, items: &Value) -> Result<()> {
+    let of = |kind: &str| {
+        let items = items.as_array().into_iter().flatten();
+        items.filter(|it| it["kind"] == kind).collect::<Vec<_>>()
+    };
+    let kinds = ["PersistentVolume", "PersistentVolumeClaim", "StorageClass", "Namespace"];
+    let missing = kinds.into_iter().find(|kind| of(kind).is_empty());
+    ensure!(missing.is_none(), "{missing:?} is not in the snapshot");
+    let [budgets, services] = ["PodDisruptionBudget", "Service"].map(|kind| of(kind));
+    ensure!(budgets.iter().any(|it| it["spec"]["minAvailable"] == "50%"), "{budgets:?}");
+    ensure!(services.iter().any(|it| it["spec"]["selector"].is_object()), "{services:?}");
+    let path = "/spec/nodeAffinity/required/nodeSelectorTerms/0/matchExpressions/0/values/0";
+    let own = of("PersistentVolume")[0].pointer(path).context("a volume of a node")?;
+    let hosts =
+        of("Node").into_iter().map(|it| &it["metadata"]["labels"]["kubernetes.io/hostname"]);
+    let other = hosts.into_iter().find(|host| *host != own).context("another node")?;
+    let claim = &of("PersistentVolumeClaim")[0]["metadata"];
+    let more = [own, other].into_iter().enumerate().map(|(at, host)| {
+        let mut pod = pod(&format!("more-{at}"), "10m", "1Mi");
+        pod["metadata"]["namespace"] = claim["namespace"].clone();
+        pod["spec"]["nodeSelector"] = json!({"kubernetes.io/hostname": host});
+        let source = json!({"claimName": claim["name"]});
+        pod["spec"]["volumes"] = json!([{"name": "data", "persistentVolumeClaim": source}]);
+        pod
+    });
+    let file = world.plane.folder().join("more.json");
+    let more = json!({"apiVersion": "v1", "kind": "List", "items": more.collect::<Vec<_>>()});
+    fs::write(&file, more.to_string())?;
+    let snapshot = world.plane.folder().join(format!("{name}.json"));
+    let [snapshot, file] = [snapshot, file].map(|path| path.display().to_string());
+    let output = world.command(&["simulate", &snapshot, &file, "--json"]).await?;
+    ensure!(output.status.success(), "{}", self::text(&output));
+    let report: Value = serde_json::from_slice(&output.stdout)?;
+    let counts = ["given", "placed", "waiting"].map(|key| &report["pods"][key]);
+    ensure!(counts == [6, 1, 2], "bound, placed and waiting are {counts:?}");
+    let codes = report["waiting"].to_string();
+    ensure!(codes.contains("VolumeNodeAffinityConflict"), "{codes}");
     Ok(())
 }
 
@@ -261,7 +307,7 @@ async fn taken(world: &World, name: &str, more: &[&str]) -> Result<Value> {
     let pods = of("Pod");
     let bound = pods.iter().filter(|pod| pod["spec"]["nodeName"].is_string()).count();
     let counts = (of("Node").len(), pods.len(), bound);
-    ensure!(counts == (3, 6, 5), "nodes, pods and bound pods are {counts:?}");
+    ensure!(counts == (3, 7, 6), "nodes, pods and bound pods are {counts:?}");
     Ok(items)
 }
 

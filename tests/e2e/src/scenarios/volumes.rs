@@ -145,6 +145,28 @@ async fn prepare(world: &World) -> Result<Provisioner> {
     Ok(provisioner)
 }
 
+/// A pod whose claim is bound to a volume on a node, once it is scheduled. Beside it a budget, a
+/// service and a class of priorities.
+pub(super) async fn keep_on(world: &World, node: &str) -> Result<()> {
+    world
+        .plane
+        .create(CLASSES, [class(("local", "kubernetes.io/no-provisioner"))].into_iter())
+        .await?;
+    world.plane.create(VOLUMES, [volume("kept-volume", "local", node)].into_iter()).await?;
+    create_claims(world, "kept", &["local"]).await?;
+    world.create_pods([with_claim(pod("kept-0", "100m", "64Mi"))].into_iter()).await?;
+    let namespace = &world.namespace;
+    let selector = json!({"matchLabels": {"app": "test"}});
+    let budget = json!({"metadata": {"name": "kept"},
+        "spec": {"selector": selector, "minAvailable": "50%"}});
+    let path = format!("/apis/policy/v1/namespaces/{namespace}/poddisruptionbudgets");
+    world.plane.create(&path, [budget].into_iter()).await?;
+    let service = json!({"metadata": {"name": "kept"},
+        "spec": {"selector": {"app": "test"}, "ports": [{"port": 80}]}});
+    let path = format!("/api/v1/namespaces/{namespace}/services");
+    world.plane.create(&path, [service].into_iter()).await
+}
+
 /// Waits until a node is selected for a claim.
 async fn wait_selected(world: &World, name: &str) -> Result<PersistentVolumeClaim> {
     until("a node to be selected for a claim", Duration::from_secs(30), || async {
@@ -199,7 +221,8 @@ async fn stays(world: &World, gang: &str, count: usize, when: &str) -> Result<()
     Ok(())
 }
 
-async fn clear(world: &World) -> Result<()> {
+/// Deletes pods, claims, volumes and classes.
+pub(super) async fn clear(world: &World) -> Result<()> {
     world.delete_pods().await?;
     for path in [&claims_path(world), VOLUMES, CLASSES] {
         world.delete_all(path).await?;

@@ -23,7 +23,8 @@ const READ_MAX: u64 = 4 << 30;
 /// Which files, and what to make of them.
 #[derive(clap::Args)]
 pub(crate) struct ScenarioArgs {
-    /// Manifests of nodes, pods and what makes pods, and at most one Scenario; - for standard input
+    /// Manifests of nodes, pods, what makes pods and what decides where they go (volumes, budgets,
+    /// PodGroups), and at most one Scenario; - for standard input
     #[arg(value_name = "FILE")]
     files: Vec<PathBuf>,
     /// Configure the scheduler with this KubeSchedulerConfiguration

@@ -264,6 +264,37 @@ fn what_drivers_say_of_nodes_counts_with_what_is_left_attached() {
     assert!(report.placement.unwrap().max_ms >= 600_000, "once the other one is gone");
 }
 
+/// Rules that only a whole cluster needs, of which the checkers know nothing.
+#[test]
+fn disks_that_cannot_be_shared_and_drivers_that_took_over_count() {
+    let disk = "volumes: [{name: d, gcePersistentDisk: {pdName: d}}]";
+    let pod = |name: &str, priority: u32| {
+        format!(
+            "kind: Pod\nmetadata: {{name: {name}, ownerReferences: [{{kind: Job, name: j, \
+             controller: true}}]}}\nspec: {{priority: {priority}, containers: [], {disk}}}\n"
+        )
+    };
+    let held = pod("low", 1).replace("containers", "nodeName: n1, containers");
+    let text = files(&[&node("n1", "a"), LATE, &held, &pod("high", 9)]);
+    let (pods, report) = outcome(&text);
+    assert_eq!(pods, [("high".to_owned(), "n1".to_owned())]);
+    assert_eq!((report.pods.evicted, report.pods.waiting), (1, 1));
+    // By its own label the node is nowhere; by that of the driver it is where the volume is.
+    let far = node("n1", "a").replace("zone: a", "topology.gke.io/zone: east");
+    let affinity = "{required: {nodeSelectorTerms: [{matchExpressions: [{key: \
+                    topology.kubernetes.io/zone, operator: In, values: [east]}]}]}}";
+    let old = format!(
+        "kind: PersistentVolume\nmetadata: {{name: pv}}\nspec: {{capacity: {{storage: 1Gi}}, \
+         gcePersistentDisk: {{pdName: d}}, nodeAffinity: {affinity}, \
+         claimRef: {{namespace: default, name: data}}}}\n"
+    );
+    let csi = "kind: CSINode\nmetadata: {name: n1, annotations: \
+               {storage.alpha.kubernetes.io/migrated-plugins: kubernetes.io/gce-pd}}\n\
+               spec: {drivers: [{name: pd.csi.storage.gke.io, nodeID: x}]}\n";
+    let claim = claim("''", "volumeName: pv").replace("accessModes: [ReadWriteOnce], ", "");
+    assert_eq!(nodes_of(&files(&[&far, &old, csi, &claim, &self::pod("p", "")])), ["n1"]);
+}
+
 #[test]
 fn without_objects_of_storage_volumes_do_not_count() {
     let (plan, notes) = plan(&files(&[&node("n1", "a"), &pod("p", "")]));
