@@ -257,7 +257,7 @@ async fn stays(world: &World, name: &str, items: &Value) -> Result<()> {
     let kinds = ["PersistentVolume", "PersistentVolumeClaim", "StorageClass", "Namespace"];
     let missing = kinds.into_iter().find(|kind| of(kind).is_empty());
     ensure!(missing.is_none(), "{missing:?} is not in the snapshot");
-    let [budgets, services] = ["PodDisruptionBudget", "Service"].map(|kind| of(kind));
+    let [budgets, services] = ["PodDisruptionBudget", "Service"].map(&of);
     ensure!(budgets.iter().any(|it| it["spec"]["minAvailable"] == "50%"), "{budgets:?}");
     ensure!(services.iter().any(|it| it["spec"]["selector"].is_object()), "{services:?}");
     let path = "/spec/nodeAffinity/required/nodeSelectorTerms/0/matchExpressions/0/values/0";
