@@ -10,14 +10,16 @@ use serde_json::{Value, json};
 
 /// What is read of an object, whatever it is.
 fn event(object: &Value) -> Event {
-    let (version, kind) =
-        (object["apiVersion"].as_str().unwrap(), object["kind"].as_str().unwrap());
+    let (version, kind) = (
+        object["apiVersion"].as_str().expect("as written"),
+        object["kind"].as_str().expect("as written"),
+    );
     let group = version.rsplit_once('/').map_or("", |(group, _)| group);
     if let Some(kind) = ingest::pod_group_kind(group, kind) {
-        return ingest::pod_group(kind, object).unwrap();
+        return ingest::pod_group(kind, object).expect("as written");
     }
     if let Some(kind) = ingest::storage_kind(group, kind) {
-        return ingest::storage(kind, object).unwrap();
+        return ingest::storage(kind, object).expect("as written");
     }
     match kind {
         "Node" => ingest::node(object),
@@ -33,7 +35,7 @@ fn event(object: &Value) -> Event {
         "Job" => ingest::job(object).map(|event| event.expect("it is complete")),
         other => panic!("{other} is not known"),
     }
-    .unwrap()
+    .expect("as written")
 }
 
 fn metadata(name: &str, more: Value) -> Value {
@@ -42,10 +44,10 @@ fn metadata(name: &str, more: Value) -> Value {
         "managedFields": [{"manager": "noise"}], "selfLink": "/noise",
         "finalizers": ["noise/protection"], "annotations": {"noise": "noise"},
     });
-    for (key, value) in more.as_object().unwrap() {
+    for (key, value) in more.as_object().expect("as written") {
         match (key.as_str(), value) {
             ("annotations", Value::Object(own)) => {
-                metadata["annotations"].as_object_mut().unwrap().extend(own.clone());
+                metadata["annotations"].as_object_mut().expect("as written").extend(own.clone());
             }
             _ => metadata[key] = value.clone(),
         }
@@ -55,7 +57,10 @@ fn metadata(name: &str, more: Value) -> Value {
 
 fn object(version: &str, kind: &str, metadata: Value, rest: Value) -> Value {
     let mut object = json!({"apiVersion": version, "kind": kind, "metadata": metadata});
-    object.as_object_mut().unwrap().extend(rest.as_object().unwrap().clone());
+    object
+        .as_object_mut()
+        .expect("as written")
+        .extend(rest.as_object().expect("as written").clone());
     object
 }
 
@@ -256,7 +261,7 @@ fn all() -> Vec<Value> {
 }
 
 fn slimmed(object: &Value) -> Value {
-    let text = |key: &str| object[key].as_str().unwrap().to_owned();
+    let text = |key: &str| object[key].as_str().expect("as written").to_owned();
     slim(&text("apiVersion"), &text("kind"), object.clone())
 }
 
@@ -264,7 +269,7 @@ fn slimmed(object: &Value) -> Value {
 fn slim_objects_of_every_kind_say_what_they_said() {
     for mut object in all() {
         let slim = slimmed(&object);
-        object["metadata"].as_object_mut().unwrap().remove("resourceVersion");
+        object["metadata"].as_object_mut().expect("as written").remove("resourceVersion");
         assert_eq!(event(&slim), event(&object), "{object}");
         assert!(!slim.to_string().contains("noise"), "{slim}");
         assert_eq!([&slim["kind"], &slim["apiVersion"]], [&object["kind"], &object["apiVersion"]]);
@@ -287,7 +292,7 @@ fn what_a_simulated_cluster_needs_is_kept_as_well() {
         ),
     ];
     for (kind, path, value) in kept {
-        let found = all().into_iter().find(|object| object["kind"] == kind).unwrap();
+        let found = all().into_iter().find(|object| object["kind"] == kind).expect("as written");
         assert_eq!(slimmed(&found).pointer(path), Some(&value), "{kind}");
     }
     let class = json!({"metadata": metadata("acme-high", json!({})), "value": 9, "description": "x",
@@ -374,22 +379,24 @@ fn references_between_kinds_hold_without_names() {
             "volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": "ledger"}}]}});
     objects.extend([node, pod]);
     let found = nameless(&objects);
-    let of = |kind: &str| found.iter().find(|object| object["kind"] == kind).unwrap();
+    let of = |kind: &str| found.iter().find(|object| object["kind"] == kind).expect("as written");
     let (volume, claim) = volume_and_claim(&found);
     let (pod, node) = (crate::pod_facts(of("Pod")), crate::node_facts(of("Node")));
     assert_eq!(pod.volumes[0].claim(), Some(&*claim.name));
     assert_eq!(pod.key.namespace, claim.namespace);
     assert_eq!(claim.volume, volume.name);
-    assert_eq!(volume.claim.as_ref().unwrap().uid, claim.uid);
-    assert_eq!(volume.claim.as_ref().unwrap().key(), claim.key());
+    assert_eq!(volume.claim.as_ref().expect("as written").uid, claim.uid);
+    assert_eq!(volume.claim.as_ref().expect("as written").key(), claim.key());
     assert_eq!(claim.owner.as_ref(), Some(&pod.key.uid));
     assert_eq!(claim.selected_node.as_deref(), Some(&*node.name));
-    assert_eq!(*claim.class, *of("StorageClass")["metadata"]["name"].as_str().unwrap());
+    assert_eq!(*claim.class, *of("StorageClass")["metadata"]["name"].as_str().expect("as written"));
     assert_eq!(volume.class, volume.scored_class);
-    let term = &volume.affinity.as_ref().unwrap()[0].expressions[0];
+    let term = &volume.affinity.as_ref().expect("as written")[0].expressions[0];
     let own = (term.key.clone(), term.values[0].clone());
     assert!(node.labels.contains(&own), "{own:?} {:?}", node.labels);
-    let text = |kind: &str, path: &str| of(kind).pointer(path).unwrap().as_str().unwrap();
+    let text = |kind: &str, path: &str| {
+        of(kind).pointer(path).expect("as written").as_str().expect("as written")
+    };
     let driver = text("CSIDriver", "/metadata/name");
     assert_eq!(text("StorageClass", "/provisioner"), driver);
     assert_eq!(text("CSINode", "/spec/drivers/0/name"), driver);
@@ -398,12 +405,12 @@ fn references_between_kinds_hold_without_names() {
     assert_eq!(text("VolumeAttachment", "/spec/attacher"), driver);
     assert_eq!(text("VolumeAttachment", "/spec/source/persistentVolumeName"), &*volume.name);
     assert_eq!(pod.owner.as_ref().map(|it| &*it.name), Some(text("StatefulSet", "/metadata/name")));
-    let gang = pod.gang.as_ref().unwrap();
+    let gang = pod.gang.as_ref().expect("as written");
     assert_eq!(&*gang.name, text("PodGroup", "/metadata/name"));
     let Event::Seen(Fact::Budget(budget)) = event(of("PodDisruptionBudget")) else { panic!() };
     let mut labels = pod.labels.to_vec();
     labels.push(("tier".into(), "9".into()));
-    let hidden = &budget.selector.unwrap().requirements[0];
+    let hidden = &budget.selector.expect("as written").requirements[0];
     assert!(labels.iter().any(|(key, value)| **key == *hidden.key && **value == *hidden.values[0]));
     let Event::Seen(Fact::Grouping(service)) = event(of("Service")) else { panic!() };
     assert!(service.selector.matches(&pod.labels));
@@ -428,7 +435,11 @@ fn a_claim_that_is_made_for_a_pod_is_named_after_it_without_names_too() {
     let name = found[1]["metadata"]["name"].as_str();
     assert_eq!(facts.volumes[0].claim(), name);
     assert_eq!(found[2]["spec"]["claimRef"]["name"].as_str(), name);
-    let template = found[0].pointer("/spec/volumes/0/ephemeral/volumeClaimTemplate/spec").unwrap();
+    let template =
+        found[0].pointer("/spec/volumes/0/ephemeral/volumeClaimTemplate/spec").expect("as written");
     assert_eq!(template["resources"]["requests"]["storage"], "1Gi");
-    assert!(template["storageClassName"].as_str().unwrap().starts_with('h'), "{template}");
+    assert!(
+        template["storageClassName"].as_str().expect("as written").starts_with('h'),
+        "{template}"
+    );
 }
