@@ -259,7 +259,7 @@ struct Kubelet {
 
 impl Kubelet {
     fn start(world: &World) -> Result<Self> {
-        let socket = world.plane.folder().join("kubelet.sock");
+        let socket = world.plane.folder().join(format!("{}.sock", world.namespace));
         let listener = tokio::net::UnixListener::bind(&socket)?;
         let task = tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
