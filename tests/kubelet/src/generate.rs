@@ -70,10 +70,13 @@ fn spread_machine(draw: &mut Draw) -> MachineCase {
     cores(draw, &mut machine.zones);
     // Zones that differ a little, so that it matters which of them is taken from.
     for zone in &mut machine.zones {
-        zone.cores.truncate(zone.cores.len().max(2) - draw.between(0, 1) as usize);
+        zone.cores.truncate(zone.cores.len().max(4) - draw.between(0, 3) as usize);
     }
     let option = "distribute-cpus-across-numa".to_owned();
     machine.cpu_options.insert(option, "true".to_owned());
+    if draw.chance(50) {
+        machine.cpu_options.insert("align-by-socket".to_owned(), "true".to_owned());
+    }
     machine
 }
 
