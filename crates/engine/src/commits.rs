@@ -362,6 +362,8 @@ impl Scheduler {
                 &claim.volume
             }
         };
+        // Somebody else may have given it another one meanwhile, such as a leader before us.
+        let name = if claim.is_bound() { &claim.volume } else { name };
         if let Some(volume) = catalog.volume(name) {
             let csi_node = catalog.csi_node(catalog.node_name(node));
             if volume.is_near_for(catalog, catalog.node(node), csi_node) != Some(true) {

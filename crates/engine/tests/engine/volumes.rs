@@ -35,6 +35,31 @@ fn a_volume_is_bound_before_the_pod() {
 }
 
 #[test]
+fn a_claim_that_got_another_volume_than_was_given_may_be_elsewhere() {
+    check(
+        "
+        node a pods=10 host=a
+        node b pods=10 host=b closed
+        storageclass local by=kubernetes.io/no-provisioner
+        pv mine size=5Gi class=local on=a version=1
+        pv other size=5Gi class=local on=b version=1
+        pvc data size=5Gi class=local version=1
+        pod db claim=data
+        step
+        > db -> a after mine for default/data
+        written db 10
+        pv mine size=5Gi class=local on=a version=10 claim=default/data/own
+        # What a leader before us wrote arrives.
+        pv other size=5Gi class=local on=b version=11 claim=default/data/own taken
+        pvc data size=5Gi class=local version=12 volume=other bound
+        step
+        > db not bound: running PreBind plugin \"VolumeBinding\": binding volumes: pv \"other\" node
+        >+ affinity doesn't match node \"a\": no matching NodeSelectorTerms
+        ",
+    );
+}
+
+#[test]
 fn a_volume_is_made_for_the_node_that_was_chosen() {
     check(
         "
