@@ -1,7 +1,7 @@
 //! Machines: what is inside nodes, put together from what is told of them. Nodes that are alike
 //! share one.
 
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 
 use super::Catalog;
 use super::nodes::{Node, Offer, Replaced};
@@ -20,37 +20,53 @@ const GPUS: [(u16, &str); 2] = [(0x10de, "nvidia.com/gpu"), (0x1002, "amd.com/gp
 /// The machines of all nodes of which enough is told.
 #[derive(Default)]
 pub(super) struct Machines {
-    of_node: Map<NodeId, Arc<Machine>>,
-    /// Machines in use, by a hash of what they are made of.
-    made: Map<u64, Vec<Weak<Machine>>>,
+    /// Each with the hash of what it is made of.
+    of_node: Map<NodeId, (u64, Arc<Machine>)>,
+    /// Machines by that hash, and how many nodes are each.
+    made: Map<u64, Vec<(Arc<Machine>, u32)>>,
 }
 
 impl Machines {
     pub(super) fn get(&self, node: NodeId) -> Option<&Arc<Machine>> {
-        self.of_node.get(&node)
+        self.of_node.get(&node).map(|(_, machine)| machine)
     }
 
     /// Takes in what a node tells of itself; nothing if it is gone.
     pub(super) fn set(&mut self, id: NodeId, node: Option<(&Node, &Offer)>, names: &Resources) {
         let told = node.and_then(|(node, offer)| Some((node.hardware.as_deref()?, offer)));
         let made = told.and_then(|(told, offer)| Some((told, made(told, offer, names)?)));
-        match made.map(|(told, machine)| self.shared(told, machine)) {
-            Some(machine) => _ = self.of_node.insert(id, machine),
-            None => _ = self.of_node.remove(&id),
+        let before = match made.map(|(told, machine)| self.shared(told, machine)) {
+            Some(shared) => self.of_node.insert(id, shared),
+            None => self.of_node.remove(&id),
+        };
+        if let Some((hash, machine)) = before {
+            self.release(hash, &machine);
         }
     }
 
-    /// The same machine, which alike nodes have too.
-    fn shared(&mut self, told: &HardwareFacts, machine: Machine) -> Arc<Machine> {
+    /// A node is not this machine any more.
+    fn release(&mut self, hash: u64, machine: &Arc<Machine>) {
+        let alike = self.made.get_mut(&hash).expect("a machine of a node is known");
+        for (_, nodes) in alike.iter_mut().filter(|(known, _)| Arc::ptr_eq(known, machine)) {
+            *nodes -= 1;
+        }
+        alike.retain(|(_, nodes)| *nodes > 0);
+        if alike.is_empty() {
+            self.made.remove(&hash);
+        }
+    }
+
+    /// The same machine, which alike nodes have too, and the hash of what it is made of.
+    fn shared(&mut self, told: &HardwareFacts, machine: Machine) -> (u64, Arc<Machine>) {
         let hash = hash_of(&(&told.zones, &told.cores, &told.kubelet, told.gpus.len()));
         let alike = self.made.entry(hash).or_default();
-        alike.retain(|known| known.strong_count() > 0);
-        let known = alike.iter().filter_map(Weak::upgrade).find(|known| **known == machine);
-        known.unwrap_or_else(|| {
-            let made = Arc::new(machine);
-            alike.push(Arc::downgrade(&made));
-            made
-        })
+        let at = alike.iter().position(|(known, _)| **known == machine).unwrap_or_else(|| {
+            alike.push((Arc::new(machine), 0));
+            alike.len() - 1
+        });
+        let (shared, nodes) = &mut alike[at];
+        *nodes += 1;
+        (hash, shared.clone())
     }
 }
 
@@ -186,4 +202,35 @@ fn devices(gpus: &[Gpu], offer: &Offer, names: &Resources) -> Vec<DevicesFacts> 
         is_whole.then_some(DevicesFacts { resource, devices })
     };
     GPUS.iter().enumerate().filter_map(of_vendor).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn node(name: &str, words: &str) -> crate::event::NodeFacts {
+        let kubelet = Some(KubeletFacts::default());
+        let zone =
+            |id: u32| NumaZone { id, cpus: CpuRanges::new(vec![(id, id)]), ..NumaZone::default() };
+        let zones = (0..words.parse().unwrap_or(0)).map(zone).collect();
+        let told = HardwareFacts { zones, kubelet, ..HardwareFacts::default() };
+        let hardware = Some(Box::new(told));
+        crate::event::NodeFacts { name: name.into(), hardware, ..Default::default() }
+    }
+
+    #[test]
+    fn machines_are_shared_and_kept_as_long_as_a_node_is_one() {
+        let mut catalog = Catalog::default();
+        let ids = ["a", "b"].map(|name| catalog.apply_node(&node(name, "2")).0);
+        let [a, b] = ids.map(|id| catalog.machine(id).expect("a machine").clone());
+        assert!(Arc::ptr_eq(&a, &b));
+        catalog.apply_node(&node("a", "4"));
+        assert_eq!(catalog.machines.made.len(), 2);
+        // Whoever still holds one does not keep it among those of nodes.
+        catalog.apply_node(&node("b", "4"));
+        assert_eq!(catalog.machines.made.len(), 1);
+        catalog.delete_node("a");
+        catalog.apply_node(&node("b", "0"));
+        assert!(catalog.machines.made.is_empty() && catalog.machine(ids[1]).is_none());
+    }
 }
