@@ -174,6 +174,16 @@ pub struct KubeletFacts {
     pub reserved_memory: Box<[ReservedMemory]>,
 }
 
+impl KubeletFacts {
+    /// What is assumed of a kubelet of which nothing is told: it gives whole CPUs to pods that may
+    /// have them alone, and aligns what it can.
+    #[must_use]
+    pub fn assumed() -> Self {
+        let cpu_manager = Some(CpuManagerFacts::default());
+        Self { policy: TopologyPolicy::BestEffort, cpu_manager, ..Self::default() }
+    }
+}
+
 /// Memory of a zone that is kept for the system.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]

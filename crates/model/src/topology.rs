@@ -40,7 +40,9 @@ pub use facts::{
     CpuFacts, CpuManagerFacts, DeviceFacts, DevicesFacts, HugePagesFacts, MachineFacts,
     TopologyPolicy, TopologyScope, ZoneFacts,
 };
-pub use machine::{DEVICE_RESOURCES_MAX, DEVICES_MAX, MEMORY_KINDS_MAX, Machine, MachineFault};
+pub use machine::{
+    DEVICE_RESOURCES_MAX, DEVICES_MAX, MEMORY_KINDS_MAX, Machine, MachineFault, Zone,
+};
 pub use predict::{Predictor, Rejection, RejectionCause, predict};
 pub use state::{State, ZoneMemory};
 pub use taken::{Block, DevicesTaken, Taken, ZoneTaken};

@@ -144,6 +144,7 @@ fn facts(
         zones: case.zones.iter().map(|zone| zone_facts(zone, names)).collect(),
         reserved_cpus: case.reserved_cpus.clone(),
         devices: devices.iter().map(|(name, of)| devices_facts(names.id(name), of)).collect(),
+        is_kubelet_unknown: false,
         policy: match case.policy.as_str() {
             "best-effort" => TopologyPolicy::BestEffort,
             "restricted" => TopologyPolicy::Restricted,
@@ -175,10 +176,11 @@ fn zone_facts(zone: &ZoneCase, names: &mut Names) -> ZoneFacts {
     ZoneFacts {
         id: zone.id,
         cpus: cpus.collect(),
-        memory: zone.memory,
+        memory: Some(zone.memory),
         memory_reserved: zone.memory_reserved,
         huge_pages: pages.collect(),
         distances: zone.distances.clone(),
+        bandwidth: None,
     }
 }
 

@@ -88,8 +88,8 @@ impl Catalog {
     }
 }
 
-/// A machine; nothing if too little is told to foresee what its kubelet does, or what is told fits
-/// no kubelet that starts.
+/// A machine; nothing if too little is told of its zones, or what is told fits no kubelet that
+/// starts.
 fn made(told: &HardwareFacts, offer: &Offer, names: &Resources) -> Option<Machine> {
     let mut facts = facts(told, offer, names)?;
     let machine = Machine::new(&facts).ok()?;
@@ -104,7 +104,8 @@ fn made(told: &HardwareFacts, offer: &Offer, names: &Resources) -> Option<Machin
 
 /// What a machine is made of.
 fn facts(told: &HardwareFacts, offer: &Offer, names: &Resources) -> Option<MachineFacts> {
-    let kubelet = told.kubelet.as_ref()?;
+    let assumed = KubeletFacts::assumed();
+    let kubelet = told.kubelet.as_ref().unwrap_or(&assumed);
     let count = told.zone_count.map_or(told.zones.len(), |count| count as usize);
     if count == 0 || count != told.zones.len() {
         return None;
@@ -134,6 +135,7 @@ fn facts(told: &HardwareFacts, offer: &Offer, names: &Resources) -> Option<Machi
         zones: zones?,
         reserved_cpus: kubelet.reserved_cpus.iter().collect(),
         devices: devices(&told.gpus, offer, names),
+        is_kubelet_unknown: told.kubelet.is_none(),
         policy: kubelet.policy,
         scope: kubelet.scope,
         prefers_closest: kubelet.prefers_closest,
@@ -170,18 +172,20 @@ fn zone_facts(
     let cpu = |id: u32| CpuFacts { id, core: cores.of(id), socket, cache: socket };
     let kept = kubelet.reserved_memory.iter().filter(|kept| kept.zone == zone.id);
     let kept = kept.filter(|kept| &*kept.resource == "memory");
-    // What is not told of memory matters only where it is pinned.
-    let memory = zone.memory.or((!kubelet.is_memory_static).then_some(0))?;
+    if kubelet.is_memory_static && zone.memory.is_none() {
+        return None;
+    }
     let distances = zone.distances.last().map_or(0, |(last, _)| *last as usize + 1);
     let mut distances = vec![0; distances];
     zone.distances.iter().for_each(|(to, distance)| distances[*to as usize] = *distance);
     Some(ZoneFacts {
         id: zone.id,
         cpus: zone.cpus.as_ref()?.iter().map(cpu).collect(),
-        memory,
+        memory: zone.memory,
         memory_reserved: kept.map(|kept| kept.bytes).sum(),
         huge_pages: pages.into(),
         distances,
+        bandwidth: zone.bandwidth,
     })
 }
 

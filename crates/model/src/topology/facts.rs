@@ -13,6 +13,8 @@ pub struct MachineFacts {
     pub reserved_cpus: Vec<u32>,
     /// What device plugins offer. A resource without any device counts: its plugin is registered.
     pub devices: Vec<DevicesFacts>,
+    /// Whether nobody tells how the kubelet is configured, so that what follows is assumed.
+    pub is_kubelet_unknown: bool,
     /// `topologyManagerPolicy`.
     pub policy: TopologyPolicy,
     /// `topologyManagerScope`.
@@ -32,14 +34,16 @@ pub struct ZoneFacts {
     pub id: u32,
     /// Its CPUs that are online.
     pub cpus: Vec<CpuFacts>,
-    /// All of its memory in bytes, huge pages included.
-    pub memory: u64,
+    /// All of its memory in bytes, huge pages included, if that is known.
+    pub memory: Option<u64>,
     /// Memory that the memory manager keeps for the system.
     pub memory_reserved: u64,
     /// Huge pages, one entry for every size of the machine, the same sizes in every zone.
     pub huge_pages: Vec<HugePagesFacts>,
-    /// Distances to other zones, as the operating system lists them.
+    /// Distances to other zones, as the operating system lists them; 0 for one that is not told.
     pub distances: Vec<u32>,
+    /// What its memory can move, in MB/s, if that is known.
+    pub bandwidth: Option<u64>,
 }
 
 /// A CPU: a hardware thread.

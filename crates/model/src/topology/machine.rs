@@ -19,6 +19,9 @@ pub const MEMORY_KINDS_MAX: usize = 4;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Machine {
     zone_ids: Box<[u32]>,
+    /// By place.
+    zones: Box<[Zone]>,
+    is_kubelet_unknown: bool,
     pub(super) policy: TopologyPolicy,
     pub(super) scope: TopologyScope,
     pub(super) cpu_manager: Option<CpuManagerFacts>,
@@ -27,6 +30,17 @@ pub struct Machine {
     pub(super) memory: Option<Memory>,
     /// Distances by place, row by row, if closeness counts.
     distances: Option<Box<[u32]>>,
+}
+
+/// What is known of a zone beside its CPUs and devices.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Zone {
+    /// Its memory in bytes, if that is known.
+    pub memory: Option<u64>,
+    /// Whether it is known what its memory can move.
+    pub has_bandwidth: bool,
+    /// How far the zones at all places are; 0 where that is not known.
+    distances: [u32; ZONES_MAX],
 }
 
 /// What the memory manager has to give.
@@ -94,7 +108,9 @@ impl Machine {
         let distances = facts.prefers_closest.then(|| distances(&zones)).transpose()?;
         let memory = facts.is_memory_static.then(|| Memory::new(&zones)).transpose()?;
         Ok(Machine {
+            zones: zones.iter().map(|zone| Zone::new(zone, &zone_ids)).collect(),
             zone_ids,
+            is_kubelet_unknown: facts.is_kubelet_unknown,
             policy: facts.policy,
             scope: facts.scope,
             cpu_manager: facts.cpu_manager,
@@ -121,6 +137,44 @@ impl Machine {
     #[must_use]
     pub fn zone_place(&self, id: u32) -> Option<usize> {
         self.zone_ids.binary_search(&id).ok()
+    }
+
+    /// What is known of the zone at a place.
+    #[must_use]
+    pub fn zone(&self, place: usize) -> &Zone {
+        &self.zones[place]
+    }
+
+    /// Whether nobody tells how its kubelet is configured.
+    #[must_use]
+    pub fn is_kubelet_unknown(&self) -> bool {
+        self.is_kubelet_unknown
+    }
+
+    /// Whether whole CPUs of guaranteed pods are given to them alone.
+    #[must_use]
+    pub fn gives_cpus(&self) -> bool {
+        self.cpu_manager.is_some()
+    }
+
+    /// The mean distance between zones of a set, in hundredths; nothing if one is not known. A
+    /// zone is at distance 10 from itself.
+    #[must_use]
+    pub fn mean_distance(&self, zones: ZoneMask) -> Option<u64> {
+        let pairs = || {
+            let to = move |from| zones.places().map(move |to| (from, to));
+            zones.places().flat_map(to).filter(|(from, to)| from != to)
+        };
+        let count = pairs().count() as u64;
+        if count == 0 {
+            return Some(1_000);
+        }
+        let known = |(from, to): (usize, usize)| match self.zones[from].distances[to] {
+            0 => None,
+            distance => Some(u64::from(distance)),
+        };
+        let sum = pairs().map(known).sum::<Option<u64>>()?;
+        Some(sum * 100 / count)
     }
 
     /// What the topology manager insists on.
@@ -201,6 +255,16 @@ impl Machine {
     }
 }
 
+impl Zone {
+    fn new(facts: &ZoneFacts, ids: &[u32]) -> Self {
+        let mut distances = [0; ZONES_MAX];
+        for (distance, id) in distances.iter_mut().zip(ids) {
+            *distance = facts.distances.get(*id as usize).copied().unwrap_or(0);
+        }
+        Self { memory: facts.memory, has_bandwidth: facts.bandwidth.is_some(), distances }
+    }
+}
+
 impl Memory {
     fn new(zones: &[&ZoneFacts]) -> Result<Memory, MachineFault> {
         let pages = &zones[0].huge_pages;
@@ -215,7 +279,7 @@ impl Memory {
             if zone.huge_pages.len() != pages.len() {
                 return Err(MachineFault::HugePagesDiffer);
             }
-            let mut left = zone.memory.checked_sub(zone.memory_reserved);
+            let mut left = zone.memory.unwrap_or(0).checked_sub(zone.memory_reserved);
             for pages in &zone.huge_pages {
                 let kind = kinds.iter().position(|kind| *kind == pages.resource);
                 let kind = kind.filter(|kind| *kind > 0).ok_or(MachineFault::HugePagesDiffer)?;

@@ -25,7 +25,7 @@ fn two_sockets(policy: TopologyPolicy) -> MachineFacts {
                 cache: id,
             })
             .collect(),
-        memory: 128 * GIB,
+        memory: Some(128 * GIB),
         memory_reserved: GIB,
         distances: vec![10, 21],
         ..ZoneFacts::default()
