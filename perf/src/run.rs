@@ -220,7 +220,7 @@ impl Run<'_> {
             }
             for decision in &self.decisions[decided..] {
                 self.body.clear();
-                write(self.scheduler.catalog(), decision, &mut self.body)?;
+                write(&self.scheduler, decision, &mut self.body)?;
                 written += self.body.len();
                 self.moments.push(self.moment());
             }
@@ -297,10 +297,12 @@ impl Run<'_> {
 }
 
 /// Writes a decision as it goes to the API server.
-fn write(catalog: &Catalog, decision: &Decision, body: &mut Vec<u8>) -> Result<()> {
+fn write(scheduler: &Scheduler, decision: &Decision, body: &mut Vec<u8>) -> Result<()> {
+    let catalog = scheduler.catalog();
     match decision {
         Decision::Bind { pod, node, .. } => {
-            serde_json::to_writer(body, &render::binding(catalog, *pod, *node))?;
+            let zones = scheduler.zones_to_tell(*pod, *node);
+            serde_json::to_writer(body, &render::binding(catalog, *pod, *node, zones.as_deref()))?;
         }
         Decision::Preempt(preemption) => {
             for victim in &preemption.victims {

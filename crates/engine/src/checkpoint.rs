@@ -10,7 +10,7 @@ mod written;
 
 use std::sync::Arc;
 
-use model::topology::{State, Taken};
+use model::topology::{State, Taken, ZoneMask};
 use model::{
     Assignment, Attempt, Diagnosis, Fact, GangClaim, Labels, NodeFacts, Outlook, Owner,
     PodGroupKind, PodKey, PodRest, PodSpec, PodVolumes, Reason, Time,
@@ -72,6 +72,9 @@ pub struct InsideEntry {
     pub state: State,
     /// Who takes it, in the order in which they came.
     pub guests: Vec<GuestEntry>,
+    /// Whether what was told of it last was not what had been foreseen.
+    #[serde(default)]
+    pub is_contradicted: bool,
 }
 
 /// What a pod, or room that is kept for one, takes inside a node.
@@ -84,6 +87,9 @@ pub struct GuestEntry {
     pub spec: Option<PodSpec>,
     /// What it takes.
     pub taken: Taken,
+    /// The zones it is in.
+    #[serde(default)]
+    pub zones: ZoneMask,
     /// Whether its kubelet has told so.
     pub is_reported: bool,
 }

@@ -221,6 +221,16 @@ impl Scheduler {
         &self.catalog
     }
 
+    /// Ids of the zones of a node that a pod which goes there is thought to be in, if its profile
+    /// has that told.
+    #[must_use]
+    pub fn zones_to_tell(&self, pod: PodId, node: NodeId) -> Option<Vec<u32>> {
+        let class = self.catalog.pod(pod).class;
+        self.catalog.class(class).alignment.as_ref()?;
+        let is_told = profile_of(&self.profiles, &self.catalog, class).tells_zones;
+        self.usage.inside(node).filter(|_| is_told)?.zones_of(pod)
+    }
+
     /// What is taken.
     #[must_use]
     pub fn usage(&self) -> &Usage {

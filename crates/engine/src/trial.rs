@@ -62,7 +62,10 @@ impl<'a, 't> Trial<'a, 't> {
         let Self { pod, board, txn, .. } = self;
         let catalog = txn.catalog();
         txn.rewind(to, |usage| {
-            board.catch_up_around(View { catalog, usage, tags: pod.tags }, to.mark());
+            board.catch_up_around(
+                View { catalog, usage, tags: pod.tags, gang: pod.gang },
+                to.mark(),
+            );
         });
     }
 
@@ -158,7 +161,7 @@ impl<'a, 't> Trial<'a, 't> {
 
 /// What a pod is asked about, as it is with the changes so far.
 pub(crate) fn view<'a>(txn: &'a Txn<'_>, pod: &Pod) -> View<'a> {
-    View { catalog: txn.catalog(), usage: txn.usage(), tags: pod.tags }
+    View { catalog: txn.catalog(), usage: txn.usage(), tags: pod.tags, gang: pod.gang }
 }
 
 /// More important pods for which others were evicted in vain. A pod that only stayed away from the

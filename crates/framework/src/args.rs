@@ -25,6 +25,8 @@ pub enum Args {
     Classifier(ClassifierArgs),
     /// Of `VolumeBinding`.
     VolumeBinding(VolumeBindingArgs),
+    /// Of `NUMATopology`.
+    Numa(NumaArgs),
 }
 
 /// How gangs wait, and who goes first among units of the same priority.
@@ -276,4 +278,13 @@ impl Default for VolumeBindingArgs {
         let point = |utilization, score| ShapePoint { utilization, score };
         Self { bind_timeout: Millis::seconds(600), shape: vec![point(0, 10), point(100, 0)] }
     }
+}
+
+/// What is taken for granted of NUMA zones.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct NumaArgs {
+    /// Whether a pod that insists on zones may go to a node of which no zones are known.
+    pub allows_unknown: bool,
+    /// Drivers of devices, and the resources as which nodes count the same devices.
+    pub drivers: Vec<(String, String)>,
 }

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use model::{Catalog, Class, Columns, NodeId, Occupant, Reason, TagsId, Touch, Touched, Usage};
+use model::{
+    Catalog, Class, Columns, GangId, NodeId, Occupant, Reason, TagsId, Touch, Touched, Usage,
+};
 
 use crate::parts::Parts;
 use crate::plugin::Plugin;
@@ -16,6 +18,8 @@ pub struct View<'a> {
     pub usage: &'a Usage,
     /// What rules of other pods know the pod by that is asked about.
     pub tags: TagsId,
+    /// The gang it belongs to. Only answers that reach around may depend on it.
+    pub gang: Option<GangId>,
 }
 
 /// What an answer about a node depends on, and so when a kept answer is out of date.

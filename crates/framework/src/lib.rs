@@ -20,8 +20,8 @@ mod wake;
 pub use admit::Admit;
 pub use args::{
     Args, BalancedArgs, ClassifierArgs, CoschedulingArgs, FitArgs, NamespaceOffset, Namespaces,
-    NodeAffinityArgs, PodAffinityArgs, PreemptionArgs, ResourceWeight, ShapePoint, SpreadArgs,
-    Strategy, Tenant, TierBoosts, VolumeBindingArgs,
+    NodeAffinityArgs, NumaArgs, PodAffinityArgs, PreemptionArgs, ResourceWeight, ShapePoint,
+    SpreadArgs, Strategy, Tenant, TierBoosts, VolumeBindingArgs,
 };
 pub use classify::Classify;
 pub use feasible::{Feasible, Narrow, Reach, Rows, UNFIT, Verdict, View};

@@ -32,6 +32,8 @@ pub struct Profile {
     pub gang_reader: Option<&'static str>,
     /// Who is asked about a pod that fits nowhere.
     pub rescues: Rescues,
+    /// Whether pods are told the zones of their nodes that they are thought to be in.
+    pub tells_zones: bool,
     /// For how long a pod that is on its way waits for its volumes; none if claims are not given
     /// volumes.
     pub volume_timeout: Option<Millis>,

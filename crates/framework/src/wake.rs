@@ -1,6 +1,6 @@
 //! "Could this change cure that reason?" One rule for every reason.
 
-use model::{Change, Reason, VolumeFault};
+use model::{Change, NumaFault, Reason, VolumeFault};
 
 /// Whether a unit that waits for `reason` is worth another try after `change`.
 #[must_use]
@@ -27,6 +27,8 @@ pub fn cures(reason: &Reason, change: Change) -> bool {
         | Reason::OtherDomain => aspects.labels,
         Reason::SpreadSkew => aspects.labels || aspects.taints,
         Reason::Volume(fault) => aspects.labels && is_about_place(fault),
+        Reason::Numa(NumaFault::Invalid(_)) => false,
+        Reason::Numa(_) => aspects.hardware || aspects.allocatable,
         Reason::NoNodes
         | Reason::Gated(_)
         | Reason::OtherNode
@@ -69,6 +71,7 @@ fn is_about_nodes(reason: &Reason) -> bool {
         | Reason::OtherDomain
         | Reason::ClusterShort { .. } => true,
         Reason::Volume(fault) => is_about_place(fault) || is_about_mounts(fault),
+        Reason::Numa(fault) => !matches!(fault, NumaFault::Invalid(_)),
         Reason::Gated(_)
         | Reason::AffinityConflict
         | Reason::NoneNamed(_)
@@ -92,6 +95,7 @@ fn is_about_load(reason: &Reason) -> bool {
         | Reason::TooManyPods
         | Reason::Insufficient { is_beyond_node: false, .. }
         | Reason::ClusterShort { .. } => true,
+        Reason::Numa(fault) => fault.is_about_load(),
         // Who is helped by the volumes of a pod that left is found by these.
         Reason::Volume(_)
         | Reason::Insufficient { is_beyond_node: true, .. }
@@ -156,6 +160,7 @@ pub fn is_about_others(reason: &Reason) -> bool {
         | Reason::After(_)
         | Reason::AfterCycle(_)
         | Reason::Volume(_)
+        | Reason::Numa(_)
         | Reason::OtherDomain
         | Reason::ClusterShort { .. } => false,
     }

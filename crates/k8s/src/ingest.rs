@@ -13,6 +13,7 @@ mod hints;
 mod job;
 mod local_queue;
 mod node;
+mod numa;
 mod pod;
 mod pod_group;
 mod quantity;

@@ -361,7 +361,8 @@ impl Core {
         tries: u32,
     ) {
         let catalog = self.scheduler.catalog();
-        let binding = render::binding(catalog, pod, node);
+        let zones = self.scheduler.zones_to_tell(pod, node);
+        let binding = render::binding(catalog, pod, node, zones.as_deref());
         let body = serde_json::to_vec(&binding).expect("a binding is plain text");
         let PodRef { key, version } = self.reference(pod);
         let order = Bind {

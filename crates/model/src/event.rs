@@ -263,6 +263,9 @@ pub struct PodRest {
     /// Whether a controller makes another one when it is gone.
     #[serde(default)]
     pub is_remade: bool,
+    /// The zones that it was bound with, a bit for each id; 0 if nothing is written on it.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub placed: u64,
 }
 
 impl Default for PodRest {
@@ -279,8 +282,13 @@ impl Default for PodRest {
             created: 0,
             eligible: Eligible::Created,
             is_remade: false,
+            placed: 0,
         }
     }
+}
+
+fn is_zero(bits: &u64) -> bool {
+    *bits == 0
 }
 
 /// Since when a pod on no node can be placed, by what its object says.

@@ -21,6 +21,7 @@ mod looks;
 mod map;
 mod names;
 mod need;
+mod numa;
 mod profile;
 mod quantity;
 mod reason;
@@ -61,6 +62,7 @@ pub use kinds::{Fact, Key, Kind};
 pub use map::{Map, Table, hash_of};
 pub use names::{is_label_value, is_qualified_name, is_subdomain};
 pub use need::{Features, Need};
+pub use numa::{Alignment, GangSpread, KubeletCause, NumaFault, NumaPolicy, NumaWish};
 pub use profile::{
     Bond, Hardware, Hints, Ignored, Known, Said, Source, Tier, Workload, WorkloadProfile,
 };
@@ -78,7 +80,7 @@ pub use time::{Millis, Moment, Time};
 pub use txn::{Savepoint, Txn};
 pub use usage::{
     AMOUNT_MAX, Assigned, Columns, Guest, Hold, HoldOwner, Holds, Inside, Levels, Load, Touch,
-    Touched, Usage,
+    Touched, Usage, Ways,
 };
 pub use volume::{
     AccessModes, Assignment, BindingMode, ClaimRef, CsiDriverFacts, CsiNodeFacts,

@@ -6,6 +6,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::hardware::Unread;
+
 /// The tier of a tenant, lowest first.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
@@ -210,6 +212,8 @@ pub enum Ignored {
     Preemptible(Box<str>),
     /// It says that it may not be evicted for others, which is not its own to say.
     NotPreemptible,
+    /// What it says of the zones it wants means nothing.
+    Numa(Unread),
 }
 
 /// Something that is known, and where from.

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::ids::ResourceId;
 use crate::need::Need;
+use crate::numa::NumaFault;
 use crate::volume::VolumeFault;
 
 /// Whether evicting pods could turn a no into a yes.
@@ -99,6 +100,8 @@ pub enum Reason {
     AfterCycle(Box<[Box<str>]>),
     /// Volumes of the pod are in the way.
     Volume(VolumeFault),
+    /// NUMA zones of the node are in the way.
+    Numa(NumaFault),
     /// The node is not in the domain of the pods of the gang that are on nodes.
     OtherDomain,
     /// All nodes together have less free than the gang asks for.
@@ -155,6 +158,7 @@ impl Reason {
             | Self::After(_)
             | Self::AfterCycle(_)
             | Self::Volume(_)
+            | Self::Numa(_)
             | Self::OtherDomain
             | Self::ClusterShort { .. } => self,
         })
@@ -195,6 +199,7 @@ impl Reason {
             Self::After(_) => "DependencyPending",
             Self::AfterCycle(_) => "DependencyCycle",
             Self::Volume(fault) => fault.word(),
+            Self::Numa(fault) => fault.word(),
             Self::OtherDomain => "GangDomainMismatch",
             Self::ClusterShort { .. } => "MinResourcesShort",
         }
@@ -240,6 +245,8 @@ impl Reason {
             | Self::OtherDomain
             | Self::ClusterShort { .. } => Code::Unresolvable,
             Self::Volume(fault) => fault.code(),
+            Self::Numa(fault) if fault.is_about_load() => Code::Unschedulable,
+            Self::Numa(_) => Code::Unresolvable,
             Self::BrokenPreference | Self::BrokenSpread => Code::Error,
         }
     }

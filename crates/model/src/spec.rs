@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::amounts::Requests;
 use crate::names::{is_label_value, is_qualified_name};
 use crate::need::{Features, Need};
+use crate::numa::NumaWish;
 use crate::profile::Hints;
 use crate::taint::Toleration;
 use crate::topology::PodAsk;
@@ -53,6 +54,9 @@ pub struct PodSpec {
     /// What its containers ask a kubelet for that aligns them with zones; nothing if none would.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ask: Option<Box<PodAsk<String>>>,
+    /// What it says of the zones it wants.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub numa: Option<Box<NumaWish>>,
 }
 
 impl PodSpec {

@@ -24,6 +24,7 @@ mod hints;
 mod machine;
 mod memory;
 mod merge;
+mod needs;
 mod predict;
 mod processors;
 mod state;
@@ -43,7 +44,8 @@ pub use facts::{
 pub use machine::{
     DEVICE_RESOURCES_MAX, DEVICES_MAX, MEMORY_KINDS_MAX, Machine, MachineFault, Zone,
 };
-pub use predict::{Predictor, Rejection, RejectionCause, predict};
+pub use needs::{Free, Needs, Shared};
+pub use predict::{Predictor, Rejection, RejectionCause, predict, predicted_zones};
 pub use state::{State, ZoneMemory};
 pub use taken::{Block, DevicesTaken, Taken, ZoneTaken};
-pub use zones::{ZONES_MAX, ZoneMask};
+pub use zones::{MaskSet, ZONES_MAX, ZoneMask};

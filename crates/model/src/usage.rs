@@ -9,6 +9,7 @@ mod holds;
 mod insides;
 mod log;
 mod mounts;
+mod ways;
 
 use crate::amounts::Charge;
 use crate::catalog::{Catalog, Class, Occupant};
@@ -26,6 +27,7 @@ use log::Log;
 pub use log::{Touch, Touched};
 pub use mounts::Assigned;
 use mounts::Mounts;
+pub use ways::Ways;
 
 /// What the pods on one node take. It fills one cache line: every placement looks at it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -264,8 +266,14 @@ impl Usage {
 
     /// Puts back what was taken inside a node. No, if others are there or it is another machine.
     #[must_use]
-    pub fn restore_inside(&mut self, node: NodeId, state: State, guests: Vec<Guest>) -> bool {
-        self.insides.restore(node, state, guests)
+    pub fn restore_inside(
+        &mut self,
+        catalog: &Catalog,
+        node: NodeId,
+        (state, guests): (State, Vec<Guest>),
+        is_contradicted: bool,
+    ) -> bool {
+        self.insides.restore(catalog, node, state, guests, is_contradicted)
     }
 
     /// Puts a pod where it takes something inside a node.
@@ -277,13 +285,13 @@ impl Usage {
 
     pub(crate) fn leave_inside(&mut self, catalog: &Catalog, occupant: Occupant, node: NodeId) {
         if self.insides.is_guest(catalog, occupant.class, node) {
-            self.insides.leave(occupant, node);
+            self.insides.leave(catalog, occupant, node);
         }
     }
 
     pub(crate) fn undo_inside(&mut self, catalog: &Catalog, occupant: Occupant, node: NodeId) {
         if self.insides.is_guest(catalog, occupant.class, node) {
-            self.insides.undo();
+            self.insides.undo(catalog);
         }
     }
 

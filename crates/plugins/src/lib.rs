@@ -12,6 +12,7 @@ mod node_name;
 mod node_ports;
 mod node_resources;
 mod node_unschedulable;
+mod numa_topology;
 mod pod_affinity;
 mod priority_sort;
 mod profile_classifier;

@@ -49,7 +49,9 @@ impl Classify for ProfileClassifier {
         let owner = labels.and_then(|labels| self.owner(catalog, name, labels));
         let tenant = owner.as_ref().map(|owner| owner.tenant);
         let gpus = gpus(class);
-        let mut ignored = Vec::new();
+        let wish = class.spec.numa.as_deref();
+        let unread = wish.map_or(&[][..], |wish| &wish.unread);
+        let mut ignored: Vec<Ignored> = unread.iter().cloned().map(Ignored::Numa).collect();
         WorkloadProfile {
             tenant: match &owner {
                 Some(Owner { tenant, source }) => {
@@ -161,6 +163,13 @@ fn lowered(granted: Known<Tier>, hints: &Hints, ignored: &mut Vec<Ignored>) -> K
         ignored.push(Ignored::Tier(asked));
     }
     if asked < granted.value { Known { value: asked, source } } else { granted }
+}
+
+/// What pods of a class do.
+pub(crate) fn workload_of(class: &Class, bond: Bond) -> Workload {
+    let silent = Hints::default();
+    let hints = class.spec.hints.as_deref().unwrap_or(&silent);
+    workload(hints, bond, gpus(class), &mut Vec::new()).value
 }
 
 fn workload(hints: &Hints, bond: Bond, gpus: i64, ignored: &mut Vec<Ignored>) -> Known<Workload> {

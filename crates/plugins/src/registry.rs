@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use framework::{
     Admit, Args, BalancedArgs, ClassifierArgs, Classify, CoschedulingArgs, Feasible, FitArgs,
-    NodeAffinityArgs, Order, PluginChoice, PluginInfo, PodAffinityArgs, Point, Points, Profile,
-    ProfileSettings, Rank, Ranking, Rescues, SpreadArgs, VolumeBindingArgs, WEIGHTS_MAX,
+    NodeAffinityArgs, NumaArgs, Order, PluginChoice, PluginInfo, PodAffinityArgs, Point, Points,
+    Profile, ProfileSettings, Rank, Ranking, Rescues, SpreadArgs, VolumeBindingArgs, WEIGHTS_MAX,
 };
 use model::Catalog;
 
@@ -19,6 +19,7 @@ use crate::node_name::NodeName;
 use crate::node_ports::NodePorts;
 use crate::node_resources::{NodeResourcesBalancedAllocation, NodeResourcesFit};
 use crate::node_unschedulable::NodeUnschedulable;
+use crate::numa_topology::NumaTopology;
 use crate::pod_affinity::InterPodAffinity;
 use crate::priority_sort::PrioritySort;
 use crate::profile_classifier::ProfileClassifier;
@@ -96,11 +97,10 @@ pub fn known() -> &'static [PluginInfo] {
         planned("ResourceReservation", &[], &[PreFilter, Filter, Reserve]),
         planned("GangPreemption", &[], &[PostFilter]),
         planned("NetworkFabric", &["NetworkFabricScore"], ALL),
-        planned(
-            "NUMATopology",
-            &["NodeResourceTopology"],
-            &[PreFilter, Filter, PreScore, Score, Reserve, Bind],
-        ),
+        PluginInfo {
+            aliases: &["NodeResourceTopology"],
+            ..built("NUMATopology", &[PreFilter, Filter, PreScore, Score, Reserve, Bind])
+        },
         planned("ResourceFragmentation", &["ResourceFragmentationScore"], &[PreScore, Score]),
         planned("TenantHardware", &["TenantHardwareAffinityScore"], ALL),
         planned("VRAMScheduler", &[], &[PreFilter, Filter, PreScore, Score, Reserve]),
@@ -209,6 +209,8 @@ pub fn build(settings: &ProfileSettings, catalog: &mut Catalog) -> Result<Profil
     // What nodes were asked for is what is given.
     let is_binding = [Filter, Reserve, PreBind].iter().all(|at| settings.at(*at).iter().any(binds));
     let volume_timeout = is_binding.then(|| volume_args(settings).bind_timeout);
+    let tells = |choice: &PluginChoice| choice.name == "NUMATopology";
+    let tells_zones = settings.at(Bind).iter().any(tells);
     let gang_reader = reads_gang_keys(settings).then_some("Coscheduling");
     Ok(Profile {
         scheduler,
@@ -220,6 +222,7 @@ pub fn build(settings: &ProfileSettings, catalog: &mut Catalog) -> Result<Profil
         rankings,
         gang_reader,
         rescues,
+        tells_zones,
         volume_timeout,
     })
 }
@@ -281,6 +284,7 @@ fn make_feasible(
         "NodeVolumeLimits" => Arc::new(NodeVolumeLimits),
         "VolumeBinding" => Arc::new(VolumeBinding::new(&volume_args(settings))),
         "VolumeZone" => Arc::new(VolumeZone),
+        "NUMATopology" => Arc::new(NumaTopology::new(numa_args(settings))),
         name => Arc::new(Guard::of(name).ok_or_else(|| unknown(settings, choice, point))?),
     })
 }
@@ -300,6 +304,7 @@ fn make_rank(
         "ImageLocality" => Arc::new(ImageLocality),
         "PodTopologySpread" => Arc::new(PodTopologySpread::new(&spread_args(settings), catalog)),
         "InterPodAffinity" => Arc::new(InterPodAffinity::new(pod_affinity_args(settings))),
+        "NUMATopology" => Arc::new(NumaTopology::new(numa_args(settings))),
         "VolumeBinding" => {
             let is_asked = settings.at(Filter).iter().any(|choice| choice.name == "VolumeBinding");
             // Only nodes that it was asked about have a score.
@@ -350,6 +355,13 @@ fn volume_args(settings: &ProfileSettings) -> VolumeBindingArgs {
     match settings.args_of("VolumeBinding") {
         Some(Args::VolumeBinding(args)) => args.clone(),
         _ => VolumeBindingArgs::default(),
+    }
+}
+
+fn numa_args(settings: &ProfileSettings) -> NumaArgs {
+    match settings.args_of("NUMATopology") {
+        Some(Args::Numa(args)) => args.clone(),
+        _ => NumaArgs::default(),
     }
 }
 

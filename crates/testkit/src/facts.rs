@@ -124,6 +124,7 @@ pub fn pod(words: &str) -> PodFacts {
             None => panic!("a pod does not know the word {word:?}"),
             Some((key, value)) if ask(&mut amounts, key, value) => {}
             Some(("overhead", value)) => overhead = quantity(value).milli(),
+            Some((key, value)) if hardware::set_pod(&mut pod, key, value) => {}
             Some((key, value)) => set_pod(&mut pod, key, value),
         }
     }
@@ -137,7 +138,9 @@ pub fn pod(words: &str) -> PodFacts {
     for term in terms.filter(is_own) {
         term.target.namespaces.push(namespace.clone());
     }
-    pod.spec.ask = is_exclusive.then(|| hardware::exclusive(&amounts));
+    let is_picky = pod.spec.numa.as_ref().is_some_and(|wish| wish.asked().is_some());
+    let is_asking = is_exclusive || is_picky;
+    pod.spec.ask = is_asking.then(|| hardware::ask(&amounts, is_exclusive));
     pod.spec.requests = requests(amounts, overhead);
     pod
 }

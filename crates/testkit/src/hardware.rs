@@ -4,6 +4,7 @@
 //! node a zones=2x8 gpus=0,0,1,1 nvidia.com/gpu=4 policy=restricted scope=pod
 //! node a zones=2x8 policy=restricted held=p:0-3:0,1     what its kubelet says that pod p holds
 //! pod p cpu=4 memory=1Gi nvidia.com/gpu=2 exclusive     one container, of a guaranteed pod
+//! pod p cpu=4 numa=isolated numa-avoids=0 placed=1      what it asks of zones, and was bound with
 //! inside a
 //! > p: cpus 0-3, nvidia.com/gpu 0-1
 //! ```
@@ -15,7 +16,7 @@ use model::hardware::{
 use model::topology::{
     ContainerAsk, ContainerRole, CpuManagerFacts, PodAsk, TopologyPolicy, TopologyScope,
 };
-use model::{Amounts, Guest, Inside, NodeFacts};
+use model::{Amounts, GangSpread, Guest, Inside, NodeFacts, NumaPolicy, PodFacts};
 
 /// Takes in a word of a node, if it is one about its inside.
 ///
@@ -100,8 +101,39 @@ fn ranges(text: &str) -> CpuRanges {
     CpuRanges::new(parts.map(range).collect()).expect("CPUs")
 }
 
-/// What a guaranteed pod with one container asks for.
-pub(crate) fn exclusive(amounts: &Amounts<String>) -> Box<PodAsk<String>> {
+/// Takes in a word of a pod, if it is one about zones.
+///
+/// # Panics
+/// When a value makes no sense.
+pub(crate) fn set_pod(pod: &mut PodFacts, key: &str, value: &str) -> bool {
+    let zone = |id: &str| 1_u64 << id.parse::<u32>().expect("a zone");
+    let zones = |text: &str| text.split(',').map(zone).fold(0, |zones, zone| zones | zone);
+    fn known<T: Copy>(words: &[(&str, T)], value: &str) -> T {
+        let found = words.iter().find(|(word, _)| *word == value);
+        found.map(|(_, known)| *known).expect("a word that is known")
+    }
+    if key == "placed" {
+        pod.rest.placed = zones(value);
+        return true;
+    }
+    if !key.starts_with("numa") {
+        return false;
+    }
+    let wish = pod.spec.numa.get_or_insert_default();
+    match key {
+        "numa" => wish.policy = Some(known(&NumaPolicy::WORDS, value)),
+        "numa-prefers" => wish.preferred = zones(value),
+        "numa-avoids" => wish.avoided = zones(value),
+        "numa-spread" => wish.spread = Some(known(&GangSpread::WORDS, value)),
+        "numa-resources" => wish.resources = Some(value.split(',').map(Into::into).collect()),
+        "numa-broken" => wish.fault = Some(value.into()),
+        _ => panic!("a pod does not know the word {key:?}"),
+    }
+    true
+}
+
+/// What a pod with one container asks for.
+pub(crate) fn ask(amounts: &Amounts<String>, is_exclusive: bool) -> Box<PodAsk<String>> {
     let count = |amount: i64| u64::try_from(amount).expect("an amount");
     let device =
         |(name, amount): &(String, i64)| (name.clone(), u32::try_from(*amount).expect("few"));
@@ -111,7 +143,7 @@ pub(crate) fn exclusive(amounts: &Amounts<String>) -> Box<PodAsk<String>> {
         memory: [("memory".to_owned(), count(amounts.memory))].into(),
         devices: amounts.scalars.iter().map(device).collect(),
     };
-    Box::new(PodAsk { is_exclusive: true, containers: [container].into() })
+    Box::new(PodAsk { is_exclusive, containers: [container].into() })
 }
 
 /// Who takes what inside a node.

@@ -122,7 +122,7 @@ impl Arranger<'_> {
             let profile = profile_of(self.profiles, catalog, *class);
             let board = self.boards.of(*class, profile, catalog, self.txn.usage());
             let tags = shape.occupant.tags;
-            let view = View { catalog, usage: self.txn.usage(), tags };
+            let view = View { catalog, usage: self.txn.usage(), tags, gang: Some(gang) };
             let mut most = 0;
             for (room, places) in room.iter_mut().zip(board.capacities(view, *class)) {
                 most = most.max(*places);

@@ -100,5 +100,5 @@ impl Arranger<'_> {
 
 /// Room does not depend on whose tags these are.
 fn view<'a>(catalog: &'a Catalog, usage: &'a Usage) -> View<'a> {
-    View { catalog, usage, tags: TagsId::at(0) }
+    View { catalog, usage, tags: TagsId::at(0), gang: None }
 }

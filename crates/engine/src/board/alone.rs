@@ -77,7 +77,7 @@ impl<'a> NodeAlone<'a> {
 
     fn view(self) -> View<'a> {
         // Whose tags these are does not matter to filters that look at one node.
-        View { catalog: self.catalog, usage: self.usage, tags: TagsId::at(0) }
+        View { catalog: self.catalog, usage: self.usage, tags: TagsId::at(0), gang: None }
     }
 }
 

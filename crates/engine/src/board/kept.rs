@@ -105,7 +105,7 @@ impl Boards {
         self.note_use(class);
         let board = self.board(class);
         // Facts do not depend on whose tags these are.
-        let view = View { catalog, usage, tags: TagsId::at(0) };
+        let view = View { catalog, usage, tags: TagsId::at(0), gang: None };
         board.ground.refresh(view, &board.before, &board.filters, &board.rankings);
         board
     }

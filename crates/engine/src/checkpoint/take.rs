@@ -172,12 +172,14 @@ impl Scheduler {
                 pod: guest.pod.map(|pod| pods[&pod]),
                 spec: guest.pod.is_none().then(|| catalog.class(guest.class).spec.clone()),
                 taken: guest.taken.clone(),
+                zones: guest.zones,
                 is_reported: guest.is_reported,
             };
             Some(InsideEntry {
                 node: catalog.node_name(*node).into(),
                 state: inside.state().clone(),
                 guests: inside.guests().iter().map(guest).collect(),
+                is_contradicted: inside.is_contradicted(),
             })
         })
     }

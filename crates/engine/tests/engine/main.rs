@@ -35,5 +35,7 @@ mod sizes;
 mod turns;
 mod volumes;
 mod wake;
+mod wake_numa;
 mod wake_volumes;
 mod work;
+mod zones;

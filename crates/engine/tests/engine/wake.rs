@@ -7,7 +7,7 @@ use model::{Decision, Need, Reason, ResourceId};
 use testkit::{Script, default_profile, pod, with_args};
 
 use crate::cold_path::strict;
-use crate::wake_volumes;
+use crate::{wake_numa, wake_volumes};
 
 /// A cluster in which pod `p` waits, what wakes it, and what does not. Several commands are
 /// separated by semicolons.
@@ -25,6 +25,11 @@ impl Case {
         idle: &'static [&'static str],
     ) -> Self {
         Self { profile: default_profile(), start, cures, idle }
+    }
+
+    /// The same with another profile.
+    pub(crate) fn with(self, profile: ProfileSettings) -> Self {
+        Self { profile, ..self }
     }
 }
 
@@ -107,6 +112,7 @@ fn case(reason: &Reason) -> Case {
         Reason::After(_) => after(),
         Reason::AfterCycle(_) => in_cycle(),
         Reason::Volume(fault) => wake_volumes::case(fault),
+        Reason::Numa(fault) => wake_numa::case(fault),
         Reason::OtherDomain => elsewhere(),
         Reason::ClusterShort { .. } => short_in_all(),
         Reason::OtherNode => named(true),
@@ -338,7 +344,8 @@ fn waits(case: &Case, reason: &Reason) -> Script {
 #[test]
 fn parked_units_are_woken_by_what_can_cure_them_and_by_nothing_else() {
     let volumes = wake_volumes::cases().into_iter().map(|(it, _)| Reason::Volume(it));
-    for reason in reasons().into_iter().chain(volumes) {
+    let zones = wake_numa::cases().into_iter().map(|(it, _)| Reason::Numa(it));
+    for reason in reasons().into_iter().chain(volumes).chain(zones) {
         let case = case(&reason);
         let all = case.cures.iter().map(|event| (event, true));
         for (event, is_curing) in all.chain(case.idle.iter().map(|event| (event, false))) {

@@ -46,8 +46,8 @@ const IN_TREE: [(&str, i64); 20] = [
 const ORDER: &str = "PrioritySort";
 /// What orders the queue of our own profile.
 pub(super) const OWN_ORDER: &str = "Coscheduling";
-/// Our plugins, which come after those of kube-scheduler.
-const OWN: [&str; 2] = ["ProfileClassifier", OWN_ORDER];
+/// Our plugins with their weights, which come after those of kube-scheduler.
+const OWN: [(&str, i64); 3] = [("ProfileClassifier", 0), (OWN_ORDER, 0), ("NUMATopology", 10)];
 
 /// Whether every profile starts with a plugin.
 pub(super) fn has(name: &str) -> bool {
@@ -92,7 +92,7 @@ pub(super) fn starting_set(
     let mut all: Vec<(PluginInfo, i64)> = in_tree.collect();
     if scheduler == OURS {
         all.retain(|(info, _)| info.name != ORDER);
-        all.extend(OWN.map(|name| (find(name), 0)));
+        all.extend(OWN.map(|(name, weight)| (find(name), weight)));
         if written.enables(ORDER) && !written.enables(OWN_ORDER) {
             let own = all.iter_mut().filter(|(info, _)| info.name == OWN_ORDER);
             own.for_each(|(info, _)| info.points = info.points.without(Point::QueueSort));

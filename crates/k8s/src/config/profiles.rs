@@ -118,6 +118,7 @@ fn plugin_args(info: &PluginInfo, spot: Spot<'_>, problems: &mut Problems) -> Op
         "PodTopologySpread" => args::spread(spot, problems),
         "DefaultPreemption" => args::preemption(spot, problems),
         "VolumeBinding" => args::volume_binding(spot, problems),
+        "NUMATopology" => args::numa(spot, problems),
         "DynamicResources" => {
             args::dynamic_resources(spot, problems);
             None

@@ -7,7 +7,7 @@ use serde::de::{Deserialize, Deserializer, Error, IgnoredAny, MapAccess, Visitor
 use serde_json::Value;
 
 use super::slim::Slim;
-use super::{cut, gang, hints};
+use super::{cut, gang, hints, numa};
 
 /// How many bytes an annotation may have that is read.
 const BYTES_MAX: usize = 4_096;
@@ -18,7 +18,7 @@ const SHOWN_MAX: usize = 80;
 
 /// The keys of annotations that are read.
 fn keys() -> impl Iterator<Item = &'static str> {
-    gang::ANNOTATIONS.into_iter().chain(hints::ANNOTATIONS)
+    gang::ANNOTATIONS.into_iter().chain(hints::ANNOTATIONS).chain(numa::ANNOTATIONS)
 }
 
 /// Our own keys of labels and annotations.

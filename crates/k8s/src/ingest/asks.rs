@@ -1,7 +1,7 @@
 //! What the containers of a pod ask the managers of a kubelet for: whole CPUs, memory and devices.
 
-use model::is_extended_resource;
 use model::topology::{ContainerAsk, ContainerRole, PodAsk};
+use model::{NumaPolicy, NumaWish, is_extended_resource};
 
 use super::quantity::{Amount, List, Resource};
 use super::requests::has_pod_level;
@@ -10,14 +10,17 @@ use super::view::{Container, PodSpecView, PodView};
 /// Pods with more containers are placed as if no kubelet aligned anything for them.
 const CONTAINERS_MAX: usize = 64;
 
-/// What a pod asks for; nothing if no kubelet would align anything for it.
-pub(super) fn ask(pod: &PodView) -> Option<Box<PodAsk<String>>> {
+/// What a pod asks for; nothing if no kubelet would align anything for it, and it does not ask for
+/// zones itself.
+pub(super) fn ask(pod: &PodView, wish: Option<&NumaWish>) -> Option<Box<PodAsk<String>>> {
     let spec = &pod.spec;
     if spec.containers.len() + spec.init_containers.len() > CONTAINERS_MAX {
         return None;
     }
     let is_exclusive = is_guaranteed(pod) && !has_pod_level(spec);
-    if !is_exclusive && !all(spec).any(|container| devices(container).next().is_some()) {
+    let is_wanted = wish.and_then(NumaWish::asked).is_some_and(|policy| policy != NumaPolicy::None);
+    let has_devices = || all(spec).any(|container| devices(container).next().is_some());
+    if !is_exclusive && !is_wanted && !has_devices() {
         return None;
     }
     let init = spec.init_containers.iter().map(|container| {

@@ -14,7 +14,7 @@ use super::requests::requests;
 use super::terms::{preference, term};
 use super::view::{Condition, Container, PodSpecView, PodView, Port, TolerationView};
 use super::volume::volumes;
-use super::{IngestError, gang, read};
+use super::{IngestError, gang, numa, read};
 use crate::render::HELD;
 
 /// The event that a pod is there.
@@ -58,6 +58,7 @@ fn rest(view: &PodView) -> PodRest {
         created: metadata.creation_timestamp.map_or(0, |time| time.0),
         eligible: eligible(view),
         is_remade: metadata.owner_references.iter().any(|owner| owner.controller),
+        placed: numa::placed(view),
     }
 }
 
@@ -124,7 +125,9 @@ fn key(view: &PodView) -> PodKey {
 }
 
 fn spec(view: PodView, volumes: &[PodVolume]) -> PodSpec {
-    let (requests, hints, ask) = (requests(&view), hints(&view), ask(&view));
+    let (requests, hints, wish) = (requests(&view), hints(&view), numa::wish(&view));
+    let ask = ask(&view, wish.as_deref());
+    let wish = if ask.is_some() { numa::with_gang(wish, &view) } else { wish };
     let (spec, meta) = (view.spec, view.metadata);
     let Company { spread, near, far, prefers } = company(&meta, &spec);
     PodSpec {
@@ -141,6 +144,7 @@ fn spec(view: PodView, volumes: &[PodVolume]) -> PodSpec {
         prefers,
         hints,
         ask,
+        numa: wish,
         scheduler: spec.scheduler_name,
         node_selector: spec.node_selector.into_iter().collect(),
         required: spec

@@ -18,6 +18,16 @@ struct Meta<'a> {
     name: &'a str,
     namespace: &'a str,
     uid: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    annotations: Option<Annotations>,
+}
+
+/// The API server copies these to the pod.
+#[derive(Debug, Serialize)]
+struct Annotations {
+    /// The zones that the pod is thought to be in.
+    #[serde(rename = "numa.kubenexus.io/placement")]
+    placement: String,
 }
 
 #[derive(Debug, Serialize)]
@@ -28,14 +38,22 @@ struct Target<'a> {
     name: &'a str,
 }
 
-/// The binding of a pod to a node. The uid makes it fail for another pod of the same name.
+/// The binding of a pod to a node, with the ids of the zones it is thought to be in. The uid makes
+/// it fail for another pod of the same name.
 #[must_use]
-pub fn binding(catalog: &Catalog, pod: PodId, node: NodeId) -> Binding<'_> {
+pub fn binding<'a>(
+    catalog: &'a Catalog,
+    pod: PodId,
+    node: NodeId,
+    zones: Option<&[u32]>,
+) -> Binding<'a> {
     let key = &catalog.pod(pod).key;
+    let listed = |zones: &[u32]| zones.iter().map(u32::to_string).collect::<Vec<_>>().join(",");
+    let annotations = zones.map(|zones| Annotations { placement: listed(zones) });
     Binding {
         api_version: "v1",
         kind: "Binding",
-        metadata: Meta { name: &key.name, namespace: &key.namespace, uid: &key.uid },
+        metadata: Meta { name: &key.name, namespace: &key.namespace, uid: &key.uid, annotations },
         target: Target { api_version: "v1", kind: "Node", name: catalog.node_name(node) },
     }
 }

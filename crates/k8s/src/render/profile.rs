@@ -84,6 +84,9 @@ pub fn ignored_text(ignored: &Ignored) -> String {
         Ignored::Preemptible(word) => format!(
             "scheduling.kubenexus.io/preemptible is {word:?}; expected \"true\" or \"false\""
         ),
+        Ignored::Numa(Unread { key, value, expected }) => {
+            format!("{key} is {value:?}; expected {expected}")
+        }
         Ignored::NotPreemptible => {
             "scheduling.kubenexus.io/preemptible is \"false\"; only pods of \
                                     tenants with mayRefusePreemption can say so"

@@ -1,6 +1,6 @@
 //! Reasons in kube-scheduler's words, which users, dashboards and alerts already know.
 
-use model::{Catalog, Code, Need, Reason, VolumeFault, is_huge_page};
+use model::{Catalog, Code, Need, NumaFault, Reason, VolumeFault, is_huge_page};
 
 /// The text of a reason.
 #[must_use]
@@ -49,6 +49,7 @@ pub fn reason_text(reason: &Reason, catalog: &Catalog) -> String {
         Reason::After(gang) => format!("waiting for gang {gang:?} to succeed"),
         Reason::AfterCycle(gangs) => format!("gangs wait for each other: {}", gangs.join(" -> ")),
         Reason::Volume(fault) => volume_text(fault),
+        Reason::Numa(fault) => numa_text(fault),
         Reason::OtherDomain => "node(s) were outside the topology domain of the gang".into(),
         Reason::ClusterShort { resource, asked, free, offered } => {
             let text = |amount: i64| amount_text(resource, amount);
@@ -62,6 +63,31 @@ pub fn reason_text(reason: &Reason, catalog: &Catalog) -> String {
             }
             format!("{short}, which have {}. It can never fit this cluster.", text(*offered))
         }
+    }
+}
+
+fn numa_text(fault: &NumaFault) -> String {
+    let estimated = |is_estimated: bool| if is_estimated { " (estimated)" } else { "" };
+    match fault {
+        NumaFault::Invalid(fault) => format!("NUMA request: {fault}"),
+        NumaFault::Unknown(asked) => {
+            let asked = asked.word();
+            format!("node(s) had unknown NUMA topology, and the pod asks for {asked}")
+        }
+        NumaFault::Weaker { asked } => format!(
+            "node(s) had a kubelet whose topologyManagerPolicy does not guarantee {}",
+            asked.word()
+        ),
+        NumaFault::Refused { cause, is_estimated } => {
+            let (cause, estimated) = (cause.word(), estimated(*is_estimated));
+            format!("node(s) had a kubelet that would reject the pod with {cause}{estimated}")
+        }
+        NumaFault::NoZones { asked, is_estimated } => {
+            let (asked, estimated) = (asked.word(), estimated(*is_estimated));
+            format!("node(s) had no NUMA nodes free that satisfy {asked}{estimated}")
+        }
+        NumaFault::Avoided => "node(s) had room in NUMA nodes only that the pod avoids".into(),
+        NumaFault::Kept => "node(s) had room only in NUMA nodes of isolated pods".into(),
     }
 }
 

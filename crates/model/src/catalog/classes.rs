@@ -1,16 +1,19 @@
 //! Classes: what is worked out once for all pods with the same spec.
 
+use std::sync::Arc;
+
 use crate::amounts::Requests;
 use crate::catalog::compile_preferences;
 use crate::ids::{ClassId, CrowdId, KeyId, ResourceId};
 use crate::map::{Table, hash_of};
 use crate::need::Need;
+use crate::numa::Alignment;
 use crate::resources::Resources;
 use crate::selector::{Selector, WeightedTerm};
 use crate::spec::{HostPort, PodSpec};
 use crate::symbol::{Holder, Symbol, Symbols};
 use crate::taint::Toleration;
-use crate::topology::PodAsk;
+use crate::topology::{Needs, PodAsk};
 
 /// A spec and everything that follows from it.
 pub struct Class {
@@ -34,8 +37,8 @@ pub struct Class {
     pub ports: Box<[HostPort<Symbol>]>,
     /// Images it starts, each as often as it is named.
     pub images: Box<[Symbol]>,
-    /// What its containers ask a kubelet for that aligns them with zones.
-    pub ask: Option<Box<PodAsk>>,
+    /// What decides which zones of a node its pods get; nothing if they take any.
+    pub alignment: Option<Arc<Alignment>>,
     /// What its rules about other pods are about.
     pub company: Company,
     /// Every string above, as often as it is held.
@@ -69,6 +72,8 @@ impl Class {
         let pair = |symbols: &mut Holder<'_>, (key, value): &(String, String)| {
             (symbols.hold(key), symbols.hold(value))
         };
+        let ask = spec.ask.as_ref().map(|ask| ask.renamed(|name| resources.hold(name)));
+        let alignment = ask.map(|ask| Arc::new(alignment(spec, ask, resources)));
         let class = Self {
             spec: spec.clone(),
             target: spec.target.as_ref().map(|name| symbols.hold(name)),
@@ -80,7 +85,7 @@ impl Class {
             tolerations: spec.tolerations.iter().map(|t| toleration(symbols, t)).collect(),
             ports: spec.ports.iter().map(|p| port(symbols, p)).collect(),
             images: spec.images.iter().map(|image| symbols.hold(image)).collect(),
-            ask: spec.ask.as_ref().map(|ask| Box::new(ask.renamed(|name| resources.hold(name)))),
+            alignment,
             company: Company::default(),
             held: Box::default(),
             hash,
@@ -95,7 +100,7 @@ impl Class {
         symbols.release_all(self.held.iter().copied());
         let Requests { fit, charge, fullness } = &self.requests;
         [fit, &charge.amounts, fullness].iter().for_each(|amounts| resources.release_all(amounts));
-        let asked = self.ask.iter().flat_map(|ask| ask.resources());
+        let asked = self.alignment.iter().flat_map(|alignment| alignment.ask.resources());
         asked.for_each(|resource| resources.release(resource));
     }
 
@@ -104,6 +109,15 @@ impl Class {
     pub fn generation(&self) -> u32 {
         self.generation
     }
+}
+
+fn alignment(spec: &PodSpec, ask: PodAsk, resources: &Resources) -> Alignment {
+    let wish = spec.numa.as_deref().cloned().unwrap_or_default();
+    let needs = Needs::new(&ask, |resource| {
+        let is_it = |name: &String| resources.find(name) == Some(resource);
+        wish.resources.as_ref().is_none_or(|listed| listed.iter().any(is_it))
+    });
+    Alignment { ask, needs, wish }
 }
 
 /// The rules of a class about other pods, with the crowds they speak of.

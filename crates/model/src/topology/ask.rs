@@ -82,6 +82,19 @@ impl PodAsk {
         })
     }
 
+    /// Thousandths of a CPU that the containers need at once.
+    pub(super) fn cpu_milli(&self) -> u64 {
+        needed_at_once(self.containers.iter().map(|of| (of.role, of.cpu_milli)))
+    }
+
+    /// What containers need of a kind of memory at once.
+    pub(super) fn memory_at_once(&self, kind: ResourceId) -> u64 {
+        let asked = |of: &ContainerAsk| {
+            of.memory.iter().find(|(of, _)| *of == kind).map_or(0, |(_, bytes)| *bytes)
+        };
+        needed_at_once(self.containers.iter().map(|of| (of.role, asked(of))))
+    }
+
     /// CPUs that the containers of an exclusive pod need at once.
     pub(super) fn whole_cpus(&self) -> u32 {
         let need = self.containers.iter().map(|of| (of.role, u64::from(of.whole_cpus())));
@@ -95,7 +108,7 @@ impl PodAsk {
             |of: &ContainerAsk| of.memory.iter().find(|(of, _)| *of == kind).map(|(_, n)| *n);
         let is_asked = |of: &&ContainerAsk| of.role == ContainerRole::App && asked(of).is_some();
         self.containers.iter().find(is_asked)?;
-        Some(needed_at_once(self.containers.iter().map(|of| (of.role, asked(of).unwrap_or(0)))))
+        Some(self.memory_at_once(kind))
     }
 
     /// Devices of a resource that the containers need at once; `None` if none asks for it.

@@ -91,6 +91,11 @@ impl Devices {
         Ok(devices)
     }
 
+    /// Whether any device names a zone.
+    pub(super) fn is_aligned(&self) -> bool {
+        self.is_aligned
+    }
+
     /// Devices that have a zone in common with `zones`.
     pub(super) fn meeting(&self, zones: ZoneMask) -> u128 {
         self.near[usize::from(zones.bits())]

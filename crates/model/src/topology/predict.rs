@@ -1,6 +1,6 @@
 //! The kubelet's admission of a pod, container by container.
 
-use super::ask::{ContainerRole, PodAsk};
+use super::ask::{ContainerAsk, ContainerRole, PodAsk};
 use super::cpus::CpuSet;
 use super::distribute::distributed;
 use super::facts::{CpuManagerFacts, TopologyPolicy, TopologyScope};
@@ -96,9 +96,41 @@ impl Predictor {
         state: &State,
         ask: &PodAsk,
     ) -> Result<&Taken, Rejection> {
-        let memory = self.run(machine, state, ask, false)?;
+        let memory = self.run(machine, state, ask, Run { is_trial: false, zones: None })?;
         self.taken.finish(state, memory.as_ref());
         Ok(&self.taken)
+    }
+
+    /// What a pod takes if it is aligned with these zones, whatever the kubelet would choose.
+    ///
+    /// # Errors
+    /// If it finds too little there, and elsewhere.
+    pub fn predict_in(
+        &mut self,
+        machine: &Machine,
+        state: &State,
+        ask: &PodAsk,
+        zones: ZoneMask,
+    ) -> Result<&Taken, Rejection> {
+        let memory = self.run(machine, state, ask, Run { is_trial: false, zones: Some(zones) })?;
+        self.taken.finish(state, memory.as_ref());
+        Ok(&self.taken)
+    }
+
+    /// The zones that the containers which the kubelet aligns would get together, or nothing if it
+    /// aligns none.
+    ///
+    /// # Errors
+    /// If the kubelet would not admit the pod.
+    // Hot: once per node that a pod with whole CPUs or devices is looked at on.
+    pub fn zones(
+        &mut self,
+        machine: &Machine,
+        state: &State,
+        ask: &PodAsk,
+    ) -> Result<Option<ZoneMask>, Rejection> {
+        self.masks(machine, state, ask)?;
+        Ok(predicted_zones(machine, ask, &self.taken))
     }
 
     /// With which zones the containers of a pod would be aligned. Costs less than to predict what
@@ -113,7 +145,7 @@ impl Predictor {
         state: &State,
         ask: &PodAsk,
     ) -> Result<&[Option<ZoneMask>], Rejection> {
-        self.run(machine, state, ask, true)?;
+        self.run(machine, state, ask, Run { is_trial: true, zones: None })?;
         Ok(&self.taken.masks)
     }
 
@@ -123,7 +155,7 @@ impl Predictor {
         machine: &Machine,
         state: &State,
         ask: &PodAsk,
-        is_trial: bool,
+        Run { is_trial, zones }: Run,
     ) -> Result<Option<MemoryState>, Rejection> {
         self.taken.clear();
         self.reusable.clear();
@@ -136,6 +168,7 @@ impl Predictor {
             machine,
             ask,
             is_trial,
+            zones,
             free: state.free,
             devices: [0; DEVICE_RESOURCES_MAX],
             memory: state.memory.as_deref().cloned(),
@@ -154,6 +187,35 @@ impl Predictor {
     }
 }
 
+/// The zones of the containers that the kubelet aligns, taken together; nothing if it aligns none.
+#[must_use]
+pub fn predicted_zones(machine: &Machine, ask: &PodAsk, taken: &Taken) -> Option<ZoneMask> {
+    if machine.policy == TopologyPolicy::None {
+        return None;
+    }
+    let has = |resource: ResourceId| machine.device_resources().any(|of| of == resource);
+    let is_aligned = |container: &ContainerAsk| {
+        let has_devices = container.devices.iter().any(|(resource, _)| has(*resource));
+        let has_cpus = machine.cpu_manager.is_some() && container.whole_cpus() > 0;
+        let has_memory = machine.memory.is_some() && !container.memory.is_empty();
+        has_devices || ask.is_exclusive && (has_cpus || has_memory)
+    };
+    let of_containers = ask.containers.iter().zip(&taken.masks);
+    let masks = of_containers.filter(|(ask, _)| is_aligned(ask)).map(|(_, mask)| {
+        // Without a mask it may have all zones: there is but one.
+        mask.unwrap_or(machine.all_zones())
+    });
+    masks.reduce(ZoneMask::union)
+}
+
+/// How a pod is put through the managers.
+struct Run {
+    /// Whether it need not be known which CPUs the last container gets.
+    is_trial: bool,
+    /// What its containers are aligned with, if that is not for the kubelet to choose.
+    zones: Option<ZoneMask>,
+}
+
 /// What a container is aligned with for which nobody cares.
 fn untouched(machine: &Machine) -> Option<ZoneMask> {
     match machine.policy {
@@ -168,6 +230,8 @@ struct Admission<'a> {
     ask: &'a PodAsk,
     /// Whether it need not be known which CPUs the last container gets.
     is_trial: bool,
+    /// What containers are aligned with, if that is not for the kubelet to choose.
+    zones: Option<ZoneMask>,
     free: CpuSet,
     devices: [u128; DEVICE_RESOURCES_MAX],
     memory: Option<MemoryState>,
@@ -184,6 +248,7 @@ type Refusal = (RejectionCause, Option<usize>);
 impl Admission<'_> {
     fn admit(&mut self) -> Result<(), Refusal> {
         let for_pod = match (self.machine.policy, self.machine.scope) {
+            _ if self.zones.is_some() => Some(Affinity { mask: self.zones, is_preferred: true }),
             (TopologyPolicy::None, _) => Some(Affinity { mask: None, is_preferred: false }),
             (_, TopologyScope::Pod) => {
                 let refused = |()| (RejectionCause::TopologyAffinity, None);

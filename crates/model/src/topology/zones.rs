@@ -81,13 +81,19 @@ impl ZoneMask {
         Self(self.0 | other.0)
     }
 
+    /// Zones of it that are not in `other`.
+    #[must_use]
+    pub const fn without(self, other: Self) -> Self {
+        Self(self.0 & !other.0)
+    }
+
     /// The places of its zones, lowest first.
     pub fn places(self) -> impl Iterator<Item = usize> {
         (0..ZONES_MAX).filter(move |place| self.has(*place))
     }
 
     /// Every set of at least one of its zones.
-    pub(super) fn subsets(self) -> impl Iterator<Item = ZoneMask> {
+    pub fn subsets(self) -> impl Iterator<Item = ZoneMask> {
         (1..=self.0).filter(move |bits| bits & !self.0 == 0).map(ZoneMask)
     }
 
@@ -123,17 +129,21 @@ impl Sums {
 
 /// A set of masks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct MaskSet([u64; WORDS]);
+pub struct MaskSet([u64; WORDS]);
 
 impl MaskSet {
-    pub(super) const EMPTY: Self = Self([0; WORDS]);
+    /// No set.
+    pub const EMPTY: Self = Self([0; WORDS]);
     pub(super) const ALL: Self = Self([u64::MAX; WORDS]);
 
-    pub(super) fn insert(&mut self, mask: ZoneMask) {
+    /// Adds a set.
+    pub fn insert(&mut self, mask: ZoneMask) {
         self.0[usize::from(mask.0 >> 6)] |= 1 << (mask.0 & 63);
     }
 
-    pub(super) fn is_empty(&self) -> bool {
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
         self.0.iter().all(|word| *word == 0)
     }
 
@@ -143,7 +153,8 @@ impl MaskSet {
         }
     }
 
-    pub(super) fn iter(&self) -> impl Iterator<Item = ZoneMask> + '_ {
+    /// The sets, in no order that means anything.
+    pub fn iter(&self) -> impl Iterator<Item = ZoneMask> + '_ {
         self.0.iter().enumerate().flat_map(|(index, word)| {
             let mut left = *word;
             std::iter::from_fn(move || {

@@ -6,12 +6,15 @@
 
 use std::sync::Arc;
 
+use super::ways::zones_by_id;
 use crate::catalog::{Catalog, Occupant};
 use crate::hardware::{HeldByPod, HeldDevices, HeldFacts, HeldMemory};
 use crate::ids::{ClassId, NodeId, PodId};
 use crate::map::Map;
+use crate::numa::{Alignment, NumaPolicy};
 use crate::topology::{
-    Block, CpuSet, DevicesTaken, Machine, PodAsk, State, Taken, ZoneMask, predict,
+    Block, CpuSet, DevicesTaken, Free, Machine, Predictor, Shared, State, Taken, ZoneMask,
+    predicted_zones,
 };
 
 /// What is taken inside nodes. Only those have an entry whose machines are known.
@@ -28,6 +31,20 @@ pub struct Inside {
     machine: Arc<Machine>,
     state: State,
     guests: Vec<Guest>,
+    /// Whether what was told of it last was not what had been foreseen.
+    is_contradicted: bool,
+    /// What follows from the guests.
+    sums: Sums,
+}
+
+/// What guests take of zones together.
+#[derive(Clone, Debug, Default)]
+struct Sums {
+    shared: Shared,
+    /// Zones in which somebody has CPUs or devices alone.
+    busy: ZoneMask,
+    /// Zones that are kept for pods which must be alone there.
+    kept: ZoneMask,
 }
 
 /// What a pod, or room that is kept for one, takes of the inside of a node.
@@ -39,6 +56,8 @@ pub struct Guest {
     pub class: ClassId,
     /// Nothing at all if its kubelet would refuse it.
     pub taken: Taken,
+    /// The zones it is in.
+    pub zones: ZoneMask,
     /// Whether its kubelet has told so.
     pub is_reported: bool,
 }
@@ -74,10 +93,138 @@ impl Inside {
         &self.guests
     }
 
-    fn come(&mut self, pod: Option<PodId>, class: ClassId, ask: &PodAsk) {
-        let taken = predict(&self.machine, &self.state, ask).unwrap_or_default();
+    /// Whether it is not certain what is taken: the kubelet is unknown, or did last what nobody
+    /// had foreseen.
+    #[must_use]
+    pub fn is_estimated(&self) -> bool {
+        self.is_contradicted || self.machine.is_kubelet_unknown()
+    }
+
+    /// Whether what was told of it last was not what had been foreseen.
+    #[must_use]
+    pub fn is_contradicted(&self) -> bool {
+        self.is_contradicted
+    }
+
+    /// What guests use of zones that is nobody's alone.
+    pub(super) fn shared(&self) -> &Shared {
+        &self.sums.shared
+    }
+
+    /// Zones in which somebody has CPUs or devices alone.
+    pub(super) fn busy(&self) -> ZoneMask {
+        self.sums.busy
+    }
+
+    /// Zones that are kept for pods which must be alone there.
+    pub(super) fn kept(&self) -> ZoneMask {
+        self.sums.kept
+    }
+
+    /// Ids of the zones that a pod is in.
+    #[must_use]
+    pub fn zones_of(&self, pod: PodId) -> Option<Vec<u32>> {
+        let guest = self.guests.iter().find(|guest| guest.pod == Some(pod))?;
+        Some(guest.zones.places().map(|place| self.machine.zone_ids()[place]).collect())
+    }
+
+    fn come(&mut self, catalog: &Catalog, pod: Option<PodId>, class: ClassId) {
+        let Some(alignment) = catalog.class(class).alignment.as_deref() else { return };
+        let (taken, zones) = self.foreseen(catalog, pod, alignment);
         self.state.apply(&taken);
-        self.guests.push(Guest { pod, class, taken, is_reported: false });
+        self.guests.push(Guest { pod, class, taken, zones, is_reported: false });
+        self.sum_up(catalog);
+    }
+
+    /// What a pod takes, and the zones it is in: those that it was bound with, those that its
+    /// kubelet chooses, or the best ones.
+    fn foreseen(
+        &self,
+        catalog: &Catalog,
+        pod: Option<PodId>,
+        alignment: &Alignment,
+    ) -> (Taken, ZoneMask) {
+        let (machine, state, ask) = (&*self.machine, &self.state, &alignment.ask);
+        let mut predictor = Predictor::default();
+        let placed = self.placed(catalog, pod, alignment);
+        if !machine.is_kubelet_unknown() {
+            let taken = predictor.predict(machine, state, ask).cloned().unwrap_or_default();
+            let zones = predicted_zones(machine, ask, &taken).or_else(|| self.zones_taken(&taken));
+            if placed.is_none_or(|placed| zones == Some(placed)) {
+                return (taken, zones.unwrap_or(machine.all_zones()));
+            }
+        }
+        let chosen = placed.or_else(|| {
+            let gang = pod.and_then(|pod| catalog.pod(pod).gang);
+            let asked = alignment.wish.asked().unwrap_or(NumaPolicy::None);
+            let ways = self.ways(alignment, asked, &mut predictor);
+            // Who is there against its own wish is somewhere all the same.
+            let ways = ways.or_else(|_| self.ways(alignment, NumaPolicy::None, &mut predictor));
+            let ways = ways.ok()?;
+            ways.best(catalog, gang).map(|(_, zones)| zones)
+        });
+        let taken = match chosen {
+            Some(zones) => predictor.predict_in(machine, state, ask, zones),
+            None => predictor.predict(machine, state, ask),
+        };
+        let taken = taken.cloned().unwrap_or_default();
+        let zones = chosen.or_else(|| self.zones_taken(&taken)).unwrap_or(machine.all_zones());
+        (taken, zones)
+    }
+
+    /// The zones that a pod was bound with, if they could be true.
+    fn placed(
+        &self,
+        catalog: &Catalog,
+        pod: Option<PodId>,
+        alignment: &Alignment,
+    ) -> Option<ZoneMask> {
+        let ids = catalog.pod(pod?).rest.placed;
+        if ids == 0 {
+            return None;
+        }
+        let zones = zones_by_id(&self.machine, ids);
+        let free = Free::new(&self.machine, &self.state, &self.sums.shared);
+        let is_sound = zones.count() == ids.count_ones() as usize;
+        (is_sound && free.could_fit(&alignment.needs, zones)).then_some(zones)
+    }
+
+    /// The zones that what is taken lies in; nothing if it lies in none.
+    fn zones_taken(&self, taken: &Taken) -> Option<ZoneMask> {
+        let machine = &*self.machine;
+        let has = |place: &usize| {
+            taken.cpus_in(machine, *place) > 0
+                || taken.devices.iter().any(|of| taken.devices_in(machine, of.resource, *place) > 0)
+                || taken.blocks.iter().any(|block| block.zones.has(*place))
+        };
+        let places = (0..machine.zone_ids().len()).filter(has);
+        let zones = places.fold(ZoneMask::EMPTY, |zones, at| zones.union(ZoneMask::of(at)));
+        (!zones.is_empty()).then_some(zones)
+    }
+
+    /// Adds up anew what guests take together.
+    fn sum_up(&mut self, catalog: &Catalog) {
+        let mut sums = Sums::default();
+        for guest in &self.guests {
+            let Some(alignment) = catalog.class(guest.class).alignment.as_deref() else { continue };
+            let (cpu, memory) = self.shared_by(alignment, &guest.taken);
+            sums.shared.add(guest.zones, cpu, memory);
+            if !guest.taken.is_empty() {
+                sums.busy = sums.busy.union(guest.zones);
+            }
+            if alignment.wish.policy == Some(NumaPolicy::Isolated) {
+                sums.kept = sums.kept.union(guest.zones);
+            }
+        }
+        self.sums = sums;
+    }
+
+    /// CPU and memory of a guest that nobody gives to it alone.
+    fn shared_by(&self, Alignment { ask, needs, .. }: &Alignment, taken: &Taken) -> (u64, u64) {
+        let alone = u64::from(taken.cpus.count()) * 1_000;
+        let is_pinned = ask.is_exclusive && !self.machine.memory_kinds().is_empty();
+        let memory = if is_pinned { 0 } else { needs.memory };
+        (needs.cpu_milli.saturating_sub(alone), memory)
     }
 
     /// Takes in what the kubelet tells. Whoever it does not name came after it was told.
@@ -85,6 +232,7 @@ impl Inside {
         self.state = State::new(&self.machine);
         let guests = std::mem::take(&mut self.guests);
         let mut unnamed = Vec::new();
+        self.is_contradicted = !held.left_out.is_empty();
         for guest in guests {
             let uid = guest.pod.map(|pod| &*catalog.pod(pod).key.uid);
             let told = uid.and_then(|uid| held.pods.iter().find(|held| *held.uid == *uid));
@@ -92,16 +240,15 @@ impl Inside {
                 Some(told) => {
                     let taken = self.told(catalog, told);
                     self.take(&taken);
-                    self.guests.push(Guest { taken, is_reported: true, ..guest });
+                    let zones = self.zones_taken(&taken).unwrap_or(guest.zones);
+                    self.is_contradicted |= !guest.is_reported && zones != guest.zones;
+                    self.guests.push(Guest { taken, zones, is_reported: true, ..guest });
                 }
                 None => unnamed.push(guest),
             }
         }
-        for guest in unnamed {
-            if let Some(ask) = &catalog.class(guest.class).ask {
-                self.come(guest.pod, guest.class, ask);
-            }
-        }
+        self.sum_up(catalog);
+        unnamed.into_iter().for_each(|guest| self.come(catalog, guest.pod, guest.class));
     }
 
     /// What a pod holds by what its kubelet tells.
@@ -161,7 +308,7 @@ impl Insides {
 
     /// Whether a pod of a class takes anything inside a node.
     pub(super) fn is_guest(&self, catalog: &Catalog, class: ClassId, node: NodeId) -> bool {
-        catalog.class(class).ask.is_some() && self.nodes.contains_key(&node)
+        catalog.class(class).alignment.is_some() && self.nodes.contains_key(&node)
     }
 
     /// A pod comes to a node where it takes something.
@@ -178,27 +325,28 @@ impl Insides {
                 *place
             }
             Some(_) | None => {
-                let ask = catalog.class(occupant.class).ask.as_ref();
-                inside.come(occupant.pod, occupant.class, ask.expect("a guest asks for something"));
+                inside.come(catalog, occupant.pod, occupant.class);
                 inside.guests.len() - 1
             }
         };
+        inside.sum_up(catalog);
         self.undo.push((node, before, Change::Came(at)));
     }
 
     /// A pod leaves a node where it took something.
-    pub(super) fn leave(&mut self, occupant: Occupant, node: NodeId) {
+    pub(super) fn leave(&mut self, catalog: &Catalog, occupant: Occupant, node: NodeId) {
         let inside = self.nodes.get_mut(&node).expect("a node with guests is there");
         let at = inside.guests.iter().rposition(|guest| guest.is(occupant));
         let at = at.expect("a guest that leaves came");
         let state = inside.state.clone();
         let guest = inside.guests.remove(at);
         inside.state.release(&inside.machine, &guest.taken);
+        inside.sum_up(catalog);
         self.undo.push((node, state, Change::Left(at, Box::new(guest))));
     }
 
     /// Takes back the last change of the transaction.
-    pub(super) fn undo(&mut self) {
+    pub(super) fn undo(&mut self, catalog: &Catalog) {
         let (node, state, change) = self.undo.pop().expect("a change that is undone was made");
         let inside = self.nodes.get_mut(&node).expect("a node with guests is there");
         inside.state = state;
@@ -206,6 +354,7 @@ impl Insides {
             Change::Came(at) => _ = inside.guests.remove(at),
             Change::Left(at, guest) => inside.guests.insert(at, *guest),
         }
+        inside.sum_up(catalog);
     }
 
     /// Makes the changes last.
@@ -214,7 +363,14 @@ impl Insides {
     }
 
     /// Puts back what was taken inside a node, for the same guests in any order.
-    pub(super) fn restore(&mut self, node: NodeId, state: State, guests: Vec<Guest>) -> bool {
+    pub(super) fn restore(
+        &mut self,
+        catalog: &Catalog,
+        node: NodeId,
+        state: State,
+        guests: Vec<Guest>,
+        is_contradicted: bool,
+    ) -> bool {
         let Some(inside) = self.nodes.get_mut(&node) else { return false };
         let mut here: Vec<_> = inside.guests.iter().map(|it| (it.pod, it.class)).collect();
         let mut there: Vec<_> = guests.iter().map(|it| (it.pod, it.class)).collect();
@@ -223,6 +379,15 @@ impl Insides {
         let is_sound = here == there && state.is_of(&inside.machine);
         if is_sound {
             (inside.state, inside.guests) = (state, guests);
+            inside.is_contradicted = is_contradicted;
+            // Before zones were written down, they followed from what is taken.
+            for at in 0..inside.guests.len() {
+                if inside.guests[at].zones.is_empty() {
+                    let zones = inside.zones_taken(&inside.guests[at].taken);
+                    inside.guests[at].zones = zones.unwrap_or(inside.machine.all_zones());
+                }
+            }
+            inside.sum_up(catalog);
         }
         is_sound
     }
@@ -241,12 +406,14 @@ impl Insides {
         let known = self.nodes.get(&node).filter(|inside| Arc::ptr_eq(&inside.machine, machine));
         if known.is_none() {
             let state = State::new(machine);
-            let mut inside = Inside { machine: machine.clone(), state, guests: Vec::new() };
-            for occupant in guests {
-                if let Some(ask) = &catalog.class(occupant.class).ask {
-                    inside.come(occupant.pod, occupant.class, ask);
-                }
-            }
+            let mut inside = Inside {
+                machine: machine.clone(),
+                state,
+                guests: Vec::new(),
+                is_contradicted: false,
+                sums: Sums::default(),
+            };
+            guests.for_each(|guest| inside.come(catalog, guest.pod, guest.class));
             self.nodes.insert(node, inside);
         }
         let held = catalog.node(node).held.as_deref();

@@ -70,7 +70,7 @@ impl Case {
     }
 
     fn view(&self, pod: Occupant) -> View<'_> {
-        View { catalog: &self.catalog, usage: &self.usage, tags: pod.tags }
+        View { catalog: &self.catalog, usage: &self.usage, tags: pod.tags, gang: None }
     }
 
     /// Narrowing by every plugin, held against what it says of every node.

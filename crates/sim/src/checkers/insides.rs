@@ -60,7 +60,7 @@ fn expected(scheduler: &Scheduler, node: NodeId) -> Vec<(Option<PodId>, ClassId)
     let pods = catalog.pods_on(node).iter().map(|pod| (Some(*pod), catalog.pod(*pod).class));
     let holds = scheduler.usage().holds().charged_on(node).iter();
     let all = pods.chain(holds.map(|hold| (None, hold.occupant.class)));
-    all.filter(|(_, class)| catalog.class(*class).ask.is_some()).collect()
+    all.filter(|(_, class)| catalog.class(*class).alignment.is_some()).collect()
 }
 
 fn sorted(mut guests: Vec<(Option<PodId>, ClassId)>) -> Vec<(Option<PodId>, ClassId)> {

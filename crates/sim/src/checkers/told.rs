@@ -227,6 +227,7 @@ fn said(told: &Diagnosis, catalog: &Catalog) -> BTreeMap<Why, usize> {
         | Reason::MemberGated(_)
         | Reason::After(_)
         | Reason::AfterCycle(_)
+        | Reason::Numa(_)
         | Reason::ClusterShort { .. } => Why::Strange(reason.clone()),
     };
     let rejection = told.rejection.iter().map(|reason| (why(reason), 0));

@@ -46,6 +46,7 @@ impl World {
                 // Nobody writes down when the gates of simulated pods were removed.
                 eligible: if job.gates.is_some() { Eligible::Ungated } else { Eligible::Created },
                 is_remade: !self.is_bare(record.job),
+                placed: 0,
             },
         }
     }

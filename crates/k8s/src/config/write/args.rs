@@ -3,7 +3,7 @@
 mod gangs;
 
 use framework::{
-    Args, BalancedArgs, ClassifierArgs, CoschedulingArgs, FitArgs, NodeAffinityArgs,
+    Args, BalancedArgs, ClassifierArgs, CoschedulingArgs, FitArgs, NodeAffinityArgs, NumaArgs,
     PodAffinityArgs, PreemptionArgs, ResourceWeight, ShapePoint, SpreadArgs, Strategy,
     VolumeBindingArgs,
 };
@@ -13,7 +13,7 @@ use serde_json::{Map, Value, json};
 use crate::config::sections::API_VERSION;
 
 /// The arguments of every plugin that takes any, where nothing is given.
-pub(super) fn defaults() -> [(&'static str, Args); 9] {
+pub(super) fn defaults() -> [(&'static str, Args); 10] {
     [
         ("NodeResourcesFit", Args::Fit(FitArgs::default())),
         ("NodeResourcesBalancedAllocation", Args::Balanced(BalancedArgs::default())),
@@ -24,6 +24,7 @@ pub(super) fn defaults() -> [(&'static str, Args); 9] {
         ("Coscheduling", Args::Coscheduling(CoschedulingArgs::default())),
         ("ProfileClassifier", Args::Classifier(ClassifierArgs::default())),
         ("VolumeBinding", Args::VolumeBinding(VolumeBindingArgs::default())),
+        ("NUMATopology", Args::Numa(NumaArgs::default())),
     ]
 }
 
@@ -58,7 +59,22 @@ pub(super) fn write(args: &Args) -> Value {
             "bindTimeoutSeconds": args.bind_timeout.0 / 1000,
             "shape": shape(&args.shape),
         }),
+        Args::Numa(args) => numa(args),
     }
+}
+
+fn numa(args: &NumaArgs) -> Value {
+    let driver =
+        |(driver, resource): &(String, String)| json!({"driver": driver, "resource": resource});
+    let mut value = json!({
+        "apiVersion": API_VERSION,
+        "kind": "NUMATopologyArgs",
+        "unknownTopology": if args.allows_unknown { "allow" } else { "reject" },
+    });
+    if !args.drivers.is_empty() {
+        value["deviceDrivers"] = args.drivers.iter().map(driver).collect();
+    }
+    value
 }
 
 fn shape(points: &[ShapePoint]) -> Value {

@@ -5,7 +5,7 @@ mod gangs;
 use std::fmt::Write as _;
 
 use framework::{
-    Args, FitArgs, NodeAffinityArgs, PluginInfo, PodAffinityArgs, Point, PreemptionArgs,
+    Args, FitArgs, NodeAffinityArgs, NumaArgs, PluginInfo, PodAffinityArgs, Point, PreemptionArgs,
     ProfileSettings, ResourceWeight, ShapePoint, SpreadArgs, Strategy, VolumeBindingArgs,
 };
 use k8s::config::{ClientConnection, LeaderElection, Notes, Settings};
@@ -84,6 +84,11 @@ fn profile(profile: &ProfileSettings, known: &[PluginInfo], text: &mut String) {
                 }
             }
             Args::VolumeBinding(args) => row(plugin, &volumes(args), text),
+            Args::Numa(args) => {
+                for line in numa(args) {
+                    row(plugin, &line, text);
+                }
+            }
         }
     }
     text.push('\n');
@@ -100,6 +105,16 @@ fn pod_affinity(args: PodAffinityArgs) -> String {
 fn volumes(args: &VolumeBindingArgs) -> String {
     let seconds = args.bind_timeout.0 / 1000;
     format!("pods wait for volumes for {seconds} s; storage counts{}", points(&args.shape))
+}
+
+fn numa(args: &NumaArgs) -> Vec<String> {
+    let unknown = args
+        .allows_unknown
+        .then(|| "pods that insist on NUMA nodes may go to nodes of unknown topology".to_owned());
+    let driver = |(driver, resource): &(String, String)| {
+        format!("devices of driver {driver} are counted as {resource}")
+    };
+    unknown.into_iter().chain(args.drivers.iter().map(driver)).collect()
 }
 
 fn points(shape: &[ShapePoint]) -> String {
