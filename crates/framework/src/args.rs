@@ -281,10 +281,17 @@ impl Default for VolumeBindingArgs {
 }
 
 /// What is taken for granted of NUMA zones.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NumaArgs {
     /// Whether a pod that insists on zones may go to a node of which no zones are known.
     pub allows_unknown: bool,
     /// Drivers of devices, and the resources as which nodes count the same devices.
     pub drivers: Vec<(String, String)>,
+}
+
+impl Default for NumaArgs {
+    fn default() -> Self {
+        let drivers = vec![("gpu.nvidia.com".to_owned(), "nvidia.com/gpu".to_owned())];
+        Self { allows_unknown: false, drivers }
+    }
 }

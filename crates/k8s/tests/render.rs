@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use kubenexus_k8s::render::{binding, code_word, condition, reason_text};
 use model::{
-    Catalog, Code, Diagnosis, Need, NodeFacts, PodFacts, PodKey, PodSpec, Reason, Rescue,
-    ResourceId, VolumeFault,
+    Catalog, Code, Diagnosis, KubeletCause, Need, NodeFacts, NumaFault, NumaPolicy, PodFacts,
+    PodKey, PodSpec, Reason, Rescue, ResourceId, VolumeFault,
 };
 
 fn boxed(names: &[&str]) -> Box<[Box<str>]> {
@@ -52,7 +52,54 @@ fn every_reason(gpu: ResourceId) -> Vec<Reason> {
     ]
     .into_iter()
     .chain(volume_faults().into_iter().map(|(fault, ..)| Reason::Volume(fault)))
+    .chain(numa_faults().into_iter().map(|(fault, ..)| Reason::Numa(fault)))
     .collect()
+}
+
+/// Every fault of zones with its text, and whether evicting pods may help.
+fn numa_faults() -> Vec<(NumaFault, &'static str, bool)> {
+    let asked = NumaPolicy::SingleNuma;
+    let refused = |cause, is_estimated| NumaFault::Refused { cause, is_estimated };
+    vec![
+        (
+            NumaFault::Invalid("annotation x is \"y\": expected z".into()),
+            "NUMA request: annotation x is \"y\": expected z",
+            false,
+        ),
+        (
+            NumaFault::Unknown(asked),
+            "node(s) had unknown NUMA topology, and the pod asks for single-numa",
+            false,
+        ),
+        (
+            NumaFault::Weaker { asked },
+            "node(s) had a kubelet whose topologyManagerPolicy does not guarantee single-numa",
+            false,
+        ),
+        (
+            refused(KubeletCause::Topology, false),
+            "node(s) had a kubelet that would reject the pod with TopologyAffinityError",
+            true,
+        ),
+        (
+            refused(KubeletCause::Cores, false),
+            "node(s) had a kubelet that would reject the pod with SMTAlignmentError",
+            true,
+        ),
+        (
+            refused(KubeletCause::Admission, true),
+            "node(s) had a kubelet that would reject the pod with UnexpectedAdmissionError \
+             (estimated)",
+            true,
+        ),
+        (
+            NumaFault::NoZones { asked, is_estimated: true },
+            "node(s) had no NUMA nodes free that satisfy single-numa (estimated)",
+            true,
+        ),
+        (NumaFault::Avoided, "node(s) had room in NUMA nodes only that the pod avoids", true),
+        (NumaFault::Kept, "node(s) had room only in NUMA nodes of isolated pods", true),
+    ]
 }
 
 fn short_in_all(resource: &str, (asked, free, offered): (i64, i64, i64)) -> Reason {
@@ -110,6 +157,11 @@ fn expected(reason: &Reason) -> (&'static str, &'static str) {
         Reason::MemberGated(_) => ("waiting for the scheduling gates of \"worker-3\"", never),
         Reason::After(_) => ("waiting for gang \"prepare\" to succeed", never),
         Reason::AfterCycle(_) => ("gangs wait for each other: a -> b -> a", never),
+        Reason::Numa(fault) => {
+            let mut faults = numa_faults().into_iter().filter(|(other, ..)| other == fault);
+            let (_, text, may_help) = faults.next().expect("every fault has a text");
+            (text, if may_help { "Unschedulable" } else { never })
+        }
         Reason::Volume(fault) => {
             let (_, text, code) =
                 volume_faults().into_iter().find(|(it, ..)| it == fault).expect("it");
@@ -277,8 +329,9 @@ fn every_code_is_in_the_documentation_and_stays_what_it_is() {
     // A reader of reasons knows all of them by name: none is left out above.
     let names = serde_json::from_str::<Reason>("\"?\"").expect_err("no such reason").to_string();
     let of_volumes: BTreeSet<_> = volume_faults().iter().map(|(it, ..)| it.word()).collect();
-    let others = names.matches('`').count() / 2 - 2;
-    assert_eq!(others + of_volumes.len(), expected.len(), "{names}");
+    let of_zones: BTreeSet<_> = numa_faults().iter().map(|(it, ..)| it.word()).collect();
+    let others = names.matches('`').count() / 2 - 3;
+    assert_eq!(others + of_volumes.len() + of_zones.len(), expected.len(), "{names}");
 }
 
 #[test]

@@ -102,7 +102,7 @@ impl Case {
             assert_eq!(state.taken_devices(0), devices[0], "devices");
             let is_guest = |at: &usize| {
                 let class = self.catalog.pod(PodId::at(*at)).class;
-                self.places[*at] == Some(node) && self.catalog.class(class).ask.is_some()
+                self.places[*at] == Some(node) && self.catalog.class(class).alignment.is_some()
             };
             assert_eq!(inside.guests().len(), (0..PODS).filter(is_guest).count(), "guests");
         }

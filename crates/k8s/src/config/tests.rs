@@ -57,7 +57,12 @@ fn known() -> Vec<PluginInfo> {
             &[QueueSort, PreEnqueue, PreFilter, Filter, PostFilter, Reserve, Permit],
             true,
         ),
-        ("NUMATopology", &["NodeResourceTopology"], ALL, false),
+        (
+            "NUMATopology",
+            &["NodeResourceTopology"],
+            &[PreFilter, Filter, PreScore, Score, Reserve, Bind],
+            true,
+        ),
         ("NetworkFabric", &["NetworkFabricScore"], ALL, false),
     ];
     let infos = table.map(|(name, aliases, points, is_built)| PluginInfo {
@@ -94,9 +99,9 @@ fn without_a_file_there_are_two_profiles() {
     let [kube, ours] = &settings.profiles[..] else { panic!("two profiles") };
     assert_eq!(at(kube, Point::QueueSort), "PrioritySort");
     assert_eq!(at(ours, Point::QueueSort), "Coscheduling");
-    assert_eq!(at(kube, Point::Score), at(ours, Point::Score));
+    assert_eq!(at(kube, Point::Score) + " NUMATopology:10", at(ours, Point::Score));
     assert_eq!(
-        at(kube, Point::PreFilter) + " ProfileClassifier Coscheduling",
+        at(kube, Point::PreFilter) + " ProfileClassifier Coscheduling NUMATopology",
         at(ours, Point::PreFilter)
     );
     assert!(kube.points.iter().flat_map(|(_, all)| all).all(|each| each.name != "Coscheduling"));

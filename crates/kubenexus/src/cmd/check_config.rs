@@ -191,10 +191,14 @@ mod tests {
         assert_eq!(sharing.starving_after, model::Millis::seconds(120));
         assert!(profile.classifier.is_some());
         assert_eq!(settings.gang_args().permit_timeout, model::Millis::seconds(30));
-        let numa = "      score:\n        enabled:\n          - name: NUMATopology\n            \
-                    weight: 10\n    pluginConfig:\n";
-        let error = checked(&GANGS.replace("    pluginConfig:\n", numa)).expect_err("not built");
-        let expected = "score.enabled[0].name: plugin \"NUMATopology\" is not built yet";
+        let with = |plugin: &str| {
+            let score = format!("      score:\n        enabled:\n          - name: {plugin}\n");
+            let score = score + "            weight: 10\n    pluginConfig:\n";
+            checked(&GANGS.replace("    pluginConfig:\n", &score))
+        };
+        assert!(with("NUMATopology").expect("valid").contains("NUMATopology:10"));
+        let error = with("NetworkFabric").expect_err("not built");
+        let expected = "score.enabled[0].name: plugin \"NetworkFabric\" is not built yet";
         assert!(error.to_string().ends_with(expected), "{error}");
     }
 

@@ -22,9 +22,12 @@ pub(in crate::config) fn numa(spot: Spot<'_>, problems: &mut Problems) -> Option
         let message = format!("expected at most {DRIVERS_MAX} drivers, found {}", listed.len());
         problems.report(&fields.place_at(DRIVERS), message);
     }
-    let drivers = listed.into_iter().take(DRIVERS_MAX);
-    let drivers = drivers.filter_map(|spot| driver(spot, problems)).collect();
-    let args = NumaArgs { allows_unknown: allows_unknown.unwrap_or_default(), drivers };
+    let mut args = NumaArgs::default();
+    args.allows_unknown = allows_unknown.unwrap_or(args.allows_unknown);
+    if fields.get(DRIVERS).is_some() {
+        let drivers = listed.into_iter().take(DRIVERS_MAX);
+        args.drivers = drivers.filter_map(|spot| driver(spot, problems)).collect();
+    }
     (args != NumaArgs::default()).then_some(Args::Numa(args))
 }
 

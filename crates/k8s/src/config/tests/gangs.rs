@@ -61,10 +61,21 @@ fn defaults_may_be_disabled_in_part() {
 #[test]
 fn what_is_not_built_is_refused_beside_it() {
     let body = WRITTEN.replace("NAME", "kubenexus-scheduler")
-        + "    score: {enabled: [{name: NUMATopology, weight: 10}]}\n";
-    let expected = "line 10: profiles[0].plugins.score.enabled[0].name: plugin \"NUMATopology\" is \
-                    not built yet";
+        + "    score: {enabled: [{name: NetworkFabric, weight: 10}]}\n";
+    let expected = "line 10: profiles[0].plugins.score.enabled[0].name: plugin \"NetworkFabric\" \
+                    is not built yet";
     assert_eq!(read(&body).expect_err("not built").to_string(), expected);
+}
+
+#[test]
+fn zones_count_in_a_profile_that_names_them_at_score() {
+    for name in ["NUMATopology", "NodeResourceTopology"] {
+        let body = WRITTEN.replace("NAME", "batch")
+            + &format!("    score: {{enabled: [{{name: {name}, weight: 10}}]}}\n");
+        let profile = only(&body);
+        assert!(at(&profile, Point::Score).ends_with("NUMATopology:10"), "{name}");
+        assert!(!at(&profile, Point::Filter).contains("NUMATopology"), "{name}");
+    }
 }
 
 #[test]

@@ -66,15 +66,12 @@ pub(super) fn write(args: &Args) -> Value {
 fn numa(args: &NumaArgs) -> Value {
     let driver =
         |(driver, resource): &(String, String)| json!({"driver": driver, "resource": resource});
-    let mut value = json!({
+    json!({
         "apiVersion": API_VERSION,
         "kind": "NUMATopologyArgs",
         "unknownTopology": if args.allows_unknown { "allow" } else { "reject" },
-    });
-    if !args.drivers.is_empty() {
-        value["deviceDrivers"] = args.drivers.iter().map(driver).collect();
-    }
-    value
+        "deviceDrivers": args.drivers.iter().map(driver).collect::<Vec<_>>(),
+    })
 }
 
 fn shape(points: &[ShapePoint]) -> Value {
