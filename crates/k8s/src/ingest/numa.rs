@@ -140,3 +140,104 @@ fn resources(text: &str) -> Option<Box<[String]>> {
     let names = names.filter(|names| names.len() <= RESOURCES_MAX)?;
     Some(names.into_iter().map(Into::into).collect())
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn read(annotations: &[(&str, &str)]) -> NumaWish {
+        let annotations: std::collections::BTreeMap<_, _> = annotations.iter().copied().collect();
+        let pod = json!({"metadata": {"name": "p", "annotations": annotations}});
+        let view: PodView = serde_json::from_value(pod).expect("a pod");
+        wish(&view).map(|wish| *wish).unwrap_or_default()
+    }
+
+    #[test]
+    fn constraints_by_table() {
+        let words = "expected none, best-effort, restricted, single-numa or isolated";
+        let zones = "expected numbers of zones from 0 to 63, separated by commas";
+        let names = "expected cpu, memory, huge pages or extended resources, separated by commas";
+        let table: [(&str, &str, Result<(), &str>); 17] = [
+            (POLICY, "single-numa", Ok(())),
+            (POLICY, "single-numa-node", Ok(())),
+            (NUMA_POLICY, "isolated", Ok(())),
+            (POLICY, "Single-NUMA", Err(words)),
+            (POLICY, "", Err(words)),
+            (NUMA_POLICY, "strict", Err(words)),
+            (RESOURCES, "cpu, memory,nvidia.com/gpu,hugepages-2Mi", Ok(())),
+            (RESOURCES, "gpu", Err(names)),
+            (RESOURCES, "cpu,,memory", Err(names)),
+            (RESOURCES, "", Err(names)),
+            (ANTI_AFFINITY, "0, 63", Ok(())),
+            (ANTI_AFFINITY, "64", Err(zones)),
+            (ANTI_AFFINITY, "-1", Err(zones)),
+            (ANTI_AFFINITY, "+1", Err(zones)),
+            (ANTI_AFFINITY, "0-3", Err(zones)),
+            (ANTI_AFFINITY, "", Err(zones)),
+            (ANTI_AFFINITY, "99999999999999999999", Err(zones)),
+        ];
+        for (key, value, expected) in table {
+            let fault = read(&[(key, value)]).fault;
+            let expected =
+                expected.err().map(|expected| format!("annotation {key} is {value:?}: {expected}"));
+            assert_eq!(fault.as_deref(), expected.as_deref(), "{key} {value:?}");
+        }
+        let many = vec!["cpu"; RESOURCES_MAX + 1].join(",");
+        assert!(read(&[(RESOURCES, &many)]).fault.is_some());
+        let long = "0,".repeat(3_000);
+        let fault = read(&[(ANTI_AFFINITY, &long)]).fault.expect("too long");
+        assert!(fault.contains("expected at most 4096 bytes"), "{fault}");
+    }
+
+    #[test]
+    fn two_policies_must_agree() {
+        let same = read(&[(POLICY, "single-numa"), (NUMA_POLICY, "single-numa-node")]);
+        assert_eq!((same.policy, same.fault), (Some(NumaPolicy::SingleNuma), None));
+        let fault = read(&[(POLICY, "none"), (NUMA_POLICY, "isolated")]).fault;
+        let expected = format!(
+            "annotation {NUMA_POLICY} is \"isolated\": expected \"none\", as annotation {POLICY} \
+             says"
+        );
+        assert_eq!(fault.as_deref(), Some(&*expected));
+    }
+
+    #[test]
+    fn a_hint_that_means_nothing_is_no_fault() {
+        let wish = read(&[(AFFINITY, "left"), (SPREAD, "even"), (INTENSIVE, "yes")]);
+        assert_eq!((wish.fault, wish.preferred, wish.spread), (None, 0, None));
+        let keys: Vec<&str> = wish.unread.iter().map(|unread| &*unread.key).collect();
+        assert_eq!(keys, [AFFINITY, SPREAD, INTENSIVE]);
+        let wish = read(&[(AFFINITY, "1,3"), (SPREAD, "balanced"), (INTENSIVE, "false")]);
+        assert_eq!((wish.preferred, wish.spread), (0b1010, Some(GangSpread::Balanced)));
+        assert_eq!((wish.is_memory_intensive, wish.unread.len()), (Some(false), 0));
+        assert_eq!(wish.asked(), Some(NumaPolicy::BestEffort));
+    }
+
+    #[test]
+    fn the_page_lists_every_annotation_and_every_word() {
+        let page = include_str!("../../../../docs/numa.md");
+        let (_, table) = page.split_once("| Annotation of a pod |").expect("a table");
+        let (table, _) = table.split_once("\n\n").expect("an end");
+        let rows: Vec<&str> = table.lines().skip(2).collect();
+        let listed: Vec<&str> = rows.iter().filter_map(|row| row.split('`').nth(1)).collect();
+        let sorted = |mut keys: Vec<&'static str>| {
+            keys.sort_unstable();
+            keys
+        };
+        assert_eq!(sorted(listed), sorted(ANNOTATIONS.to_vec()));
+        let row = |key: &str| rows.iter().find(|row| row.contains(&format!("`{key}`")));
+        for (word, _) in NumaPolicy::WORDS {
+            assert!(row(POLICY).is_some_and(|row| row.contains(&format!("`{word}`"))), "{word}");
+        }
+        for (word, _) in GangSpread::WORDS {
+            assert!(row(SPREAD).is_some_and(|row| row.contains(&format!("`{word}`"))), "{word}");
+        }
+        let waits = [POLICY, NUMA_POLICY, RESOURCES, ANTI_AFFINITY];
+        for key in ANNOTATIONS {
+            let is_strict = row(key).is_some_and(|row| row.contains("the pod waits"));
+            assert_eq!(is_strict, waits.contains(&key), "{key}");
+        }
+    }
+}

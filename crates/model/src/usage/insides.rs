@@ -190,7 +190,7 @@ impl Inside {
     }
 
     /// The zones that what is taken lies in; nothing if it lies in none.
-    fn zones_taken(&self, taken: &Taken) -> Option<ZoneMask> {
+    pub(super) fn zones_taken(&self, taken: &Taken) -> Option<ZoneMask> {
         let machine = &*self.machine;
         let has = |place: &usize| {
             taken.cpus_in(machine, *place) > 0

@@ -9,7 +9,7 @@ use super::insides::Inside;
 use crate::catalog::Catalog;
 use crate::ids::GangId;
 use crate::numa::{Alignment, GangSpread, NumaFault, NumaPolicy};
-use crate::topology::{Free, Machine, MaskSet, Needs, Predictor, ZoneMask};
+use crate::topology::{Free, Machine, MaskSet, Needs, Predictor, TopologyPolicy, ZoneMask};
 
 /// What a fact counts for that is not known.
 const NEUTRAL: u64 = 50;
@@ -62,9 +62,19 @@ impl Inside {
         if machine.is_kubelet_unknown() {
             return Ok(None);
         }
-        let is_estimated = self.is_estimated();
-        predictor.zones(machine, self.state(), &alignment.ask).map_err(|rejection| {
-            let is_estimated = is_estimated || rejection.is_guess;
+        let found = match machine.policy() {
+            // Nothing is aligned, but CPUs are given in an order of their own.
+            TopologyPolicy::None => predictor
+                .predict(machine, self.state(), &alignment.ask)
+                .map(|taken| self.zones_taken(taken)),
+            TopologyPolicy::BestEffort
+            | TopologyPolicy::Restricted
+            | TopologyPolicy::SingleNumaNode => {
+                predictor.zones(machine, self.state(), &alignment.ask)
+            }
+        };
+        found.map_err(|rejection| {
+            let is_estimated = self.is_estimated() || rejection.is_guess;
             NumaFault::Refused { cause: rejection.cause.into(), is_estimated }
         })
     }
