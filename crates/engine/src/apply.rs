@@ -1,6 +1,7 @@
 //! Takes in what happened, and wakes whom it could help.
 
 mod answers;
+mod inside;
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -68,6 +69,10 @@ impl Scheduler {
                     self.wake_after(&namespace, &gang, now);
                 }
             }
+            Fact::NodeResourceTopology(facts) => {
+                let node = self.catalog.set_node_resource_topology(facts);
+                self.told_of_inside(node, now);
+            }
         }
     }
 
@@ -104,6 +109,10 @@ impl Scheduler {
             }
             Kind::Storage(sort) => self.delete_storage(*sort, name, now),
             Kind::Job => self.catalog.delete_job(name),
+            Kind::NodeResourceTopology => {
+                let node = self.catalog.delete_node_resource_topology(name);
+                self.told_of_inside(node, now);
+            }
         }
     }
 
@@ -296,8 +305,13 @@ impl Scheduler {
             (PodState::Assumed(node, _) | PodState::Bound(node), Some(name)) => {
                 self.leave_commit(pod, false, now);
                 if self.catalog.node_name(node) == name {
+                    let standing = |pod: &Pod| (pod.state, pod.rest.started);
+                    let stood = standing(self.catalog.pod(pod));
                     self.recharge(pod, facts, node, now);
                     self.catalog.set_pod_state(pod, PodState::Bound(node));
+                    if standing(self.catalog.pod(pod)) != stood {
+                        self.recount_inside(node, now);
+                    }
                     self.gangs.refused.remove(&pod);
                     self.queue.take_out(pod);
                 } else {
@@ -453,6 +467,7 @@ impl Scheduler {
         if self.catalog.class(occupant.class).has_volumes() {
             self.wake_unmounted(occupant.tags, now);
         }
+        self.recount_inside(node, now);
         self.wake_left(node, pod, now);
         self.wake_around(occupant, now);
         self.release_if_empty(node);

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use model::topology::{State, Taken, ZoneMask};
 use model::{
-    Assignment, Attempt, Diagnosis, Fact, GangClaim, Labels, NodeFacts, Outlook, Owner,
+    Account, Assignment, Attempt, Diagnosis, Fact, GangClaim, Labels, NodeFacts, Outlook, Owner,
     PodGroupKind, PodKey, PodRest, PodSpec, PodVolumes, Reason, Time,
 };
 use serde::{Deserialize, Serialize};
@@ -75,6 +75,9 @@ pub struct InsideEntry {
     /// Whether what was told of it last was not what had been foreseen.
     #[serde(default)]
     pub is_contradicted: bool,
+    /// The version of the NodeResourceTopology that tells what is free, if one does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub update: Option<u64>,
 }
 
 /// What a pod, or room that is kept for one, takes inside a node.
@@ -92,6 +95,9 @@ pub struct GuestEntry {
     pub zones: ZoneMask,
     /// Whether its kubelet has told so.
     pub is_reported: bool,
+    /// Whether it is taken anyway, by what a NodeResourceTopology tells.
+    #[serde(default, skip_serializing_if = "Account::is_open")]
+    pub account: Account,
 }
 
 /// A unit on its way.

@@ -19,6 +19,7 @@ mod queues;
 mod sizes;
 mod storage;
 mod tenants;
+mod topologies;
 
 pub use classes::{Class, Company, Spread};
 pub(crate) use crowds::Shifted;
@@ -49,6 +50,7 @@ use pods::Pods;
 use queues::{ClusterQueues, LocalQueues};
 use storage::Storage;
 use tenants::Tenants;
+use topologies::Topologies;
 
 /// All facts.
 #[derive(Default)]
@@ -66,6 +68,7 @@ pub struct Catalog {
     cluster_queues: ClusterQueues,
     storage: Storage,
     machines: Machines,
+    topologies: Topologies,
     tenants: Tenants,
     looks: Looks,
 }

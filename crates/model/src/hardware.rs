@@ -46,8 +46,11 @@ pub struct NumaZone {
     pub id: u32,
     /// Its CPUs.
     pub cpus: Option<CpuRanges>,
-    /// Its memory in bytes.
+    /// Its memory in bytes, huge pages included.
     pub memory: Option<u64>,
+    /// How many bytes of it are huge pages, by resource; nothing of a size that is not told.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    pub huge_pages: Box<[(Box<str>, u64)]>,
     /// What its memory can move, in MB/s.
     pub bandwidth: Option<u64>,
     /// Its socket.

@@ -7,6 +7,7 @@ use crate::event::{
 };
 use crate::gang::{JobFacts, PodGroupFacts, PodGroupKey, PodGroupKind, SucceededFacts};
 use crate::grouping::{GroupingFacts, GroupingKey, GroupingKind};
+use crate::node_resource_topology::NodeResourceTopologyFacts;
 use crate::volume::{StorageFacts, StorageKind};
 
 /// Makes [`Kind`] and [`Fact`] from a list of kinds, each with its facts and with what an object is
@@ -82,6 +83,8 @@ kinds! {
     Storage(StorageKind): StorageFacts, |it| it.name();
     /// A Job that is complete; others are not told. Only told if a pod waits for a gang to end.
     Job: JobFacts, |it| it.uid.clone();
+    /// A NodeResourceTopology, by the name of its node.
+    NodeResourceTopology: NodeResourceTopologyFacts, |it| it.node.clone();
 }
 
 /// Which object.

@@ -12,6 +12,7 @@ mod amounts;
 mod catalog;
 mod decision;
 mod event;
+mod fingerprint;
 mod gang;
 mod grouping;
 pub mod hardware;
@@ -21,6 +22,7 @@ mod looks;
 mod map;
 mod names;
 mod need;
+mod node_resource_topology;
 mod numa;
 mod profile;
 mod quantity;
@@ -50,6 +52,7 @@ pub use event::{
     BudgetFacts, Change, ClusterQueueFacts, Eligible, Event, LocalQueueFacts, NamespaceFacts,
     NodeAspects, NodeFacts, Outcome, PodFacts, PodKey, PodRest, Present,
 };
+pub use fingerprint::fingerprint;
 pub use gang::{
     GANG_AFTER_MAX, GANG_CHAIN_MAX, GANG_CLAIMS_MAX, GANG_LEVELS_MAX, GANG_MAX, GangClaim,
     GroupPart, JobFacts, PodGroupFacts, PodGroupKey, PodGroupKind, SucceededFacts, Workers,
@@ -62,6 +65,9 @@ pub use kinds::{Fact, Key, Kind};
 pub use map::{Map, Table, hash_of};
 pub use names::{is_label_value, is_qualified_name, is_subdomain};
 pub use need::{Features, Need};
+pub use node_resource_topology::{
+    FingerprintMethod, NodeResourceTopologyFacts, PodsFingerprint, ToldZone, ZoneAmount,
+};
 pub use numa::{Alignment, GangSpread, KubeletCause, NumaFault, NumaPolicy, NumaWish};
 pub use profile::{
     Bond, Hardware, Hints, Ignored, Known, Said, Source, Tier, Workload, WorkloadProfile,
@@ -79,8 +85,8 @@ pub use taint::{Effect, Operator, Taint, Toleration};
 pub use time::{Millis, Moment, Time};
 pub use txn::{Savepoint, Txn};
 pub use usage::{
-    AMOUNT_MAX, Assigned, Columns, Guest, Hold, HoldOwner, Holds, Inside, Levels, Load, Touch,
-    Touched, Usage, Ways,
+    AMOUNT_MAX, Account, Assigned, Columns, Guest, Hold, HoldOwner, Holds, Inside, Levels, Load,
+    Touch, Touched, Usage, Ways,
 };
 pub use volume::{
     AccessModes, Assignment, BindingMode, ClaimRef, CsiDriverFacts, CsiNodeFacts,

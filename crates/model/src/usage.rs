@@ -22,7 +22,7 @@ pub use columns::{AMOUNT_MAX, Columns, Levels};
 use crowds::Gatherings;
 pub use holds::{Hold, HoldOwner, Holds};
 use insides::Insides;
-pub use insides::{Guest, Inside};
+pub use insides::{Account, Guest, Inside};
 use log::Log;
 pub use log::{Touch, Touched};
 pub use mounts::Assigned;
@@ -264,16 +264,27 @@ impl Usage {
         self.insides.get(node)
     }
 
-    /// Puts back what was taken inside a node. No, if others are there or it is another machine.
+    /// Puts back what was taken inside a node, and the version of the NodeResourceTopology that
+    /// tells it. No, if others are there or it is another machine.
     #[must_use]
     pub fn restore_inside(
         &mut self,
         catalog: &Catalog,
         node: NodeId,
-        (state, guests): (State, Vec<Guest>),
-        is_contradicted: bool,
+        taken: (State, Vec<Guest>),
+        told: (bool, Option<u64>),
     ) -> bool {
-        self.insides.restore(catalog, node, state, guests, is_contradicted)
+        self.insides.restore(catalog, node, taken, told)
+    }
+
+    /// Takes in that other pods are on a node, or that they run: what a NodeResourceTopology tells
+    /// may account for them. Tells whether it does, and so more is free.
+    pub fn recount_inside(&mut self, catalog: &Catalog, node: NodeId) -> bool {
+        let is_news = catalog.has_node(node) && self.insides.recount(catalog, node);
+        if is_news {
+            self.touch(Touch { node, is_facts: false });
+        }
+        is_news
     }
 
     /// Puts a pod where it takes something inside a node.

@@ -428,12 +428,12 @@ impl Scheduler {
         entry: InsideEntry,
         pods: &[Option<PodId>],
     ) -> Result<(), ResumeError> {
-        let InsideEntry { node, state, guests, is_contradicted } = entry;
+        let InsideEntry { node, state, guests, is_contradicted, update } = entry;
         let Some(node) = self.catalog.find_node(&node) else {
             return fault("something is taken inside a node that is not there");
         };
         let mut known = Vec::with_capacity(guests.len());
-        for GuestEntry { pod, spec, taken, zones, is_reported } in guests {
+        for GuestEntry { pod, spec, taken, zones, is_reported, account } in guests {
             let (pod, class) = match (pod, spec) {
                 (Some(pod), None) => {
                     let Some(pod) = pods.get(pod) else {
@@ -451,9 +451,10 @@ impl Scheduler {
                     return fault("a guest of a node is a pod, or has a spec");
                 }
             };
-            known.push(Guest { pod, class, taken, zones, is_reported });
+            known.push(Guest { pod, class, taken, zones, is_reported, account });
         }
-        match self.usage.restore_inside(&self.catalog, node, (state, known), is_contradicted) {
+        let told = (is_contradicted, update);
+        match self.usage.restore_inside(&self.catalog, node, (state, known), told) {
             true => Ok(()),
             false => fault("other pods are inside a node than those that are told"),
         }

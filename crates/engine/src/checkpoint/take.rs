@@ -174,12 +174,14 @@ impl Scheduler {
                 taken: guest.taken.clone(),
                 zones: guest.zones,
                 is_reported: guest.is_reported,
+                account: guest.account,
             };
             Some(InsideEntry {
                 node: catalog.node_name(*node).into(),
                 state: inside.state().clone(),
                 guests: inside.guests().iter().map(guest).collect(),
                 is_contradicted: inside.is_contradicted(),
+                update: inside.update(),
             })
         })
     }

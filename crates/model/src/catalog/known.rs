@@ -18,6 +18,7 @@ impl Catalog {
             Fact::LocalQueue(facts) => self.local_queues.has(facts),
             Fact::ClusterQueue(facts) => self.cluster_queues.has(facts),
             Fact::Storage(facts) => self.storage.has(facts),
+            Fact::NodeResourceTopology(facts) => self.topologies.has(facts),
             Fact::Node(_)
             | Fact::Pod(_)
             | Fact::Namespace(_)
@@ -40,6 +41,7 @@ impl Catalog {
             .chain(self.cluster_queues.facts().map(Fact::from))
             .chain(self.storage.facts().map(Fact::from))
             .chain(self.jobs().map(Fact::from))
+            .chain(self.topologies.facts().cloned().map(Fact::from))
     }
 
     /// Takes in an object that was known before, and tells whether it is one: nodes and pods have
@@ -56,6 +58,7 @@ impl Catalog {
             Fact::ClusterQueue(facts) => _ = self.set_cluster_queue(facts),
             Fact::Storage(facts) => _ = self.set_storage(facts),
             Fact::Job(facts) => _ = self.set_job(facts),
+            Fact::NodeResourceTopology(facts) => _ = self.set_node_resource_topology(facts),
         }
         true
     }
@@ -91,6 +94,9 @@ impl Catalog {
             Kind::ClusterQueue => gone(self.cluster_queues.facts().map(|it| it.name).collect()),
             Kind::Storage(sort) => gone(self.storage.names(sort)),
             Kind::Job => gone(self.jobs().map(|facts| facts.uid).collect()),
+            Kind::NodeResourceTopology => {
+                gone(self.topologies.facts().map(|facts| facts.node.clone()).collect())
+            }
         }
     }
 }

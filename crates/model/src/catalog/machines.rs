@@ -1,16 +1,20 @@
 //! Machines: what is inside nodes, put together from what is told of them. Nodes that are alike
 //! share one.
 
+mod merge;
+
 use std::sync::Arc;
 
 use super::Catalog;
 use super::nodes::{Node, Offer, Replaced};
-use crate::hardware::{CpuRanges, Gpu, HardwareFacts, KubeletFacts, NumaZone};
+use crate::hardware::{CpuRanges, Gpu, HardwareFacts, KubeletFacts, NumaZone, Unread};
 use crate::ids::{NodeId, ResourceId};
 use crate::map::{Map, hash_of};
-use crate::resources::{Resources, is_huge_page};
+use crate::node_resource_topology::NodeResourceTopologyFacts;
+use crate::resources::{Resources, is_extended_resource, is_huge_page};
 use crate::topology::{
-    CpuFacts, DeviceFacts, DevicesFacts, HugePagesFacts, Machine, MachineFacts, ZoneFacts,
+    CpuFacts, DEVICE_RESOURCES_MAX, DEVICES_MAX, DeviceFacts, DevicesFacts, HugePagesFacts,
+    Machine, MachineFacts, ZoneFacts,
 };
 
 /// Resources of GPUs, by the PCI ids of their vendors; the first is that of GPUs whose vendor is
@@ -24,6 +28,16 @@ pub(super) struct Machines {
     of_node: Map<NodeId, (u64, Arc<Machine>)>,
     /// Machines by that hash, and how many nodes are each.
     made: Map<u64, Vec<(Arc<Machine>, u32)>>,
+    /// Where sources contradict each other.
+    doubts: Map<NodeId, Box<[Unread]>>,
+}
+
+/// All that is told of a node.
+pub(super) struct Told<'a> {
+    labels: Option<&'a HardwareFacts>,
+    object: Option<&'a NodeResourceTopologyFacts>,
+    offer: &'a Offer,
+    names: &'a Resources,
 }
 
 impl Machines {
@@ -31,16 +45,24 @@ impl Machines {
         self.of_node.get(&node).map(|(_, machine)| machine)
     }
 
-    /// Takes in what a node tells of itself; nothing if it is gone.
-    pub(super) fn set(&mut self, id: NodeId, node: Option<(&Node, &Offer)>, names: &Resources) {
-        let told = node.and_then(|(node, offer)| Some((node.hardware.as_deref()?, offer)));
-        let made = told.and_then(|(told, offer)| Some((told, made(told, offer, names)?)));
-        let before = match made.map(|(told, machine)| self.shared(told, machine)) {
+    /// Takes in what is told of a node; nothing if it is gone.
+    fn set(&mut self, id: NodeId, told: Option<&Told<'_>>) {
+        let merged = told.and_then(|told| Some((told, merge::merged(told.labels, told.object)?)));
+        let made = merged.and_then(|(told, merged)| {
+            let machine = made(&merged, told)?;
+            Some((hash_of(&(&merged.zones, &merged.cores, &merged.kubelet)), machine))
+        });
+        let before = match made.map(|(hash, machine)| self.shared(hash, machine)) {
             Some(shared) => self.of_node.insert(id, shared),
             None => self.of_node.remove(&id),
         };
         if let Some((hash, machine)) = before {
             self.release(hash, &machine);
+        }
+        let doubts = told.and_then(|told| Some(merge::doubts(told.labels?, told.object?)));
+        match doubts.filter(|doubts| !doubts.is_empty()) {
+            Some(doubts) => _ = self.doubts.insert(id, doubts),
+            None => _ = self.doubts.remove(&id),
         }
     }
 
@@ -57,8 +79,7 @@ impl Machines {
     }
 
     /// The same machine, which alike nodes have too, and the hash of what it is made of.
-    fn shared(&mut self, told: &HardwareFacts, machine: Machine) -> (u64, Arc<Machine>) {
-        let hash = hash_of(&(&told.zones, &told.cores, &told.kubelet, told.gpus.len()));
+    fn shared(&mut self, hash: u64, machine: Machine) -> (u64, Arc<Machine>) {
         let alike = self.made.entry(hash).or_default();
         let at = alike.iter().position(|(known, _)| **known == machine).unwrap_or_else(|| {
             alike.push((Arc::new(machine), 0));
@@ -77,21 +98,43 @@ impl Catalog {
         self.machines.get(node)
     }
 
+    /// What is told of the inside of a node and not followed: what means nothing, and what a source
+    /// that counts more contradicts.
+    pub fn doubts(&self, node: NodeId) -> impl Iterator<Item = &Unread> {
+        let labels = self.nodes.get(node).and_then(|node| node.hardware.as_deref());
+        let object = self.node_resource_topology(node);
+        let unread = labels.into_iter().flat_map(|labels| &labels.unread);
+        let unread = unread.chain(object.into_iter().flat_map(|object| &object.unread));
+        unread.chain(self.machines.doubts.get(&node).into_iter().flatten())
+    }
+
     /// Brings in line what is inside a node that was replaced.
     pub(super) fn renew_machine(&mut self, id: NodeId, replaced: &Replaced) {
-        let node = self.nodes.get(id);
-        let is_told = |node: Option<&Node>| node.is_some_and(|node| node.hardware.is_some());
-        if is_told(replaced.node.as_deref()) || is_told(node) {
-            let node = node.map(|node| (node, self.nodes.offer(id)));
-            self.machines.set(id, node, &self.resources);
+        let is_told = |node: &Node| node.hardware.is_some();
+        if replaced.node.as_deref().is_some_and(is_told)
+            || self.nodes.get(id).is_some_and(is_told)
+            || self.node_resource_topology(id).is_some()
+        {
+            self.make_machine(id);
         }
+    }
+
+    /// Makes the machine of a node anew.
+    pub(super) fn make_machine(&mut self, id: NodeId) {
+        let told = self.nodes.get(id).map(|node| Told {
+            labels: node.hardware.as_deref(),
+            object: self.topologies.get(self.symbols.text(node.name)),
+            offer: self.nodes.offer(id),
+            names: &self.resources,
+        });
+        self.machines.set(id, told.as_ref());
     }
 }
 
 /// A machine; nothing if too little is told of its zones, or what is told fits no kubelet that
 /// starts.
-fn made(told: &HardwareFacts, offer: &Offer, names: &Resources) -> Option<Machine> {
-    let mut facts = facts(told, offer, names)?;
+fn made(told: &HardwareFacts, all: &Told<'_>) -> Option<Machine> {
+    let mut facts = facts(told, all)?;
     let machine = Machine::new(&facts).ok()?;
     let count = told.kubelet.as_ref().map_or(0, |kubelet| kubelet.reserved_cpu_count);
     if facts.cpu_manager.is_none() || !facts.reserved_cpus.is_empty() || count == 0 {
@@ -103,7 +146,7 @@ fn made(told: &HardwareFacts, offer: &Offer, names: &Resources) -> Option<Machin
 }
 
 /// What a machine is made of.
-fn facts(told: &HardwareFacts, offer: &Offer, names: &Resources) -> Option<MachineFacts> {
+fn facts(told: &HardwareFacts, all: &Told<'_>) -> Option<MachineFacts> {
     let assumed = KubeletFacts::assumed();
     let kubelet = told.kubelet.as_ref().unwrap_or(&assumed);
     let count = told.zone_count.map_or(told.zones.len(), |count| count as usize);
@@ -117,24 +160,13 @@ fn facts(told: &HardwareFacts, offer: &Offer, names: &Resources) -> Option<Machi
     if kubelet.cpu_manager.as_ref().is_some_and(is_about_cores) && told.cores.is_empty() {
         return None;
     }
-    // Where huge pages lie is not told, which is known only where there are none.
-    let pages = offer
-        .amounts
-        .scalars
-        .iter()
-        .filter(|(resource, _)| names.name(*resource).is_some_and(is_huge_page));
-    if kubelet.is_memory_static && pages.clone().any(|(_, amount)| *amount > 0) {
-        return None;
-    }
-    let pages =
-        pages.map(|(resource, _)| HugePagesFacts { resource: *resource, total: 0, reserved: 0 });
-    let pages: Vec<_> = pages.collect();
-    let zones: Option<Vec<ZoneFacts>> =
-        told.zones.iter().map(|zone| zone_facts(zone, kubelet, &cores, &pages)).collect();
+    let pages = page_sizes(told, kubelet, all)?;
+    let zone = |zone| zone_facts(zone, kubelet, &cores, &pages);
+    let zones: Option<Vec<ZoneFacts>> = told.zones.iter().map(zone).collect();
     Some(MachineFacts {
         zones: zones?,
         reserved_cpus: kubelet.reserved_cpus.iter().collect(),
-        devices: devices(&told.gpus, offer, names),
+        devices: devices(&told.gpus, all),
         is_kubelet_unknown: told.kubelet.is_none(),
         policy: kubelet.policy,
         scope: kubelet.scope,
@@ -142,6 +174,29 @@ fn facts(told: &HardwareFacts, offer: &Offer, names: &Resources) -> Option<Machi
         cpu_manager: kubelet.cpu_manager,
         is_memory_static: kubelet.is_memory_static,
     })
+}
+
+/// The sizes of huge pages that a node offers. Nothing if they are pinned and nobody tells where
+/// they lie.
+fn page_sizes<'a>(
+    told: &HardwareFacts,
+    kubelet: &KubeletFacts,
+    Told { offer, names, .. }: &Told<'a>,
+) -> Option<Vec<(ResourceId, &'a str)>> {
+    let name = |(resource, amount): &(ResourceId, i64)| {
+        let name = names.name(*resource).filter(|name| is_huge_page(name))?;
+        Some((*resource, name, *amount))
+    };
+    let is_placed = |size: &str| {
+        let mut all = told.zones.iter().flat_map(|zone| &zone.huge_pages);
+        all.any(|(name, _)| **name == *size)
+    };
+    let offered = offer.amounts.scalars.iter().filter_map(name);
+    let size = |(resource, name, amount): (ResourceId, &'a str, i64)| {
+        let is_known = amount == 0 || !kubelet.is_memory_static || is_placed(name);
+        is_known.then_some((resource, name))
+    };
+    offered.map(size).collect()
 }
 
 /// Which CPUs share a core.
@@ -166,12 +221,20 @@ fn zone_facts(
     zone: &NumaZone,
     kubelet: &KubeletFacts,
     cores: &Cores,
-    pages: &[HugePagesFacts],
+    pages: &[(ResourceId, &str)],
 ) -> Option<ZoneFacts> {
     let socket = zone.socket.unwrap_or(zone.id);
     let cpu = |id: u32| CpuFacts { id, core: cores.of(id), socket, cache: socket };
-    let kept = kubelet.reserved_memory.iter().filter(|kept| kept.zone == zone.id);
-    let kept = kept.filter(|kept| &*kept.resource == "memory");
+    let reserved = |resource: &str| {
+        let kept = kubelet.reserved_memory.iter().filter(|kept| kept.zone == zone.id);
+        kept.filter(|kept| *kept.resource == *resource)
+            .fold(0, |sum: u64, kept| sum.saturating_add(kept.bytes))
+    };
+    let pages = pages.iter().map(|(resource, name)| {
+        let total = zone.huge_pages.iter().find(|(size, _)| **size == **name);
+        let total = total.map_or(0, |(_, bytes)| *bytes);
+        HugePagesFacts { resource: *resource, total, reserved: reserved(name).min(total) }
+    });
     if kubelet.is_memory_static && zone.memory.is_none() {
         return None;
     }
@@ -182,16 +245,33 @@ fn zone_facts(
         id: zone.id,
         cpus: zone.cpus.as_ref()?.iter().map(cpu).collect(),
         memory: zone.memory,
-        memory_reserved: kept.map(|kept| kept.bytes).sum(),
-        huge_pages: pages.into(),
+        memory_reserved: reserved("memory"),
+        huge_pages: pages.collect(),
         distances,
         bandwidth: zone.bandwidth,
     })
 }
 
-/// Devices of resources that the node offers as many of as are told.
-fn devices(gpus: &[Gpu], offer: &Offer, names: &Resources) -> Vec<DevicesFacts> {
-    let of_vendor = |(at, (vendor, name)): (usize, &(u16, &str))| {
+/// Devices of resources that the node offers as many of as are told: by their own numbers, or, if
+/// these do not say where the devices are, by how many every zone has.
+fn devices(gpus: &[Gpu], told: &Told<'_>) -> Vec<DevicesFacts> {
+    let is_placed = |of: &DevicesFacts| of.devices.iter().any(|device| device.zones.is_some());
+    let (placed, others): (Vec<_>, Vec<_>) = numbered_devices(gpus, told).partition(is_placed);
+    let mut all: Vec<DevicesFacts> = Vec::new();
+    for of in placed.into_iter().chain(counted_devices(told)).chain(others) {
+        if all.iter().all(|better| better.resource != of.resource) {
+            all.push(of);
+        }
+    }
+    all
+}
+
+/// GPUs by their own numbers.
+fn numbered_devices(
+    gpus: &[Gpu],
+    Told { offer, names, .. }: &Told<'_>,
+) -> impl Iterator<Item = DevicesFacts> {
+    let of_vendor = move |(at, (vendor, name)): (usize, &(u16, &str))| {
         let is_it = |gpu: &&Gpu| gpu.vendor.map_or(at == 0, |of| of == *vendor);
         let own: Vec<&Gpu> = gpus.iter().filter(is_it).collect();
         // Reports name them by these numbers.
@@ -205,7 +285,34 @@ fn devices(gpus: &[Gpu], offer: &Offer, names: &Resources) -> Vec<DevicesFacts> 
         let is_whole = usize::try_from(offered).is_ok_and(|offered| offered == devices.len());
         is_whole.then_some(DevicesFacts { resource, devices })
     };
-    GPUS.iter().enumerate().filter_map(of_vendor).collect()
+    GPUS.iter().enumerate().filter_map(of_vendor)
+}
+
+/// Devices by how many of them the zones of a NodeResourceTopology have, numbered zone by zone.
+fn counted_devices(Told { object, offer, names, .. }: &Told<'_>) -> Vec<DevicesFacts> {
+    let Some(object) = object else { return Vec::new() };
+    let amounts = object.zones.iter().flat_map(|zone| &zone.amounts);
+    let mut all: Vec<&str> = amounts.map(|amount| &*amount.resource).collect();
+    all.retain(|name| is_extended_resource(name));
+    all.sort_unstable();
+    all.dedup();
+    let of_resource = |name: &str| {
+        let resource = names.find(name)?;
+        let offered = u64::try_from(offer.amounts.scalar(&resource)?).ok()?;
+        let amounts = object.zones.iter().filter_map(|zone| Some((zone.id, zone.amount(name)?)));
+        let amounts: Vec<_> = amounts.map(|(zone, amount)| (zone, amount.allocatable)).collect();
+        let sum = amounts.iter().try_fold(0_u64, |sum, (_, count)| sum.checked_add(*count))?;
+        // What lies in several zones or in none cannot be told apart.
+        if sum != offered || sum > DEVICES_MAX as u64 {
+            return None;
+        }
+        let device = |zone: u32| DeviceFacts { zones: Some(vec![zone]), is_healthy: true };
+        let of_zone = |(zone, count): &(u32, u64)| (0..*count).map(|_| device(*zone)).collect();
+        let devices = amounts.iter().flat_map::<Vec<_>, _>(of_zone).collect();
+        Some(DevicesFacts { resource, devices })
+    };
+    let found = all.into_iter().filter_map(of_resource);
+    found.take(DEVICE_RESOURCES_MAX - GPUS.len()).collect()
 }
 
 #[cfg(test)]

@@ -4,7 +4,11 @@
 //! is reported of it. A change inside a transaction is undone by putting back what was there
 //! before, so that it is exact whatever the kubelet's rules are.
 
+mod lag;
+
 use std::sync::Arc;
+
+pub use lag::Account;
 
 use super::ways::zones_by_id;
 use crate::catalog::{Catalog, Occupant};
@@ -35,6 +39,8 @@ pub struct Inside {
     is_contradicted: bool,
     /// What follows from the guests.
     sums: Sums,
+    /// What a NodeResourceTopology tells, if one does.
+    told: Option<lag::Told>,
 }
 
 /// What guests take of zones together.
@@ -60,6 +66,8 @@ pub struct Guest {
     pub zones: ZoneMask,
     /// Whether its kubelet has told so.
     pub is_reported: bool,
+    /// Whether it is taken anyway, by what a NodeResourceTopology tells.
+    pub account: Account,
 }
 
 /// What happened, and to which place among the guests.
@@ -94,10 +102,16 @@ impl Inside {
     }
 
     /// Whether it is not certain what is taken: the kubelet is unknown, or did last what nobody
-    /// had foreseen.
+    /// had foreseen, or what is told of it lags.
     #[must_use]
     pub fn is_estimated(&self) -> bool {
-        self.is_contradicted || self.machine.is_kubelet_unknown()
+        self.is_contradicted || self.machine.is_kubelet_unknown() || self.told.is_some()
+    }
+
+    /// The version of the NodeResourceTopology that tells what is free, if one does.
+    #[must_use]
+    pub fn update(&self) -> Option<u64> {
+        self.told.map(|told| told.version)
     }
 
     /// Whether what was told of it last was not what had been foreseen.
@@ -132,7 +146,8 @@ impl Inside {
         let Some(alignment) = catalog.class(class).alignment.as_deref() else { return };
         let (taken, zones) = self.foreseen(catalog, pod, alignment);
         self.state.apply(&taken);
-        self.guests.push(Guest { pod, class, taken, zones, is_reported: false });
+        let account = Account::Open;
+        self.guests.push(Guest { pod, class, taken, zones, is_reported: false, account });
         self.sum_up(catalog);
     }
 
@@ -205,6 +220,7 @@ impl Inside {
     /// Adds up anew what guests take together.
     fn sum_up(&mut self, catalog: &Catalog) {
         let mut sums = Sums::default();
+        sums.busy = self.told.map_or(ZoneMask::EMPTY, |told| told.busy);
         for guest in &self.guests {
             let Some(alignment) = catalog.class(guest.class).alignment.as_deref() else { continue };
             let (cpu, memory) = self.shared_by(alignment, &guest.taken);
@@ -340,7 +356,9 @@ impl Insides {
         let at = at.expect("a guest that leaves came");
         let state = inside.state.clone();
         let guest = inside.guests.remove(at);
-        inside.state.release(&inside.machine, &guest.taken);
+        if guest.account != Account::Counted {
+            inside.state.release(&inside.machine, &guest.taken);
+        }
         inside.sum_up(catalog);
         self.undo.push((node, state, Change::Left(at, Box::new(guest))));
     }
@@ -367,9 +385,8 @@ impl Insides {
         &mut self,
         catalog: &Catalog,
         node: NodeId,
-        state: State,
-        guests: Vec<Guest>,
-        is_contradicted: bool,
+        (state, guests): (State, Vec<Guest>),
+        (is_contradicted, update): (bool, Option<u64>),
     ) -> bool {
         let Some(inside) = self.nodes.get_mut(&node) else { return false };
         let mut here: Vec<_> = inside.guests.iter().map(|it| (it.pod, it.class)).collect();
@@ -380,6 +397,9 @@ impl Insides {
         if is_sound {
             (inside.state, inside.guests) = (state, guests);
             inside.is_contradicted = is_contradicted;
+            if let (Some(told), Some(version)) = (&mut inside.told, update) {
+                told.version = version;
+            }
             // Before zones were written down, they followed from what is taken.
             for at in 0..inside.guests.len() {
                 if inside.guests[at].zones.is_empty() {
@@ -403,22 +423,37 @@ impl Insides {
             self.nodes.remove(&node);
             return;
         };
-        let known = self.nodes.get(&node).filter(|inside| Arc::ptr_eq(&inside.machine, machine));
-        if known.is_none() {
-            let state = State::new(machine);
+        let before = self.nodes.get(&node);
+        if before.is_none_or(|inside| !Arc::ptr_eq(&inside.machine, machine)) {
+            let accounts = lag::accounts(before);
             let mut inside = Inside {
                 machine: machine.clone(),
-                state,
+                state: State::new(machine),
                 guests: Vec::new(),
                 is_contradicted: false,
                 sums: Sums::default(),
+                told: before.and_then(|inside| inside.told),
             };
             guests.for_each(|guest| inside.come(catalog, guest.pod, guest.class));
+            for guest in &mut inside.guests {
+                let account = guest.pod.and_then(|pod| accounts.get(&pod));
+                guest.account = account.copied().unwrap_or_default();
+            }
             self.nodes.insert(node, inside);
         }
-        let held = catalog.node(node).held.as_deref();
-        if let (Some(held), Some(inside)) = (held, self.nodes.get_mut(&node)) {
+        let Some(inside) = self.nodes.get_mut(&node) else { return };
+        match lag::object(catalog, node) {
+            Some(object) => inside.follow(catalog, node, object),
+            None => inside.unfollow(catalog),
+        }
+        if let Some(held) = catalog.node(node).held.as_deref() {
             inside.report(catalog, held);
         }
+    }
+
+    /// Takes in that other pods are on a node, or that they run: what a NodeResourceTopology tells
+    /// may account for them. Tells whether it does.
+    pub(super) fn recount(&mut self, catalog: &Catalog, node: NodeId) -> bool {
+        self.nodes.get_mut(&node).is_some_and(|inside| inside.recount(catalog, node))
     }
 }
