@@ -128,6 +128,9 @@ impl Scheduler {
             return self.regroup_all(gangs, now);
         }
         gone.into_iter().for_each(|name| self.gone(&Key { kind, name }, now));
+        if kind == Kind::Pod {
+            self.recount_insides(now);
+        }
         if let Present::Facts(facts) = present {
             facts.iter().for_each(|fact| self.seen(fact, now));
         }

@@ -34,10 +34,12 @@ const ROLES: [&str; 3] = ["control-plane", "master", "worker"];
 
 /// Words that Kubernetes gives, not people; and when pods were made, became eligible and started,
 /// by which turns are given and victims chosen.
-const KEPT: [&str; 32] = [
+const KEPT: [&str; 35] = [
     "accessModes",
     "action",
+    "allocatable",
     "apiVersion",
+    "available",
     "bindMountOptions",
     "capacity",
     "creationTimestamp",
@@ -62,6 +64,7 @@ const KEPT: [&str; 32] = [
     "schedulerName",
     "startTime",
     "status",
+    "topologyPolicies",
     "type",
     "volumeBindingMode",
     "volumeMode",
@@ -70,7 +73,7 @@ const KEPT: [&str; 32] = [
 ];
 
 /// Objects that are gone into.
-const ENTERED: [&str; 63] = [
+const ENTERED: [&str; 65] = [
     // The object itself.
     "",
     "affinity",
@@ -82,6 +85,7 @@ const ENTERED: [&str; 63] = [
     "conditions",
     "containerStatuses",
     "containers",
+    "costs",
     "csi",
     "disruptionMode",
     "drivers",
@@ -135,7 +139,12 @@ const ENTERED: [&str; 63] = [
     "volumeMounts",
     "volumes",
     "workloadRef",
+    "zones",
 ];
+
+/// Attributes of NodeResourceTopologies and of their zones whose values are no names.
+const ATTRIBUTES: [&str; 3] =
+    ["numa.kubenexus.io/cpus", "topologyManagerPolicy", "topologyManagerScope"];
 
 /// Controllers that are the same everywhere, beside those that are known for what their pods do;
 /// others are names.
@@ -235,6 +244,12 @@ impl<H: Fn(&str) -> u64> Anonymiser<H> {
                     let own = std::mem::take(fields);
                     fields.extend(own.into_iter().map(|(name, _)| (self.word(&name), json!(null))));
                 }
+                "attributes" if matches!(parent, "" | "zones") => {
+                    let name = fields.get("name").and_then(Value::as_str).unwrap_or_default();
+                    if !ATTRIBUTES.contains(&name) {
+                        fields.clear();
+                    }
+                }
                 _ if AMOUNTS.contains(&key) => {}
                 _ if ENTERED.contains(&key) => self.enter(fields, key),
                 _ => fields.clear(),
@@ -262,6 +277,9 @@ impl<H: Fn(&str) -> u64> Anonymiser<H> {
             ("schedulingGroup" | "workloadRef", _)
             | ("podGroups", "name")
             | (_, "parentCompositePodGroupName") => self.value(text),
+            // Resources are named in amounts of pods and nodes as well.
+            ("resources", "name") => text.into(),
+            ("zones" | "costs", "name") if is_numa_node(text) => text.into(),
             ("drivers", "name") | (_, "driver" | "provisioner" | "attacher") => self.driver(text),
             ("awsElasticBlockStore", "volumeID") => self.ebs(text),
             ("rbd", "image") => self.word(text),
@@ -394,6 +412,11 @@ impl<H: Fn(&str) -> u64> Anonymiser<H> {
     fn word(&self, text: &str) -> String {
         format!("h{:016x}", (self.hash)(text))
     }
+}
+
+/// Whether it is what updaters of NodeResourceTopology call the zone of a NUMA node.
+fn is_numa_node(name: &str) -> bool {
+    name.strip_prefix("node-").is_some_and(|id| id.parse::<u8>().is_ok())
 }
 
 /// Whether a version is one that Kubernetes itself serves.

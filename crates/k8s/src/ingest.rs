@@ -13,6 +13,7 @@ mod hints;
 mod job;
 mod local_queue;
 mod node;
+mod node_resource_topology;
 mod numa;
 mod pod;
 mod pod_group;
@@ -38,6 +39,7 @@ pub(crate) use hints::{is_known_controller, is_word};
 pub use job::{job, read_job};
 pub use local_queue::{local_queue, read_local_queue};
 pub use node::node;
+pub use node_resource_topology::{node_resource_topology, read_node_resource_topology};
 pub(crate) use pod::with_tag;
 pub use pod::{pod, pod_to_judge};
 pub use pod_group::{

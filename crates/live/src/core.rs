@@ -206,8 +206,6 @@ impl Core {
             Event::Gone(Key { kind: Kind::PodGroup(sort), name }) => {
                 self.state.groups.deleted(&PodGroupKey::of(*sort, name));
             }
-            Event::Seen(Fact::Node(facts)) => self.state.doubts.seen(facts),
-            Event::Gone(Key { kind: Kind::Node, name }) => self.state.doubts.gone(name),
             Event::Seen(Fact::Namespace(facts)) => {
                 let before = self.scheduler.catalog().namespace_labels(&facts.name);
                 if before != Some(&facts.labels) {
@@ -223,6 +221,7 @@ impl Core {
         }
         let now = self.moment();
         self.scheduler.apply(&seen.event, now);
+        self.note_doubts(&seen.event);
         if let Event::Seen(Fact::Pod(facts)) = &seen.event
             && let Some(pod) = self.scheduler.catalog().find_pod(&facts.key.uid)
         {
@@ -264,6 +263,7 @@ impl Core {
             | Kind::LocalQueue
             | Kind::ClusterQueue
             | Kind::Job
+            | Kind::NodeResourceTopology
             | Kind::Storage(_) => {}
         }
         self.tell_health(was_synced);

@@ -7,6 +7,9 @@
 //! pod p cpu=4 numa=isolated numa-avoids=0 placed=1      what it asks of zones, and was bound with
 //! inside a
 //! > p: cpus 0-3, nvidia.com/gpu 0-1
+//! nrt a update=2 zones=2x8 free=4,8 gpus=2,2 freegpus=1,2 policy=restricted scope=pod pods=p,q
+//! free a                                 what is free in every zone
+//! > zone 0: 4 cpus, 1 nvidia.com/gpu
 //! ```
 
 use engine::Scheduler;
@@ -16,7 +19,10 @@ use model::hardware::{
 use model::topology::{
     ContainerAsk, ContainerRole, CpuManagerFacts, PodAsk, TopologyPolicy, TopologyScope,
 };
-use model::{Amounts, GangSpread, Guest, Inside, NodeFacts, NumaPolicy, PodFacts};
+use model::{
+    Account, Amounts, FingerprintMethod, GangSpread, Guest, Inside, NodeFacts,
+    NodeResourceTopologyFacts, NumaPolicy, PodFacts, PodsFingerprint, ToldZone, ZoneAmount,
+};
 
 /// Takes in a word of a node, if it is one about its inside.
 ///
@@ -45,22 +51,8 @@ pub(crate) fn set_node(node: &mut NodeFacts, key: &str, value: &str) -> bool {
             };
             hardware(node).gpus = value.split(',').enumerate().map(gpu).collect();
         }
-        "policy" => {
-            kubelet(node).policy = match value {
-                "none" => TopologyPolicy::None,
-                "best-effort" => TopologyPolicy::BestEffort,
-                "restricted" => TopologyPolicy::Restricted,
-                "single-numa-node" => TopologyPolicy::SingleNumaNode,
-                _ => panic!("there is no policy {value:?}"),
-            };
-        }
-        "scope" => {
-            kubelet(node).scope = match value {
-                "container" => TopologyScope::Container,
-                "pod" => TopologyScope::Pod,
-                _ => panic!("there is no scope {value:?}"),
-            };
-        }
+        "policy" => kubelet(node).policy = policy(value),
+        "scope" => kubelet(node).scope = scope(value),
         "held" => {
             let mut parts = value.split(':');
             let uid = parts.next().expect("a pod").into();
@@ -79,6 +71,98 @@ pub(crate) fn set_node(node: &mut NodeFacts, key: &str, value: &str) -> bool {
         _ => return false,
     }
     true
+}
+
+fn policy(word: &str) -> TopologyPolicy {
+    match word {
+        "none" => TopologyPolicy::None,
+        "best-effort" => TopologyPolicy::BestEffort,
+        "restricted" => TopologyPolicy::Restricted,
+        "single-numa-node" => TopologyPolicy::SingleNumaNode,
+        _ => panic!("there is no policy {word:?}"),
+    }
+}
+
+fn scope(word: &str) -> TopologyScope {
+    match word {
+        "container" => TopologyScope::Container,
+        "pod" => TopologyScope::Pod,
+        _ => panic!("there is no scope {word:?}"),
+    }
+}
+
+/// A NodeResourceTopology. Lists are by zone; `free` and `freegpus` default to all there is,
+/// `reserved` to nothing. `pods` are those it accounts for, in the namespace `default`.
+///
+/// # Panics
+/// When a word makes no sense.
+#[must_use]
+pub fn node_resource_topology(words: &str) -> NodeResourceTopologyFacts {
+    let mut words = words.split_whitespace();
+    let node = words.next().expect("a node").into();
+    let mut facts = NodeResourceTopologyFacts { node, ..NodeResourceTopologyFacts::default() };
+    let (mut count, mut cpus, mut method) = (0_usize, 0, FingerprintMethod::All);
+    let lists = |text: &str| -> Vec<u64> {
+        text.split(',').map(|part| part.parse().expect("an amount")).collect()
+    };
+    let [mut free, mut reserved, mut gpus, mut free_gpus] = [const { None }; 4];
+    for word in words {
+        let (key, value) = word.split_once('=').unwrap_or((word, ""));
+        match key {
+            "update" => facts.version = value.parse().expect("a number"),
+            "zones" => {
+                let (zones, each) = value.split_once('x').expect("zones are COUNTxCPUS");
+                count = zones.parse().expect("a number of zones");
+                cpus = each.parse().expect("a number of CPUs");
+            }
+            "free" => free = Some(lists(value)),
+            "reserved" => reserved = Some(lists(value)),
+            "gpus" => gpus = Some(lists(value)),
+            "freegpus" => free_gpus = Some(lists(value)),
+            "policy" => facts.policy = Some(policy(value)),
+            "scope" => facts.scope = Some(scope(value)),
+            "exclusive" => method = FingerprintMethod::WithExclusiveResources,
+            "pods" => {
+                let pods = value.split(',').filter(|name| !name.is_empty());
+                let sum = model::fingerprint(pods.map(|name| ("default", name)));
+                facts.pods = Some(PodsFingerprint { method, sum });
+            }
+            _ => panic!("a NodeResourceTopology has no {key:?}"),
+        }
+    }
+    facts.pods = facts.pods.map(|pods| PodsFingerprint { method, ..pods });
+    let at = |list: &Option<Vec<u64>>, zone: usize| list.as_ref().map(|list| list[zone]);
+    let amount = |resource: &str, capacity, kept, available: Option<u64>| {
+        let allocatable = capacity - kept;
+        let available = available.unwrap_or(allocatable);
+        ZoneAmount { resource: resource.into(), capacity, allocatable, available }
+    };
+    let zone = |id: usize| {
+        let cpus = amount("cpu", cpus, at(&reserved, id).unwrap_or(0), at(&free, id));
+        let gpus = at(&gpus, id).map(|gpus| amount("nvidia.com/gpu", gpus, 0, at(&free_gpus, id)));
+        let id = u32::try_from(id).expect("few zones");
+        ToldZone { id, amounts: [cpus].into_iter().chain(gpus).collect(), ..ToldZone::default() }
+    };
+    facts.zones = (0..count).map(zone).collect();
+    facts
+}
+
+/// What is free in every zone of a node.
+pub(crate) fn free(scheduler: &Scheduler, node: &str) -> Vec<String> {
+    let catalog = scheduler.catalog();
+    let node = catalog.find_node(node).expect("a node that is there");
+    let Some(inside) = scheduler.usage().inside(node) else { return vec!["unknown".into()] };
+    let (machine, state) = (inside.machine(), inside.state());
+    let zone = |(place, id): (usize, &u32)| {
+        let cpus = state.free_cpus().count_in(machine.cpus_of(place));
+        let mut words = vec![format!("zone {id}: {cpus} cpus")];
+        for (at, resource) in machine.device_resources().enumerate() {
+            let devices = state.free_devices(machine, at) & machine.devices_of(at, place);
+            words.push(format!("{} {}", devices.count_ones(), catalog.resource_name(resource)));
+        }
+        words.join(", ")
+    };
+    machine.zone_ids().iter().enumerate().map(zone).collect()
 }
 
 fn hardware(node: &mut NodeFacts) -> &mut HardwareFacts {
@@ -153,7 +237,11 @@ pub(crate) fn inside(scheduler: &Scheduler, node: &str) -> Vec<String> {
     let Some(inside) = scheduler.usage().inside(node) else { return vec!["unknown".into()] };
     let guests = inside.guests().iter().map(|guest| {
         let name = guest.pod.map_or("a hold", |pod| &catalog.pod(pod).key.name);
-        let told = if guest.is_reported { " (told)" } else { "" };
+        let told = match (guest.is_reported, guest.account) {
+            (true, _) => " (told)",
+            (false, Account::Counted) => " (counted)",
+            (false, Account::Open | Account::Once) => "",
+        };
         format!("{name}: {}{told}", taken(scheduler, inside, guest))
     });
     guests.collect()

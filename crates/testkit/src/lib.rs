@@ -29,6 +29,7 @@ mod terms;
 
 pub use facts::{budget, grouping, namespace, node, pod};
 pub use gangs::pod_group;
+pub use hardware::node_resource_topology;
 pub use profile::{default_profile, kube_profile, only, own_profile, with_args};
 pub use script::{Script, check, check_with};
 pub use storage::{storage, storage_kind};

@@ -49,7 +49,10 @@ use model::{
 
 use crate::facts::{grouping_key, grouping_kind};
 use crate::gangs::group_key;
-use crate::{budget, default_profile, grouping, namespace, node, pod, pod_group, storage_kind};
+use crate::{
+    budget, default_profile, grouping, namespace, node, node_resource_topology, pod, pod_group,
+    storage_kind,
+};
 
 /// Runs a script with the default profile.
 ///
@@ -164,7 +167,8 @@ impl Script {
             ["grouping", ..] => self.apply(&Event::seen(grouping(rest))),
             ["namespace" | "podgroup" | "succeeded" | "job", ..]
             | ["localqueue", _, _]
-            | ["clusterqueue", ..]
+            | ["clusterqueue" | "nrt", ..]
+            | ["gone", "nrt", _]
             | ["gone", "namespace" | "podgroup" | "localqueue" | "clusterqueue", _]
             | ["gone", "job" | "succeeded", _] => self.apply(&around(&words, rest)),
             ["gone", "grouping", key] => self.apply(&Event::Gone(grouping_key(key).into())),
@@ -175,6 +179,7 @@ impl Script {
             ["written" | "unwritten", ..] => self.write(&words),
             ["given", uid] => return vec![self.given(uid)],
             ["inside", node] => return crate::hardware::inside(&self.scheduler, node),
+            ["free", node] => return crate::hardware::free(&self.scheduler, node),
             [kind, ..] | ["gone", kind, _] if storage_kind(kind).is_some() => {
                 self.apply(&crate::storage::event(&words, rest));
             }
@@ -359,6 +364,8 @@ fn around(words: &[&str], rest: &str) -> Event {
             Event::seen(JobFacts { uid: uid.into(), pods: pods.parse().expect("a number") })
         }
         ["gone", "job", uid] => Event::gone(Kind::Job, uid),
+        ["nrt", ..] => Event::seen(node_resource_topology(rest)),
+        ["gone", "nrt", node] => Event::gone(Kind::NodeResourceTopology, node),
         ["gone", "succeeded", uid] => Event::gone(Kind::Succeeded, uid),
         ["succeeded", uid, gang, ref more @ ..] => {
             let (uid, gang) = (uid.into(), gang.into());

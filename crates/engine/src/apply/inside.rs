@@ -22,6 +22,13 @@ impl Scheduler {
         self.wake(INSIDE_CHANGED, node, now);
     }
 
+    /// All pods are known: what is told of the inside of any node may account for them.
+    pub(super) fn recount_insides(&mut self, now: Time) {
+        for node in self.catalog.nodes().to_vec() {
+            self.recount_inside(node, now);
+        }
+    }
+
     /// Other pods are on a node, or they run: what is told of its inside may account for them.
     pub(super) fn recount_inside(&mut self, node: NodeId, now: Time) {
         if self.usage.recount_inside(&self.catalog, node) {

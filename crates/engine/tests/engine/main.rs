@@ -18,6 +18,7 @@ mod gangs_order;
 mod holds;
 mod insides;
 mod kept_results;
+mod lag;
 mod lines;
 mod namespaces;
 mod nodes;

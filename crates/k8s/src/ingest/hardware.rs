@@ -14,6 +14,8 @@ use model::hardware::{CpuRanges, HardwareFacts, HeldFacts, Unread};
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::Value;
 
+pub(super) use kubelet::{policy, scope};
+
 use super::cut;
 use super::slim::Slim;
 
@@ -191,7 +193,7 @@ fn small(text: &str) -> Option<u32> {
 }
 
 /// CPUs as `0-15,32-47`; `_` may stand for the comma, which labels cannot have.
-fn cpus(text: &str) -> Option<CpuRanges> {
+pub(super) fn cpus(text: &str) -> Option<CpuRanges> {
     let text = text.trim();
     if text.is_empty() {
         return Some(CpuRanges::default());

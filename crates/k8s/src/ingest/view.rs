@@ -7,6 +7,7 @@ use serde::de::{Deserialize, Deserializer, IgnoredAny, Visitor};
 
 use super::annotations::Annotations;
 use super::hardware::NodeAnnotations;
+use super::node_resource_topology::Text;
 use super::quantity::{Amount, List};
 use super::slim::{Slim, is_field};
 use super::timestamp::Timestamp;
@@ -138,6 +139,27 @@ views! {
     JobMeta { uid: String, resource_version: String, }
     JobSpec { parallelism: Option<i32>, completions: Option<i32>, }
     JobStatus { conditions: Vec<Condition>, succeeded: Option<i32>, }
+    NodeResourceTopologyView {
+        metadata: TopologyMeta,
+        topology_policies: Vec<String>,
+        zones: Vec<ZoneView>,
+        attributes: Vec<AttributeView>,
+    }
+    TopologyMeta { name: String, resource_version: String, annotations: TopologyAnnotations, }
+    TopologyAnnotations {
+        #[serde(rename = "topology.node.k8s.io/fingerprint")]
+        fingerprint: String,
+    }
+    ZoneView {
+        name: String,
+        r#type: String,
+        costs: Vec<CostView>,
+        attributes: Vec<AttributeView>,
+        resources: Vec<ResourceView>,
+    }
+    CostView { name: String, value: Text, }
+    AttributeView { name: String, value: String, }
+    ResourceView { name: String, capacity: Text, allocatable: Text, available: Text, }
     NodeMeta {
         name: String,
         resource_version: String,

@@ -57,8 +57,8 @@ fn zones_are_read_from_labels_and_annotations() {
         cpus: Some(ranges(&[(0, 15), (32, 47)])),
         memory: Some(128 << 30),
         bandwidth: Some(102_400),
-        socket: None,
         distances: [(0, 10), (1, 21)].into(),
+        ..NumaZone::default()
     };
     let second = NumaZone {
         id: 1,

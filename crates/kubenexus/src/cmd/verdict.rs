@@ -165,7 +165,12 @@ fn judge(case: &Case, shows_profile: bool) -> Result<Answer> {
     let mut catalog = Catalog::default();
     let profile = plugins::build(&settings, &mut catalog)?;
     let mut scheduler = Scheduler::new(catalog, vec![profile], Options::default());
-    for (at, object) in case.objects.iter().enumerate() {
+    // What is told of the inside of nodes is about pods that are there.
+    let is_about_pods =
+        |object: &Value| object.get("kind").is_some_and(|kind| kind == "NodeResourceTopology");
+    let objects = case.objects.iter().enumerate();
+    let (last, first): (Vec<_>, Vec<_>) = objects.partition(|(_, object)| is_about_pods(object));
+    for (at, object) in first.into_iter().chain(last) {
         take_in(&mut scheduler, &settings.scheduler, object)
             .with_context(|| format!("objects[{at}]"))?;
     }
@@ -205,7 +210,7 @@ fn profile(config: Option<&Value>, scheduler: &str) -> Result<ProfileSettings> {
 }
 
 /// Kinds that are looked at.
-const USED: [&str; 21] = [
+const USED: [&str; 22] = [
     "Node",
     "Pod",
     "Namespace",
@@ -227,6 +232,7 @@ const USED: [&str; 21] = [
     "CSIDriver",
     "CSIStorageCapacity",
     "VolumeAttachment",
+    "NodeResourceTopology",
 ];
 
 /// Kinds that are part of a cluster but that nothing built so far looks at, by API group.
@@ -270,6 +276,7 @@ fn take_in(scheduler: &mut Scheduler, profile: &str, object: &Value) -> Result<(
             None => return Ok(()),
         },
         ("kueue.x-k8s.io", "ClusterQueue") => ingest::cluster_queue(object)?,
+        ("topology.node.k8s.io", "NodeResourceTopology") => ingest::node_resource_topology(object)?,
         ("", "Service") => ingest::grouping(GroupingKind::Service, object)?,
         ("", "ReplicationController") => {
             ingest::grouping(GroupingKind::ReplicationController, object)?

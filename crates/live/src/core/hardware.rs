@@ -1,11 +1,11 @@
-//! Owners of nodes are told when something that a node says of its inside means nothing: once for
-//! everything that it says.
+//! Owners of nodes are told when something that is said of the inside of a node means nothing, or
+//! is contradicted by what counts more: once for everything that is said.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use k8s::render;
-use model::NodeFacts;
 use model::hardware::Unread;
+use model::{Event, Fact, Key, Kind};
 use tracing::warn;
 
 use super::Core;
@@ -19,19 +19,18 @@ pub(super) struct Doubts {
 }
 
 impl Doubts {
-    /// Takes in what a node says.
-    pub(super) fn seen(&mut self, facts: &NodeFacts) {
-        let unread = facts.hardware.as_ref().map_or(&[][..], |hardware| &hardware.unread);
-        let name = facts.name.as_str();
-        if unread.is_empty() {
+    /// Takes in what is said of a node.
+    fn seen<'a>(&mut self, name: &str, doubts: impl Iterator<Item = &'a Unread>) {
+        let mut doubts = doubts.peekable();
+        if doubts.peek().is_none() {
             self.gone(name);
-        } else if self.told.get(name).is_none_or(|told| **told != *unread) {
+        } else if self.told.get(name).is_none_or(|told| !told.iter().eq(doubts)) {
             self.untold.insert(name.into());
         }
     }
 
     /// A node is gone.
-    pub(super) fn gone(&mut self, name: &str) {
+    fn gone(&mut self, name: &str) {
         self.told.remove(name);
         self.untold.remove(name);
     }
@@ -44,6 +43,21 @@ impl Doubts {
 }
 
 impl Core {
+    /// Takes in an event that may be about the inside of a node, after it was applied.
+    pub(super) fn note_doubts(&mut self, event: &Event) {
+        let name = match event {
+            Event::Seen(Fact::Node(facts)) => facts.name.as_str(),
+            Event::Seen(Fact::NodeResourceTopology(facts)) => &facts.node,
+            Event::Gone(Key { kind: Kind::NodeResourceTopology, name }) => name,
+            Event::Gone(Key { kind: Kind::Node, name }) => return self.state.doubts.gone(name),
+            Event::Seen(_) | Event::Gone(_) | Event::Listed(..) | Event::Outcome(_) => return,
+        };
+        let catalog = self.scheduler.catalog();
+        if let Some(node) = catalog.find_node(name) {
+            self.state.doubts.seen(name, catalog.doubts(node));
+        }
+    }
+
     /// Tells what is in doubt about nodes.
     pub(super) fn tell_doubts(&mut self) {
         if !self.state.is_leading {
@@ -51,10 +65,10 @@ impl Core {
         }
         while let Some(name) = self.state.doubts.untold.pop_first() {
             let catalog = self.scheduler.catalog();
-            let node = catalog.find_node(&name).map(|node| catalog.node(node));
-            let hardware = node.and_then(|node| node.hardware.as_deref());
-            let unread = hardware.map_or(&[][..], |hardware| &hardware.unread);
-            let told = self.state.doubts.told.insert(name.clone(), unread.into());
+            let node = catalog.find_node(&name).into_iter();
+            let unread: Box<[Unread]> =
+                node.flat_map(|node| catalog.doubts(node)).cloned().collect();
+            let told = self.state.doubts.told.insert(name.clone(), unread.clone());
             let told = told.unwrap_or_default();
             let news = unread.iter().filter(|unread| !told.contains(unread));
             let notes: Vec<String> = news.map(render::unread_text).collect();
@@ -62,7 +76,7 @@ impl Core {
                 continue;
             }
             let note = notes.join("; ");
-            warn!(node = %name, note, "what a node says of its inside is not understood");
+            warn!(node = %name, note, "what is said of the inside of a node is not followed");
             let scheduler = self.profiles[0].clone();
             let about = Subject::Node(name);
             let (doubt, note) = (Doubt::Hardware, note.into());

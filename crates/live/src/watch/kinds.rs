@@ -120,7 +120,7 @@ const KAI: &str = "scheduling.run.ai";
 const KUEUE: &str = "kueue.x-k8s.io";
 
 /// What not every cluster has; of a kind the one to be preferred first.
-pub(crate) static OPTIONAL: [Watched; 12] = [
+pub(crate) static OPTIONAL: [Watched; 13] = [
     row(Kind::PodGroup(PodGroupKind::Native), NATIVE, "v1beta1", ("podgroups", "PodGroup")),
     row(Kind::PodGroup(PodGroupKind::Native), NATIVE, "v1alpha3", ("podgroups", "PodGroup")),
     row(Kind::PodGroup(PodGroupKind::Native), NATIVE, "v1alpha2", ("podgroups", "PodGroup")),
@@ -138,6 +138,12 @@ pub(crate) static OPTIONAL: [Watched; 12] = [
     row(Kind::LocalQueue, KUEUE, "v1beta1", ("localqueues", "LocalQueue")),
     row(Kind::ClusterQueue, KUEUE, "v1beta2", ("clusterqueues", "ClusterQueue")),
     row(Kind::ClusterQueue, KUEUE, "v1beta1", ("clusterqueues", "ClusterQueue")),
+    row(
+        Kind::NodeResourceTopology,
+        "topology.node.k8s.io",
+        "v1alpha2",
+        ("noderesourcetopologies", "NodeResourceTopology"),
+    ),
 ];
 
 impl Watched {
@@ -180,6 +186,7 @@ impl Watched {
             | Kind::Succeeded
             | Kind::ClusterQueue
             | Kind::Job
+            | Kind::NodeResourceTopology
             | Kind::Storage(_) => Present::Names(BTreeSet::new()),
         }
     }
@@ -238,7 +245,9 @@ impl Meta {
     /// Which object it is.
     fn key(self, kind: Kind) -> Key {
         let name = match kind {
-            Kind::Node | Kind::Namespace | Kind::ClusterQueue => self.name,
+            Kind::Node | Kind::Namespace | Kind::ClusterQueue | Kind::NodeResourceTopology => {
+                self.name
+            }
             Kind::Storage(_) if self.namespace.is_empty() => self.name,
             Kind::Pod | Kind::Succeeded | Kind::Job => self.uid,
             Kind::Budget
@@ -344,6 +353,7 @@ impl Watcher {
             Kind::Budget => plain(ingest::read_budget(object)),
             Kind::LocalQueue => plain(ingest::read_local_queue(object)),
             Kind::ClusterQueue => plain(ingest::read_cluster_queue(object)),
+            Kind::NodeResourceTopology => plain(ingest::read_node_resource_topology(object)),
             Kind::Grouping(kind) => plain(ingest::read_grouping(kind, object)),
             Kind::Storage(kind) => plain(ingest::read_storage(kind, object)),
             Kind::PodGroup(sort) => ingest::read_pod_group(sort, object).map(|seen| {

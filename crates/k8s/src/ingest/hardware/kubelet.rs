@@ -74,7 +74,7 @@ fn kubelet(configuration: &Configuration) -> Result<KubeletFacts, &'static str> 
 }
 
 /// The word for a policy of the topology manager; an empty one is the default.
-fn policy(word: &str) -> Option<TopologyPolicy> {
+pub(in crate::ingest) fn policy(word: &str) -> Option<TopologyPolicy> {
     match word {
         "" | "none" => Some(TopologyPolicy::None),
         "best-effort" => Some(TopologyPolicy::BestEffort),
@@ -85,7 +85,7 @@ fn policy(word: &str) -> Option<TopologyPolicy> {
 }
 
 /// The word for a scope of the topology manager; an empty one is the default.
-fn scope(word: &str) -> Option<TopologyScope> {
+pub(in crate::ingest) fn scope(word: &str) -> Option<TopologyScope> {
     match word {
         "" | "container" => Some(TopologyScope::Container),
         "pod" => Some(TopologyScope::Pod),

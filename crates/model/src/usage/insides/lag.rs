@@ -124,7 +124,7 @@ impl Inside {
     }
 
     fn count_running(&mut self, catalog: &Catalog) {
-        let runs = |pod: PodId| catalog.pod(pod).rest.started.is_some();
+        let runs = |pod: PodId| runs(catalog.pod(pod));
         for guest in self.guests.iter_mut().filter(|guest| guest.pod.is_some_and(runs)) {
             guest.account = match guest.account {
                 Account::Open => Account::Once,
@@ -165,8 +165,7 @@ fn meant<'a>(
     (machine, object): (&'a Machine, &'a NodeResourceTopologyFacts),
     pods: PodsFingerprint,
 ) -> Option<impl Fn(PodId) -> bool + 'a> {
-    const STAGES: [fn(&Pod) -> bool; 3] =
-        [|_| true, |pod| matches!(pod.state, PodState::Bound(_)), |pod| pod.rest.started.is_some()];
+    const STAGES: [fn(&Pod) -> bool; 3] = [|_| true, is_bound, |pod| is_bound(pod) && runs(pod)];
     let given = (machine.gives_cpus(), !machine.memory_kinds().is_empty());
     let shares: &[Option<(bool, bool)>] = match pods.method {
         FingerprintMethod::All => &[None],
@@ -181,15 +180,31 @@ fn meant<'a>(
         };
         stage(pod) && share.is_none_or(holds)
     };
-    for (stage, share) in STAGES.iter().flat_map(|stage| shares.iter().map(move |it| (stage, it))) {
-        let own = catalog.pods_on(node).iter().filter(|pod| is_in(**pod, *stage, *share));
-        let keys = own.map(|pod| &catalog.pod(*pod).key);
-        if fingerprint(keys.map(|key| (&*key.namespace, &*key.name))) == pods.sum {
-            let (stage, share) = (*stage, *share);
-            return Some(move |pod| is_in(pod, stage, share));
+    for share in shares.iter().copied() {
+        let mut last = None;
+        for stage in STAGES {
+            let own = || catalog.pods_on(node).iter().filter(|pod| is_in(**pod, stage, share));
+            // Each stage is a part of the one before.
+            let count = Some(own().count());
+            if std::mem::replace(&mut last, count) == count {
+                continue;
+            }
+            let keys = own().map(|pod| &catalog.pod(*pod).key);
+            if fingerprint(keys.map(|key| (&*key.namespace, &*key.name))) == pods.sum {
+                return Some(move |pod| is_in(pod, stage, share));
+            }
         }
     }
     None
+}
+
+fn is_bound(pod: &Pod) -> bool {
+    matches!(pod.state, PodState::Bound(_))
+}
+
+/// Whether its kubelet has taken a pod in, and given it what it gets.
+fn runs(pod: &Pod) -> bool {
+    pod.rest.started.is_some()
 }
 
 /// Whether a pod has CPUs, memory or devices for itself once it runs.
