@@ -72,6 +72,11 @@ fn readings(text: &[u8]) -> Vec<(&'static str, Option<Read>, Read)> {
             of(&ingest::cluster_queue),
             ingest::read_cluster_queue(text).map(|seen| seen.1),
         ),
+        (
+            "NodeResourceTopology",
+            of(&ingest::node_resource_topology),
+            ingest::read_node_resource_topology(text).map(|seen| seen.1),
+        ),
     ];
     for kind in [
         GroupingKind::Service,
@@ -187,6 +192,7 @@ fn event(object: &Value) -> Option<Event> {
         ("PodDisruptionBudget", None) => ingest::budget(object),
         ("LocalQueue", None) => ingest::local_queue(object),
         ("ClusterQueue", None) => ingest::cluster_queue(object),
+        ("NodeResourceTopology", None) => ingest::node_resource_topology(object),
         ("Service", None) => ingest::grouping(GroupingKind::Service, object),
         ("ReplicationController", None) => {
             ingest::grouping(GroupingKind::ReplicationController, object)

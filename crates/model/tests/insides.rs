@@ -3,7 +3,10 @@
 
 use kubenexus_model as model;
 use model::topology::{CpuSet, State};
-use model::{Catalog, Guest, NodeId, Occupant, PodId, Txn, Usage};
+use model::{
+    Account, Attempt, Catalog, FingerprintMethod, Guest, NodeId, NodeResourceTopologyFacts,
+    Occupant, Pod, PodId, PodState, PodsFingerprint, Txn, Usage,
+};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
@@ -75,6 +78,38 @@ impl Case {
         }
     }
 
+    /// Objects tell of all nodes, and account for the pods there that are bound.
+    fn count(&mut self, bound: &[bool]) {
+        for (at, (place, is_bound)) in self.places.iter().zip(bound).enumerate() {
+            let state = |node: &NodeId| match is_bound {
+                true => PodState::Bound(*node),
+                false => PodState::Assumed(*node, Attempt(1)),
+            };
+            if let Some(state) = place.as_ref().map(state) {
+                self.catalog.set_pod_state(PodId::at(at), state);
+            }
+        }
+        for (node, words) in NODES.iter().enumerate() {
+            let zones = words.split(' ').find(|word| word.starts_with("zones=")).expect("zones");
+            let object = testkit::node_resource_topology(&format!("n{node} update=1 {zones}"));
+            let catalog = &self.catalog;
+            let pods = catalog.pods_on(NodeId::at(node)).iter().map(|pod| catalog.pod(*pod));
+            let bound: Vec<_> =
+                pods.filter(|pod| matches!(pod.state, PodState::Bound(_))).collect();
+            let names = bound.iter().map(|pod| (&*pod.key.namespace, &*pod.key.name));
+            let (method, sum) = (FingerprintMethod::All, model::fingerprint(names));
+            let asks = |pod: &&&Pod| catalog.class(pod.class).ask.is_some();
+            let expected = bound.iter().filter(asks).count();
+            let pods = Some(PodsFingerprint { method, sum });
+            let object = NodeResourceTopologyFacts { pods, ..object };
+            let node = self.catalog.set_node_resource_topology(&object).expect("a node");
+            self.usage.touch_facts(&self.catalog, node);
+            let guests = self.usage.inside(node).expect("a known machine").guests();
+            let counted = guests.iter().filter(|guest| guest.account == Account::Counted);
+            assert_eq!(counted.count(), expected);
+        }
+    }
+
     fn insides(&self) -> Vec<(State, Vec<Guest>)> {
         let inside = |node: usize| self.usage.inside(NodeId::at(node)).expect("a known machine");
         let nodes = (0..NODES.len()).map(inside);
@@ -135,5 +170,21 @@ proptest! {
         prop_assert_eq!(case.insides(), before);
         case.run(&more, true);
         case.check();
+    }
+
+    #[test]
+    fn a_dropped_transaction_leaves_no_trace_where_what_is_told_lags(
+        kept in vec((any::<usize>(), any::<usize>()), 0..40),
+        bound in vec(any::<bool>(), PODS),
+        more in vec((any::<usize>(), any::<usize>()), 0..20),
+        dropped in vec((any::<usize>(), any::<usize>()), 0..40),
+    ) {
+        let mut case = Case::new();
+        case.run(&kept, true);
+        case.count(&bound);
+        case.run(&more, true);
+        let before = case.insides();
+        case.run(&dropped, false);
+        prop_assert_eq!(case.insides(), before);
     }
 }

@@ -154,6 +154,27 @@ pub fn event(nodes: usize, pods: usize, dice: u64) -> String {
     }
 }
 
+/// What is told of the zones of a node, in one of many updates.
+#[must_use]
+pub fn node_resource_topology(nodes: usize, pods: usize, dice: u64) -> String {
+    let mut dice = Dice(dice);
+    let node = dice.below(nodes + 1);
+    if dice.below(5) == 0 {
+        return format!("gone nrt n{node}");
+    }
+    let words = [
+        dice.pick(&["zones=2x2", "zones=2x2 free=1,2", "zones=2x2 free=0,2", "zones=1x16 free=3"]),
+        dice.pick(&["", "policy=restricted", "policy=best-effort scope=pod"]),
+        dice.pick(&["", "", "pods=", "exclusive"]),
+    ];
+    let line = said(format!("nrt n{node} update={}", dice.below(1_000)), &words);
+    match dice.below(3) {
+        0 => format!("{line} pods=p{},p{}", dice.below(pods), dice.below(pods)),
+        1 => format!("{line} pods=p{}", dice.below(pods)),
+        _ => line,
+    }
+}
+
 const GROUPINGS: [&str; 5] =
     ["service/web", "replicaset/web", "service/db", "statefulset/db", "replicationcontroller/db"];
 

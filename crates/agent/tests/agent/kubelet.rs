@@ -7,9 +7,10 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use kubenexus_agent::kubelet::resources::{self, Allocatable, Devices, Memory, Pod};
+use model::topology::TopologyPolicy;
 use tokio::net::UnixListener;
 
-use crate::{machines, tree};
+use crate::{machines, reader, tree};
 
 /// What the stand-in says to a call.
 enum Says {
@@ -282,5 +283,12 @@ fn what_pods_hold_is_published_with_their_uids() {
         {"name": "nvidia.com/gpu", "capacity": "2", "allocatable": "2", "available": "0"},
     ]);
     assert_eq!((&zone["name"], &zone["resources"]), (&"node-1".into(), &resources));
+    let facts = reader::topology(&topology);
+    assert!(facts.unread.is_empty(), "{:?}", facts.unread);
+    assert_eq!((facts.policy, facts.zones.len()), (Some(TopologyPolicy::Restricted), 2));
+    let zone = &facts.zones[1];
+    let amount = zone.amount("cpu").unwrap();
+    assert_eq!((amount.capacity, amount.allocatable, amount.available), (8, 4, 2));
+    assert_eq!((zone.cpus.as_ref().unwrap().count(), zone.distances.len()), (8, 2));
     ended(&socket);
 }

@@ -3,13 +3,22 @@
 use k8s::ingest;
 use kubenexus_agent::allocations;
 use kubenexus_agent::kubelet::resources::{Devices, Memory, Pod};
-use model::{Event, Fact, NodeFacts};
+use model::{Event, Fact, NodeFacts, NodeResourceTopologyFacts};
 use serde_json::{Value, json};
 
 use crate::{machines, tree};
 
 fn read(node: &Value) -> NodeFacts {
     let Ok(Event::Seen(Fact::Node(facts))) = ingest::node(node) else { panic!("{node}") };
+    *facts
+}
+
+/// What the scheduler reads of a NodeResourceTopology.
+pub(crate) fn topology(object: &Value) -> NodeResourceTopologyFacts {
+    let Ok(Event::Seen(Fact::NodeResourceTopology(facts))) = ingest::node_resource_topology(object)
+    else {
+        panic!("{object}")
+    };
     *facts
 }
 

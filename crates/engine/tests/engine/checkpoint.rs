@@ -44,6 +44,7 @@ fn turn(nodes: usize) -> impl Strategy<Value = Turn> {
             1..9 => line = "namespace shy tenant.kubenexus.io/tier:gold".into(),
             9..17 => line = "gone namespace shy".into(),
             17..25 => line = "namespace default tenant.kubenexus.io/tier:silver".into(),
+            25..60 => line = draw::node_resource_topology(nodes, 24, dice),
             _ => {}
         }
         Turn { line, pause: u64::from(more) * 10, step: steps[step] }

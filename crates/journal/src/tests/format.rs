@@ -55,8 +55,14 @@ const COMMANDS: [&str; 13] = [
 ];
 
 /// What happens to objects of kinds that the first format does not have.
-const LATER_COMMANDS: [&str; 4] =
-    ["succeeded p2 prepare job=j", "job j 2", "gone job j", "clusterqueue gpu"];
+const LATER_COMMANDS: [&str; 6] = [
+    "succeeded p2 prepare job=j",
+    "job j 2",
+    "gone job j",
+    "clusterqueue gpu",
+    "nrt a update=7 zones=2x4 free=1,2 policy=restricted scope=pod pods=p",
+    "gone nrt a",
+];
 
 fn script<'a>(commands: impl Iterator<Item = &'a str>) -> testkit::Script {
     let mut run = testkit::Script::new(&[testkit::default_profile()], engine::Options::default());

@@ -9,6 +9,7 @@ mod job;
 mod local_queue;
 mod mistakes;
 mod node;
+mod node_resource_topology;
 mod pod;
 mod pod_group;
 mod requests;

@@ -32,6 +32,7 @@ fn event(object: &Value) -> Event {
         "StatefulSet" => ingest::grouping(GroupingKind::StatefulSet, object),
         "LocalQueue" => ingest::local_queue(object),
         "ClusterQueue" => ingest::cluster_queue(object),
+        "NodeResourceTopology" => ingest::node_resource_topology(object),
         "Job" => ingest::job(object).map(|event| event.expect("it is complete")),
         other => panic!("{other} is not known"),
     }
@@ -246,6 +247,19 @@ fn others() -> Vec<Value> {
                 "resourceGroups": [{"noise": []}]}}),
         ),
         object(
+            "topology.node.k8s.io/v1alpha2",
+            "NodeResourceTopology",
+            metadata("rack7-gpu3", json!({})),
+            json!({"topologyPolicies": ["RestrictedPodLevel"], "noise": {},
+                "attributes": [{"name": "topologyManagerPolicy", "value": "restricted"},
+                    {"name": "acme-attribute", "value": "left"}],
+                "zones": [{"name": "node-0", "type": "Node", "noise": 1,
+                    "costs": [{"name": "node-0", "value": 10}],
+                    "attributes": [{"name": "numa.kubenexus.io/cpus", "value": "0-7"}],
+                    "resources": [{"name": "cpu", "capacity": "8", "allocatable": "7",
+                        "available": "5"}]}]}),
+        ),
+        object(
             "batch/v1",
             "Job",
             named("acme-job"),
@@ -401,6 +415,16 @@ fn references_between_kinds_hold_without_names() {
     assert_eq!(text("StorageClass", "/provisioner"), driver);
     assert_eq!(text("CSINode", "/spec/drivers/0/name"), driver);
     assert_eq!(text("CSINode", "/metadata/name"), node.name);
+    assert_eq!(text("NodeResourceTopology", "/metadata/name"), node.name);
+    let zones = event(of("NodeResourceTopology"));
+    let own = others().into_iter().find(|object| object["kind"] == "NodeResourceTopology");
+    let own = event(&slimmed(&own.expect("as written")));
+    let (Event::Seen(Fact::NodeResourceTopology(mut own)), Event::Seen(zones)) = (own, zones)
+    else {
+        panic!("zones")
+    };
+    own.node = node.name.as_str().into();
+    assert_eq!(Fact::from(*own), zones, "all but the name is kept");
     assert_eq!(text("CSINode", "/spec/drivers/0/topologyKeys/0"), term.key);
     assert_eq!(text("VolumeAttachment", "/spec/attacher"), driver);
     assert_eq!(text("VolumeAttachment", "/spec/source/persistentVolumeName"), &*volume.name);

@@ -530,4 +530,24 @@ fn what_a_node_says_of_its_inside_in_vain_is_told_once_by_the_leader() {
     assert_eq!(told(node("7-3", "x"), true), [memory]);
     assert_eq!(told(node("0-3", "1"), true), [""; 0]);
     assert_eq!(told(node("7-3", "1"), true), [cpus], "it was mended, and broken again");
+    let topology = |policy: &str, cpus: u32| {
+        let cpus = json!({"name": "cpu", "capacity": cpus, "allocatable": cpus, "available": 0});
+        let object = json!({"metadata": {"name": "n", "resourceVersion": cpus["capacity"].to_string()},
+            "attributes": [{"name": "topologyManagerPolicy", "value": policy}],
+            "zones": [{"name": "node-0", "type": "Node", "resources": [cpus]}]});
+        ingest::node_resource_topology(&object).expect("a NodeResourceTopology")
+    };
+    let policy = "ignored default-scheduler n: NodeResourceTopology topologyManagerPolicy is \
+                  \"strict\"; expected none, best-effort, restricted or single-numa-node";
+    assert_eq!(told(topology("strict", 4), true), [policy], "another object tells of the node");
+    assert_eq!(told(topology("strict", 5), true), [""; 0], "it was told");
+    assert_eq!(
+        told(node("0-3", "1"), true),
+        ["ignored default-scheduler n: \
+         numa.kubenexus.io/node-0-cpus is \"4 CPUs\"; expected 5, as the node's \
+         NodeResourceTopology says"],
+        "sources disagree"
+    );
+    let gone = Event::gone(Kind::NodeResourceTopology, "n");
+    assert_eq!(told(gone, true), [""; 0]);
 }
