@@ -35,13 +35,14 @@ impl Right {
 }
 
 /// Groups of kinds that are asked for only where they are served, or once they matter.
-const OPTIONAL: [&str; 6] = [
+const OPTIONAL: [&str; 7] = [
     "batch",
     "scheduling.k8s.io",
     "scheduling.x-k8s.io",
     "scheduling.volcano.sh",
     "scheduling.run.ai",
     "kueue.x-k8s.io",
+    "topology.node.k8s.io",
 ];
 
 impl Right {

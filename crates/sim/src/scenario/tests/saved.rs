@@ -1,5 +1,7 @@
 //! What a saved cluster has beside nodes, pods and volumes.
 
+use model::Fact;
+
 use super::{NODE, plan, read, report, source};
 
 /// Five pods of one CPU each, of which the node takes four, in a gang by a field.
@@ -72,6 +74,10 @@ fn mistakes_in_pod_groups_and_queues_are_named() {
             "kind: LocalQueue\nmetadata: {name: q}\nspec:\n  clusterQueue: [a]\n",
             "a.yaml:8: spec.clusterQueue: expected a string, found a list",
         ),
+        (
+            "kind: NodeResourceTopology\nmetadata: {name: n1}\nzones:\n  name: node-0\n",
+            "a.yaml:7: zones: expected a list, found an object",
+        ),
     ];
     for (text, expected) in table {
         let text = format!("{NODE}---\n{text}");
@@ -116,6 +122,19 @@ fn queues_are_told_as_they_are() {
         plan(&text).0.fixed.iter().map(|fact| fact.key().name.to_string()).collect();
     assert_eq!(keys, ["default/q", "all"]);
     assert_eq!(report(&text).pods.created, 0);
+}
+
+#[test]
+fn of_what_is_told_of_zones_pods_take_what_they_take_here() {
+    let zones = "---\napiVersion: topology.node.k8s.io/v1alpha2\nkind: NodeResourceTopology\n\
+                 metadata: {name: n1}\nattributes: [{name: nodeTopologyPodsFingerprint, value: \
+                 pfp0v001567144e4a561bb5a}]\nzones: [{name: node-0, type: Node, resources: \
+                 [{name: cpu, capacity: 4, allocatable: 4, available: 1}]}]\n";
+    let (found, _) = plan(&format!("{NODE}{zones}"));
+    let [Fact::NodeResourceTopology(facts)] = &found.fixed[..] else { panic!("{:?}", found.fixed) };
+    assert_eq!((&*facts.node, facts.pods), ("n1", None));
+    assert_eq!(facts.zones[0].amounts[0].available, 4, "nobody updates it");
+    assert_eq!(report(&format!("{NODE}{zones}")).pods.created, 0);
 }
 
 #[test]
