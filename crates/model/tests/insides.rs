@@ -98,7 +98,7 @@ impl Case {
                 pods.filter(|pod| matches!(pod.state, PodState::Bound(_))).collect();
             let names = bound.iter().map(|pod| (&*pod.key.namespace, &*pod.key.name));
             let (method, sum) = (FingerprintMethod::All, model::fingerprint(names));
-            let asks = |pod: &&&Pod| catalog.class(pod.class).ask.is_some();
+            let asks = |pod: &&&Pod| catalog.class(pod.class).alignment.is_some();
             let expected = bound.iter().filter(asks).count();
             let pods = Some(PodsFingerprint { method, sum });
             let object = NodeResourceTopologyFacts { pods, ..object };

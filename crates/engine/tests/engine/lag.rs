@@ -1,7 +1,7 @@
 //! NodeResourceTopologies: what they tell of the inside of nodes, and pods that they do not account
 //! for yet.
 
-use testkit::check;
+use testkit::{check, check_with, own_profile};
 
 #[test]
 fn zones_come_with_the_object_whenever_it_comes_and_go_with_it() {
@@ -149,8 +149,8 @@ fn a_fingerprint_that_was_ahead_of_the_pods_is_compared_again() {
         pod q on=a cpu=2 memory=1Gi exclusive started=6
         inside a
         > p: cpus 2-3 (counted)
-        > old: cpus 2-3
         > q: nothing (counted)
+        > old: cpus 2-3
         gone pod old
         free a
         > zone 0: 2 cpus
@@ -174,12 +174,12 @@ fn fingerprints_may_be_about_pods_with_something_of_their_own() {
         # By what the kubelet gives; requests of memory count where others decide.
         nrt a update=2 zones=2x4 free=2,4 policy=restricted pods=p exclusive
         inside a
-        > shared: nothing
         > p: cpus 2-3 (counted)
+        > shared: nothing
         nrt a update=3 zones=2x4 free=2,4 policy=restricted pods=p,shared exclusive
         inside a
-        > shared: nothing (counted)
         > p: cpus 2-3 (counted)
+        > shared: nothing (counted)
         ",
     );
 }
@@ -242,6 +242,60 @@ fn who_is_counted_stays_so_when_the_machine_changes() {
         free a
         > zone 0: 1 cpus
         > zone 1: 4 cpus
+        ",
+    );
+}
+
+#[test]
+fn who_waits_for_zones_is_woken_by_what_an_object_tells() {
+    let waits = "p waits: 0/1 nodes are available: 1 node(s) had a kubelet that would reject the \
+                 pod with TopologyAffinityError (estimated).";
+    let check = |script: &str| check_with(&[own_profile()], &script.replace("WAITS", waits));
+    // By an update that tells of more.
+    check(
+        "
+        nrt a update=1 zones=2x4 free=1,1 policy=single-numa-node
+        node a cpu=8
+        pod p cpu=2 memory=1Gi exclusive
+        step
+        > WAITS
+        queue
+        > 1 parked
+        nrt a update=2 zones=2x4 free=1,3 policy=single-numa-node
+        after 2s
+        step
+        > p -> a
+        ",
+    );
+    // By a pod that turns out to be counted.
+    check(
+        "
+        nrt a update=1 zones=2x4 free=1,3 policy=single-numa-node pods=q
+        node a cpu=8
+        pod q on=a cpu=3 memory=1Gi exclusive
+        pod p cpu=2 memory=1Gi exclusive
+        step
+        > WAITS
+        queue
+        > 1 parked
+        pod q on=a cpu=3 memory=1Gi exclusive started=5
+        after 2s
+        step
+        > p -> a
+        ",
+    );
+    // By the end of the object, after which nothing is known.
+    check(
+        "
+        nrt a update=1 zones=2x4 free=1,1 policy=single-numa-node
+        node a cpu=8
+        pod p cpu=2 memory=1Gi exclusive
+        step
+        > WAITS
+        gone nrt a
+        after 2s
+        step
+        > p -> a
         ",
     );
 }
