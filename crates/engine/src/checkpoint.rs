@@ -75,9 +75,6 @@ pub struct InsideEntry {
     /// Whether what was told of it last was not what had been foreseen.
     #[serde(default)]
     pub is_contradicted: bool,
-    /// The version of the NodeResourceTopology that tells what is free, if one does.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub update: Option<u64>,
 }
 
 /// What a pod, or room that is kept for one, takes inside a node.

@@ -221,7 +221,14 @@ impl Core {
         }
         let now = self.moment();
         self.scheduler.apply(&seen.event, now);
-        self.note_doubts(&seen.event);
+        match &seen.event {
+            Event::Seen(Fact::Node(facts)) => self.note_doubts(&facts.name),
+            Event::Seen(Fact::NodeResourceTopology(facts)) => self.note_doubts(&facts.node),
+            Event::Gone(Key { kind: Kind::Node | Kind::NodeResourceTopology, name }) => {
+                self.note_doubts(name);
+            }
+            Event::Seen(_) | Event::Gone(_) | Event::Listed(..) | Event::Outcome(_) => {}
+        }
         if let Event::Seen(Fact::Pod(facts)) = &seen.event
             && let Some(pod) = self.scheduler.catalog().find_pod(&facts.key.uid)
         {

@@ -264,17 +264,16 @@ impl Usage {
         self.insides.get(node)
     }
 
-    /// Puts back what was taken inside a node, and the version of the NodeResourceTopology that
-    /// tells it. No, if others are there or it is another machine.
+    /// Puts back what was taken inside a node. No, if others are there or it is another machine.
     #[must_use]
     pub fn restore_inside(
         &mut self,
         catalog: &Catalog,
         node: NodeId,
-        taken: (State, Vec<Guest>),
-        told: (bool, Option<u64>),
+        (state, guests): (State, Vec<Guest>),
+        is_contradicted: bool,
     ) -> bool {
-        self.insides.restore(catalog, node, taken, told)
+        self.insides.restore(catalog, node, state, guests, is_contradicted)
     }
 
     /// Takes in that other pods are on a node, or that they run: what a NodeResourceTopology tells

@@ -147,11 +147,18 @@ pub fn node_resource_topology(words: &str) -> NodeResourceTopologyFacts {
     facts
 }
 
-/// What is free in every zone of a node.
-pub(crate) fn free(scheduler: &Scheduler, node: &str) -> Vec<String> {
+/// What is free in every zone of a node, or who takes what.
+pub(crate) fn shown(scheduler: &Scheduler, what: &str, node: &str) -> Vec<String> {
+    let node = scheduler.catalog().find_node(node).expect("a node that is there");
+    match scheduler.usage().inside(node) {
+        None => vec!["unknown".into()],
+        Some(it) if what == "free" => free(scheduler, it),
+        Some(it) => inside(scheduler, it),
+    }
+}
+
+fn free(scheduler: &Scheduler, inside: &Inside) -> Vec<String> {
     let catalog = scheduler.catalog();
-    let node = catalog.find_node(node).expect("a node that is there");
-    let Some(inside) = scheduler.usage().inside(node) else { return vec!["unknown".into()] };
     let (machine, state) = (inside.machine(), inside.state());
     let zone = |(place, id): (usize, &u32)| {
         let cpus = state.free_cpus().count_in(machine.cpus_of(place));
@@ -231,10 +238,8 @@ pub(crate) fn ask(amounts: &Amounts<String>, is_exclusive: bool) -> Box<PodAsk<S
 }
 
 /// Who takes what inside a node.
-pub(crate) fn inside(scheduler: &Scheduler, node: &str) -> Vec<String> {
+fn inside(scheduler: &Scheduler, inside: &Inside) -> Vec<String> {
     let catalog = scheduler.catalog();
-    let node = catalog.find_node(node).expect("a node that is there");
-    let Some(inside) = scheduler.usage().inside(node) else { return vec!["unknown".into()] };
     let guests = inside.guests().iter().map(|guest| {
         let name = guest.pod.map_or("a hold", |pod| &catalog.pod(pod).key.name);
         let told = match (guest.is_reported, guest.account) {

@@ -49,6 +49,7 @@ use model::{
 
 use crate::facts::{grouping_key, grouping_kind};
 use crate::gangs::group_key;
+use crate::hardware::shown;
 use crate::{
     budget, default_profile, grouping, namespace, node, node_resource_topology, pod, pod_group,
     storage_kind,
@@ -168,9 +169,8 @@ impl Script {
             ["namespace" | "podgroup" | "succeeded" | "job", ..]
             | ["localqueue", _, _]
             | ["clusterqueue" | "nrt", ..]
-            | ["gone", "nrt", _]
             | ["gone", "namespace" | "podgroup" | "localqueue" | "clusterqueue", _]
-            | ["gone", "job" | "succeeded", _] => self.apply(&around(&words, rest)),
+            | ["gone", "job" | "succeeded" | "nrt", _] => self.apply(&around(&words, rest)),
             ["gone", "grouping", key] => self.apply(&Event::Gone(grouping_key(key).into())),
             ["relist", kind, ref names @ ..] => {
                 let names = Present::Names(names.iter().map(|name| (*name).into()).collect());
@@ -178,8 +178,7 @@ impl Script {
             }
             ["written" | "unwritten", ..] => self.write(&words),
             ["given", uid] => return vec![self.given(uid)],
-            ["inside", node] => return crate::hardware::inside(&self.scheduler, node),
-            ["free", node] => return crate::hardware::free(&self.scheduler, node),
+            [what @ ("inside" | "free"), node] => return shown(&self.scheduler, what, node),
             [kind, ..] | ["gone", kind, _] if storage_kind(kind).is_some() => {
                 self.apply(&crate::storage::event(&words, rest));
             }

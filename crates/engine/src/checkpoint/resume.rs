@@ -428,7 +428,7 @@ impl Scheduler {
         entry: InsideEntry,
         pods: &[Option<PodId>],
     ) -> Result<(), ResumeError> {
-        let InsideEntry { node, state, guests, is_contradicted, update } = entry;
+        let InsideEntry { node, state, guests, is_contradicted } = entry;
         let Some(node) = self.catalog.find_node(&node) else {
             return fault("something is taken inside a node that is not there");
         };
@@ -453,8 +453,7 @@ impl Scheduler {
             };
             known.push(Guest { pod, class, taken, zones, is_reported, account });
         }
-        let told = (is_contradicted, update);
-        match self.usage.restore_inside(&self.catalog, node, (state, known), told) {
+        match self.usage.restore_inside(&self.catalog, node, (state, known), is_contradicted) {
             true => Ok(()),
             false => fault("other pods are inside a node than those that are told"),
         }

@@ -181,7 +181,6 @@ impl Scheduler {
                 state: inside.state().clone(),
                 guests: inside.guests().iter().map(guest).collect(),
                 is_contradicted: inside.is_contradicted(),
-                update: inside.update(),
             })
         })
     }

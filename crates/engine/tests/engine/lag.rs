@@ -1,7 +1,8 @@
 //! NodeResourceTopologies: what they tell of the inside of nodes, and pods that they do not account
 //! for yet.
 
-use testkit::{check, check_with, own_profile};
+use kubenexus_engine::Options;
+use testkit::{Script, check, check_with, own_profile};
 
 #[test]
 fn zones_come_with_the_object_whenever_it_comes_and_go_with_it() {
@@ -298,4 +299,48 @@ fn who_waits_for_zones_is_woken_by_what_an_object_tells() {
         > p -> a
         ",
     );
+}
+
+#[test]
+fn a_checkpoint_has_who_is_counted() {
+    let profiles = [own_profile()];
+    let mut first = Script::new(&profiles, Options::default());
+    for line in [
+        "nrt a update=1 zones=2x4 policy=restricted",
+        "node a cpu=8",
+        "pod p on=a cpu=3 memory=1Gi exclusive started=5",
+        "pod q on=a cpu=2 memory=1Gi exclusive",
+        "nrt a update=2 zones=2x4 policy=restricted",
+        "nrt a update=3 zones=2x4 free=4,1 policy=restricted",
+        "pod q on=a cpu=2 memory=1Gi exclusive started=6",
+        "nrt a update=4 zones=2x4 free=4,1 policy=restricted",
+    ] {
+        assert_eq!(first.command(line), [""; 0]);
+    }
+    let expected = ["p: cpus 0-2 (counted)", "q: cpus 0-1"];
+    let text = serde_json::to_string(&first.scheduler.checkpoint()).expect("plain data");
+    let checkpoint = serde_json::from_str(&text).expect("what was written");
+    let mut second = first.resumed(checkpoint, &profiles, Options::default()).expect("ours");
+    // The same update again is none; the next is the second since q runs; what is counted frees
+    // nothing.
+    let story: [(&str, &[&str]); 5] = [
+        ("inside a", &expected),
+        ("nrt a update=4 zones=2x4 free=4,1 policy=restricted", &[]),
+        ("inside a", &expected),
+        ("gone pod p", &[]),
+        ("free a", &["zone 0: 2 cpus", "zone 1: 1 cpus"]),
+    ];
+    for (line, expected) in story {
+        assert_eq!((first.command(line), second.command(line)), (said(expected), said(expected)));
+    }
+    let update = "nrt a update=5 zones=2x4 free=4,2 policy=restricted";
+    for run in [&mut first, &mut second] {
+        run.command(update);
+        assert_eq!(run.command("inside a"), ["q: cpus 0-1 (counted)"]);
+        assert_eq!(run.command("free a"), ["zone 0: 4 cpus", "zone 1: 2 cpus"]);
+    }
+}
+
+fn said(lines: &[&str]) -> Vec<String> {
+    lines.iter().map(|line| (*line).to_owned()).collect()
 }

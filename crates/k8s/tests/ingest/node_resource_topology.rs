@@ -173,7 +173,10 @@ fn what_means_nothing_in_a_zone_makes_all_zones_unknown() {
                 {"name": "cpu", "capacity": "4", "allocatable": "4", "available": "4"}]},
             {"name": "node-1", "type": "Node", "resources": resources}]}))
     };
-    let cpu = |amount: Value| json!([{"name": "cpu", "capacity": amount, "allocatable": "4", "available": "4"}]);
+    let cpu = |capacity: Value| {
+        let rest = json!("4");
+        json!([{"name": "cpu", "capacity": capacity, "allocatable": rest, "available": rest}])
+    };
     assert_eq!(resources(cpu(json!("4"))).zones.len(), 2);
     let wrong = "NodeResourceTopology node-1.cpu.capacity";
     for (amount, said) in [

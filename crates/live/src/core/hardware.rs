@@ -5,7 +5,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use k8s::render;
 use model::hardware::Unread;
-use model::{Event, Fact, Key, Kind};
 use tracing::warn;
 
 use super::Core;
@@ -43,18 +42,13 @@ impl Doubts {
 }
 
 impl Core {
-    /// Takes in an event that may be about the inside of a node, after it was applied.
-    pub(super) fn note_doubts(&mut self, event: &Event) {
-        let name = match event {
-            Event::Seen(Fact::Node(facts)) => facts.name.as_str(),
-            Event::Seen(Fact::NodeResourceTopology(facts)) => &facts.node,
-            Event::Gone(Key { kind: Kind::NodeResourceTopology, name }) => name,
-            Event::Gone(Key { kind: Kind::Node, name }) => return self.state.doubts.gone(name),
-            Event::Seen(_) | Event::Gone(_) | Event::Listed(..) | Event::Outcome(_) => return,
-        };
+    /// Takes in that something is said of a node, or not any more, after it was applied.
+    pub(super) fn note_doubts(&mut self, name: &str) {
         let catalog = self.scheduler.catalog();
         if let Some(node) = catalog.find_node(name) {
             self.state.doubts.seen(name, catalog.doubts(node));
+        } else {
+            self.state.doubts.gone(name);
         }
     }
 

@@ -532,7 +532,8 @@ fn what_a_node_says_of_its_inside_in_vain_is_told_once_by_the_leader() {
     assert_eq!(told(node("7-3", "1"), true), [cpus], "it was mended, and broken again");
     let topology = |policy: &str, cpus: u32| {
         let cpus = json!({"name": "cpu", "capacity": cpus, "allocatable": cpus, "available": 0});
-        let object = json!({"metadata": {"name": "n", "resourceVersion": cpus["capacity"].to_string()},
+        let version = cpus["capacity"].to_string();
+        let object = json!({"metadata": {"name": "n", "resourceVersion": version},
             "attributes": [{"name": "topologyManagerPolicy", "value": policy}],
             "zones": [{"name": "node-0", "type": "Node", "resources": [cpus]}]});
         ingest::node_resource_topology(&object).expect("a NodeResourceTopology")

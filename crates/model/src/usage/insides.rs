@@ -108,12 +108,6 @@ impl Inside {
         self.is_contradicted || self.machine.is_kubelet_unknown() || self.told.is_some()
     }
 
-    /// The version of the NodeResourceTopology that tells what is free, if one does.
-    #[must_use]
-    pub fn update(&self) -> Option<u64> {
-        self.told.map(|told| told.version)
-    }
-
     /// Whether what was told of it last was not what had been foreseen.
     #[must_use]
     pub fn is_contradicted(&self) -> bool {
@@ -219,8 +213,8 @@ impl Inside {
 
     /// Adds up anew what guests take together.
     fn sum_up(&mut self, catalog: &Catalog) {
-        let mut sums = Sums::default();
-        sums.busy = self.told.map_or(ZoneMask::EMPTY, |told| told.busy);
+        let busy = self.told.map_or(ZoneMask::EMPTY, |told| told.busy);
+        let mut sums = Sums { busy, ..Sums::default() };
         for guest in &self.guests {
             let Some(alignment) = catalog.class(guest.class).alignment.as_deref() else { continue };
             let (cpu, memory) = self.shared_by(alignment, &guest.taken);
@@ -385,8 +379,9 @@ impl Insides {
         &mut self,
         catalog: &Catalog,
         node: NodeId,
-        (state, guests): (State, Vec<Guest>),
-        (is_contradicted, update): (bool, Option<u64>),
+        state: State,
+        guests: Vec<Guest>,
+        is_contradicted: bool,
     ) -> bool {
         let Some(inside) = self.nodes.get_mut(&node) else { return false };
         let mut here: Vec<_> = inside.guests.iter().map(|it| (it.pod, it.class)).collect();
@@ -397,9 +392,6 @@ impl Insides {
         if is_sound {
             (inside.state, inside.guests) = (state, guests);
             inside.is_contradicted = is_contradicted;
-            if let (Some(told), Some(version)) = (&mut inside.told, update) {
-                told.version = version;
-            }
             // Before zones were written down, they followed from what is taken.
             for at in 0..inside.guests.len() {
                 if inside.guests[at].zones.is_empty() {
