@@ -1,6 +1,7 @@
 //! Takes in what happened, and wakes whom it could help.
 
 mod answers;
+mod devices;
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -63,6 +64,8 @@ impl Scheduler {
                 namespaces.iter().for_each(|namespace| self.reclassify(namespace));
             }
             Fact::Storage(facts) => self.set_storage(facts, now),
+            Fact::ResourceSlice(facts) => self.set_resource_slice(facts, now),
+            Fact::ResourceClaim(facts) => self.set_resource_claim(facts, now),
             Fact::Job(facts) => {
                 for (namespace, gang) in self.catalog.set_job(facts) {
                     self.wake_after(&namespace, &gang, now);
@@ -103,6 +106,8 @@ impl Scheduler {
                 namespaces.iter().for_each(|namespace| self.reclassify(namespace));
             }
             Kind::Storage(sort) => self.delete_storage(*sort, name, now),
+            Kind::ResourceSlice => self.delete_resource_slice(name, now),
+            Kind::ResourceClaim => self.delete_resource_claim(name, now),
             Kind::Job => self.catalog.delete_job(name),
         }
     }

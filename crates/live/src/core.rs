@@ -206,8 +206,10 @@ impl Core {
             Event::Gone(Key { kind: Kind::PodGroup(sort), name }) => {
                 self.state.groups.deleted(&PodGroupKey::of(*sort, name));
             }
-            Event::Seen(Fact::Node(facts)) => self.state.doubts.seen(facts),
+            Event::Seen(Fact::Node(facts)) => self.state.doubts.seen(&facts.name),
             Event::Gone(Key { kind: Kind::Node, name }) => self.state.doubts.gone(name),
+            Event::Seen(Fact::ResourceSlice(facts)) => self.state.doubts.seen(&facts.node),
+            Event::Gone(Key { kind: Kind::ResourceSlice, name }) => self.slice_gone(name),
             Event::Seen(Fact::Namespace(facts)) => {
                 let before = self.scheduler.catalog().namespace_labels(&facts.name);
                 if before != Some(&facts.labels) {
@@ -256,6 +258,10 @@ impl Core {
                 self.metrics.keep_namespaces(names);
             }
             Kind::Budget => state.has_budgets = true,
+            Kind::ResourceSlice => {
+                let gone = self.scheduler.catalog().not_among(kind, names);
+                gone.iter().for_each(|slice| self.slice_gone(slice));
+            }
             Kind::PodGroup(sort) => {
                 state.groups.reset(sort, names);
             }
@@ -264,6 +270,7 @@ impl Core {
             | Kind::LocalQueue
             | Kind::ClusterQueue
             | Kind::Job
+            | Kind::ResourceClaim
             | Kind::Storage(_) => {}
         }
         self.tell_health(was_synced);

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::device::{ResourceClaimFacts, ResourceSliceFacts};
 use crate::event::{
     BudgetFacts, ClusterQueueFacts, LocalQueueFacts, NamespaceFacts, NodeFacts, PodFacts,
 };
@@ -82,6 +83,10 @@ kinds! {
     Storage(StorageKind): StorageFacts, |it| it.name();
     /// A Job that is complete; others are not told. Only told if a pod waits for a gang to end.
     Job: JobFacts, |it| it.uid.clone();
+    /// A ResourceSlice: devices that a driver tells of.
+    ResourceSlice: ResourceSliceFacts, |it| it.name.clone();
+    /// A ResourceClaim: devices that are allocated.
+    ResourceClaim: ResourceClaimFacts, |it| it.key();
 }
 
 /// Which object.

@@ -12,8 +12,8 @@ use super::timestamp::Timestamp;
 use super::view::{
     AttachmentView, BudgetView, CapacityView, ClaimSpec, ClaimView, ClusterQueueView,
     ControllerView, CsiDriverView, CsiNodeView, DisruptionMode, JobView, LocalQueueView,
-    NamespaceView, NodeView, PersistentVolumeView, PodGroupView, PodView, ServiceView,
-    StorageClassView, Weight,
+    NamespaceView, NodeView, PersistentVolumeView, PodGroupView, PodView, ResourceClaimView,
+    ResourceSliceView, ServiceView, StorageClassView, Weight,
 };
 use super::{pod_group_kind, storage_kind};
 
@@ -125,6 +125,8 @@ fn known(group: &str, kind: &str) -> (fn(&mut Value), &'static [&'static str]) {
         ("batch", "Job") => (JobView::slim, &["/metadata/name", "/metadata/namespace"]),
         ("kueue.x-k8s.io", "LocalQueue") => (LocalQueueView::slim, &[]),
         ("kueue.x-k8s.io", "ClusterQueue") => (ClusterQueueView::slim, &[]),
+        ("resource.k8s.io", "ResourceSlice") => (ResourceSliceView::slim, &[]),
+        ("resource.k8s.io", "ResourceClaim") => (ResourceClaimView::slim, &[]),
         ("scheduling.k8s.io", "PriorityClass") => (slim_priority_class, &[]),
         _ => (|object| *object = json!({}), &[]),
     }

@@ -4,7 +4,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use k8s::render;
-use model::NodeFacts;
 use model::hardware::Unread;
 use tracing::warn;
 
@@ -19,13 +18,9 @@ pub(super) struct Doubts {
 }
 
 impl Doubts {
-    /// Takes in what a node says.
-    pub(super) fn seen(&mut self, facts: &NodeFacts) {
-        let unread = facts.hardware.as_ref().map_or(&[][..], |hardware| &hardware.unread);
-        let name = facts.name.as_str();
-        if unread.is_empty() {
-            self.gone(name);
-        } else if self.told.get(name).is_none_or(|told| **told != *unread) {
+    /// Takes in that something is said of a node.
+    pub(super) fn seen(&mut self, name: &str) {
+        if !name.is_empty() {
             self.untold.insert(name.into());
         }
     }
@@ -44,6 +39,13 @@ impl Doubts {
 }
 
 impl Core {
+    /// A ResourceSlice is about to be forgotten: what is said of its node may not fit any more.
+    pub(super) fn slice_gone(&mut self, slice: &str) {
+        if let Some(node) = self.scheduler.catalog().node_of_slice(slice) {
+            self.state.doubts.seen(node);
+        }
+    }
+
     /// Tells what is in doubt about nodes.
     pub(super) fn tell_doubts(&mut self) {
         if !self.state.is_leading {
@@ -51,10 +53,13 @@ impl Core {
         }
         while let Some(name) = self.state.doubts.untold.pop_first() {
             let catalog = self.scheduler.catalog();
-            let node = catalog.find_node(&name).map(|node| catalog.node(node));
-            let hardware = node.and_then(|node| node.hardware.as_deref());
-            let unread = hardware.map_or(&[][..], |hardware| &hardware.unread);
-            let told = self.state.doubts.told.insert(name.clone(), unread.into());
+            let node = catalog.find_node(&name);
+            let unread = node.into_iter().flat_map(|node| catalog.unread(node));
+            let unread: Box<[Unread]> = unread.cloned().collect();
+            let told = match unread.is_empty() {
+                true => self.state.doubts.told.remove(&name),
+                false => self.state.doubts.told.insert(name.clone(), unread.clone()),
+            };
             let told = told.unwrap_or_default();
             let news = unread.iter().filter(|unread| !told.contains(unread));
             let notes: Vec<String> = news.map(render::unread_text).collect();

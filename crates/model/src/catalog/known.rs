@@ -18,6 +18,8 @@ impl Catalog {
             Fact::LocalQueue(facts) => self.local_queues.has(facts),
             Fact::ClusterQueue(facts) => self.cluster_queues.has(facts),
             Fact::Storage(facts) => self.storage.has(facts),
+            Fact::ResourceSlice(facts) => self.slices.has_slice(facts),
+            Fact::ResourceClaim(facts) => self.slices.has_claim(facts),
             Fact::Node(_)
             | Fact::Pod(_)
             | Fact::Namespace(_)
@@ -40,6 +42,8 @@ impl Catalog {
             .chain(self.cluster_queues.facts().map(Fact::from))
             .chain(self.storage.facts().map(Fact::from))
             .chain(self.jobs().map(Fact::from))
+            .chain(self.slices.slices().cloned().map(Fact::from))
+            .chain(self.slices.claims().map(Fact::from))
     }
 
     /// Takes in an object that was known before, and tells whether it is one: nodes and pods have
@@ -56,6 +60,8 @@ impl Catalog {
             Fact::ClusterQueue(facts) => _ = self.set_cluster_queue(facts),
             Fact::Storage(facts) => _ = self.set_storage(facts),
             Fact::Job(facts) => _ = self.set_job(facts),
+            Fact::ResourceSlice(facts) => _ = self.set_resource_slice(facts),
+            Fact::ResourceClaim(facts) => _ = self.set_resource_claim(facts),
         }
         true
     }
@@ -91,6 +97,8 @@ impl Catalog {
             Kind::ClusterQueue => gone(self.cluster_queues.facts().map(|it| it.name).collect()),
             Kind::Storage(sort) => gone(self.storage.names(sort)),
             Kind::Job => gone(self.jobs().map(|facts| facts.uid).collect()),
+            Kind::ResourceSlice => gone(self.slices.slices().map(|it| it.name.clone()).collect()),
+            Kind::ResourceClaim => gone(self.slices.claims().map(|facts| facts.key()).collect()),
         }
     }
 }

@@ -5,17 +5,14 @@ use std::sync::Arc;
 
 use super::Catalog;
 use super::nodes::{Node, Offer, Replaced};
-use crate::hardware::{CpuRanges, Gpu, HardwareFacts, KubeletFacts, NumaZone};
-use crate::ids::{NodeId, ResourceId};
+use crate::device::NodeDevices;
+use crate::hardware::{CpuRanges, HardwareFacts, KubeletFacts, NumaZone};
+use crate::ids::NodeId;
 use crate::map::{Map, hash_of};
 use crate::resources::{Resources, is_huge_page};
 use crate::topology::{
     CpuFacts, DeviceFacts, DevicesFacts, HugePagesFacts, Machine, MachineFacts, ZoneFacts,
 };
-
-/// Resources of GPUs, by the PCI ids of their vendors; the first is that of GPUs whose vendor is
-/// not told.
-const GPUS: [(u16, &str); 2] = [(0x10de, "nvidia.com/gpu"), (0x1002, "amd.com/gpu")];
 
 /// The machines of all nodes of which enough is told.
 #[derive(Default)]
@@ -32,9 +29,15 @@ impl Machines {
     }
 
     /// Takes in what a node tells of itself; nothing if it is gone.
-    pub(super) fn set(&mut self, id: NodeId, node: Option<(&Node, &Offer)>, names: &Resources) {
+    pub(super) fn set(
+        &mut self,
+        id: NodeId,
+        node: Option<(&Node, &Offer)>,
+        devices: Option<&NodeDevices>,
+        names: &Resources,
+    ) {
         let told = node.and_then(|(node, offer)| Some((node.hardware.as_deref()?, offer)));
-        let made = told.and_then(|(told, offer)| Some((told, made(told, offer, names)?)));
+        let made = told.and_then(|(told, offer)| Some((told, made(told, offer, devices, names)?)));
         let before = match made.map(|(told, machine)| self.shared(told, machine)) {
             Some(shared) => self.of_node.insert(id, shared),
             None => self.of_node.remove(&id),
@@ -77,21 +80,34 @@ impl Catalog {
         self.machines.get(node)
     }
 
-    /// Brings in line what is inside a node that was replaced.
-    pub(super) fn renew_machine(&mut self, id: NodeId, replaced: &Replaced) {
-        let node = self.nodes.get(id);
+    /// Brings in line what is inside a node that was replaced; tells whether it has other devices
+    /// now.
+    pub(super) fn renew_machine(&mut self, id: NodeId, replaced: &Replaced) -> bool {
+        let has_other_devices = self.merge_devices(id);
         let is_told = |node: Option<&Node>| node.is_some_and(|node| node.hardware.is_some());
-        if is_told(replaced.node.as_deref()) || is_told(node) {
-            let node = node.map(|node| (node, self.nodes.offer(id)));
-            self.machines.set(id, node, &self.resources);
+        if is_told(replaced.node.as_deref()) || is_told(self.nodes.get(id)) {
+            self.remake_machine(id);
         }
+        has_other_devices
+    }
+
+    /// Makes the machine of a node from what is told of it.
+    pub(super) fn remake_machine(&mut self, id: NodeId) {
+        let node = self.nodes.get(id).map(|node| (node, self.nodes.offer(id)));
+        self.machines.set(id, node, self.devices.get(id), &self.resources);
     }
 }
 
 /// A machine; nothing if too little is told of its zones, or what is told fits no kubelet that
 /// starts.
-fn made(told: &HardwareFacts, offer: &Offer, names: &Resources) -> Option<Machine> {
+fn made(
+    told: &HardwareFacts,
+    offer: &Offer,
+    devices: Option<&NodeDevices>,
+    names: &Resources,
+) -> Option<Machine> {
     let mut facts = facts(told, offer, names)?;
+    facts.devices = devices.map_or_else(Vec::new, foreseen);
     let machine = Machine::new(&facts).ok()?;
     let count = told.kubelet.as_ref().map_or(0, |kubelet| kubelet.reserved_cpu_count);
     if facts.cpu_manager.is_none() || !facts.reserved_cpus.is_empty() || count == 0 {
@@ -134,7 +150,7 @@ fn facts(told: &HardwareFacts, offer: &Offer, names: &Resources) -> Option<Machi
     Some(MachineFacts {
         zones: zones?,
         reserved_cpus: kubelet.reserved_cpus.iter().collect(),
-        devices: devices(&told.gpus, offer, names),
+        devices: Vec::new(),
         is_kubelet_unknown: told.kubelet.is_none(),
         policy: kubelet.policy,
         scope: kubelet.scope,
@@ -189,23 +205,16 @@ fn zone_facts(
     })
 }
 
-/// Devices of resources that the node offers as many of as are told.
-fn devices(gpus: &[Gpu], offer: &Offer, names: &Resources) -> Vec<DevicesFacts> {
-    let of_vendor = |(at, (vendor, name)): (usize, &(u16, &str))| {
-        let is_it = |gpu: &&Gpu| gpu.vendor.map_or(at == 0, |of| of == *vendor);
-        let own: Vec<&Gpu> = gpus.iter().filter(is_it).collect();
-        // Reports name them by these numbers.
-        let are_numbered = own.iter().enumerate().all(|(at, gpu)| gpu.index as usize == at);
-        let resource: ResourceId = names.find(name).filter(|_| are_numbered && !own.is_empty())?;
-        let offered = offer.amounts.scalar(&resource)?;
-        let devices = own
-            .iter()
-            .map(|gpu| DeviceFacts { zones: gpu.zone.map(|zone| vec![zone]), is_healthy: true });
-        let devices: Vec<DeviceFacts> = devices.collect();
-        let is_whole = usize::try_from(offered).is_ok_and(|offered| offered == devices.len());
-        is_whole.then_some(DevicesFacts { resource, devices })
+/// Devices of which it can be foreseen what the kubelet does with them.
+fn foreseen(devices: &NodeDevices) -> Vec<DevicesFacts> {
+    let of_resource = |of: &crate::device::ResourceDevices| {
+        let devices = of.devices.iter().map(|device| DeviceFacts {
+            zones: device.zones.as_ref().map(|zones| zones.to_vec()),
+            is_healthy: device.is_healthy,
+        });
+        DevicesFacts { resource: of.resource, devices: devices.collect() }
     };
-    GPUS.iter().enumerate().filter_map(of_vendor).collect()
+    devices.resources.iter().filter(|of| of.is_foreseen).map(of_resource).collect()
 }
 
 #[cfg(test)]

@@ -229,7 +229,7 @@ impl Inside {
 
     /// Takes in what the kubelet tells. Whoever it does not name came after it was told.
     fn report(&mut self, catalog: &Catalog, held: &HeldFacts) {
-        self.state = State::new(&self.machine);
+        self.state = self.state.emptied(&self.machine);
         let guests = std::mem::take(&mut self.guests);
         let mut unnamed = Vec::new();
         self.is_contradicted = !held.left_out.is_empty();
@@ -378,6 +378,8 @@ impl Insides {
         there.sort_unstable();
         let is_sound = here == there && state.is_of(&inside.machine);
         if is_sound {
+            let mut state = state;
+            state.claim_as(&inside.state);
             (inside.state, inside.guests) = (state, guests);
             inside.is_contradicted = is_contradicted;
             // Before zones were written down, they followed from what is taken.
@@ -403,9 +405,13 @@ impl Insides {
             self.nodes.remove(&node);
             return;
         };
-        let known = self.nodes.get(&node).filter(|inside| Arc::ptr_eq(&inside.machine, machine));
-        if known.is_none() {
-            let state = State::new(machine);
+        let claimed = machine.device_resources().map(|of| catalog.claimed_devices(node, of));
+        let known = self.nodes.get_mut(&node).filter(|it| Arc::ptr_eq(&it.machine, machine));
+        if let Some(inside) = known {
+            inside.state.set_claimed(claimed);
+        } else {
+            let mut state = State::new(machine);
+            state.set_claimed(claimed);
             let mut inside = Inside {
                 machine: machine.clone(),
                 state,

@@ -1,5 +1,5 @@
-//! What is there from the start to the end, beside services, controllers and storage: queues, and
-//! what ended before that others wait for.
+//! What is there from the start to the end, beside services, controllers and storage: queues,
+//! devices that drivers tell of, and what ended before that others wait for.
 
 use k8s::ingest;
 use k8s::manifest::Manifest;
@@ -13,8 +13,8 @@ use super::mistakes::Mistakes;
 /// All of it.
 pub(super) fn read(manifests: &Manifests<'_>, mistakes: &mut Mistakes) -> Vec<Fact> {
     let mut fixed = Vec::new();
-    for (file, manifest) in &manifests.queues {
-        match queue(manifest) {
+    for (file, manifest) in &manifests.fixed {
+        match object(manifest) {
             Ok(fact) => fixed.push(fact),
             Err((path, message)) => {
                 mistakes.add(Origin { file, line: manifest.line_at(&path) }, &path, message);
@@ -31,19 +31,22 @@ fn fact(event: Event) -> Option<Fact> {
     if let Event::Seen(fact) = event { Some(fact) } else { None }
 }
 
-/// A queue of Kueue.
-fn queue(manifest: &Manifest) -> Result<Fact, (String, String)> {
+/// A queue of Kueue, a ResourceSlice or a ResourceClaim.
+fn object(manifest: &Manifest) -> Result<Fact, (String, String)> {
     let mut object = manifest.json().into_owned();
     let missing = || ("metadata.name".to_owned(), "required, but missing".to_owned());
     let is_named = |object: &Json| object.pointer("/metadata/name").is_some_and(|it| it != "");
     if !is_named(&object) {
         return Err(missing());
     }
-    let event = if manifest.kind == "LocalQueue" {
+    if ["LocalQueue", "ResourceClaim"].contains(&&*manifest.kind) {
         give_namespace(&mut object);
-        ingest::local_queue(&object)
-    } else {
-        ingest::cluster_queue(&object)
+    }
+    let event = match &*manifest.kind {
+        "LocalQueue" => ingest::local_queue(&object),
+        "ResourceSlice" => ingest::resource_slice(&object),
+        "ResourceClaim" => ingest::resource_claim(&object),
+        _ => ingest::cluster_queue(&object),
     };
     let event = event.map_err(|error| (error.path().to_owned(), error.message().to_owned()))?;
     fact(event).ok_or_else(missing)

@@ -23,7 +23,8 @@ pub(super) struct Manifests<'a> {
     pub(super) budgets: Vec<(&'a str, Manifest)>,
     pub(super) storage: Vec<(&'a str, StorageKind, Manifest)>,
     pub(super) groups: Vec<(&'a str, PodGroupKind, Manifest)>,
-    pub(super) queues: Vec<(&'a str, Manifest)>,
+    /// Queues of Kueue, and devices that drivers tell of.
+    pub(super) fixed: Vec<(&'a str, Manifest)>,
     /// Jobs that are complete.
     pub(super) ended: Vec<(&'a str, Manifest)>,
     /// How many of each kind make no difference, and how many might and are not looked at.
@@ -62,7 +63,7 @@ const NOT_SIMULATED: [&str; 1] = ["HorizontalPodAutoscaler"];
 const GROUPS: [&str; 3] = ["PodGroup", "CompositePodGroup", "Workload"];
 
 /// Other kinds that are read.
-const OTHERS: [&str; 18] = [
+const OTHERS: [&str; 20] = [
     KIND,
     "Node",
     "PriorityClass",
@@ -81,6 +82,8 @@ const OTHERS: [&str; 18] = [
     "Workload",
     "LocalQueue",
     "ClusterQueue",
+    "ResourceSlice",
+    "ResourceClaim",
 ];
 
 /// The kind of an object of storage, also if it does not say its version.
@@ -131,7 +134,7 @@ impl<'a> Manifests<'a> {
             "Node" => &mut self.nodes,
             "PriorityClass" => &mut self.priorities,
             "Namespace" => &mut self.namespaces,
-            "LocalQueue" | "ClusterQueue" => &mut self.queues,
+            "LocalQueue" | "ClusterQueue" | "ResourceSlice" | "ResourceClaim" => &mut self.fixed,
             _ if is_ended(&manifest) => &mut self.ended,
             "PodDisruptionBudget" => &mut self.budgets,
             kind if draft::KINDS.contains(&kind) => &mut self.workload,

@@ -80,7 +80,11 @@ impl World {
             Kind::Namespace => self.list_namespaces(),
             Kind::Job => self.list_batches(),
             Kind::Storage(sort) => self.list_storage(sort),
-            Kind::Grouping(_) | Kind::LocalQueue | Kind::ClusterQueue => Vec::new(),
+            Kind::Grouping(_)
+            | Kind::LocalQueue
+            | Kind::ClusterQueue
+            | Kind::ResourceSlice
+            | Kind::ResourceClaim => Vec::new(),
         };
         facts.extend(self.fixed.iter().filter(|fact| fact.kind() == kind).cloned());
         let names = facts.iter().map(|fact| fact.key().name).collect();
