@@ -55,8 +55,16 @@ const COMMANDS: [&str; 13] = [
 ];
 
 /// What happens to objects of kinds that the first format does not have.
-const LATER_COMMANDS: [&str; 4] =
-    ["succeeded p2 prepare job=j", "job j 2", "gone job j", "clusterqueue gpu"];
+const LATER_COMMANDS: [&str; 8] = [
+    "succeeded p2 prepare job=j",
+    "job j 2",
+    "gone job j",
+    "clusterqueue gpu",
+    "slice s on=a devices=0,1x,?",
+    "claim default/c a/gpu-0",
+    "gone slice s",
+    "gone claim default/c",
+];
 
 fn script<'a>(commands: impl Iterator<Item = &'a str>) -> testkit::Script {
     let mut run = testkit::Script::new(&[testkit::default_profile()], engine::Options::default());

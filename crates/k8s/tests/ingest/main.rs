@@ -1,6 +1,7 @@
 //! Objects as clusters serve them, and the facts they become.
 
 mod cluster_queue;
+mod device;
 mod gang;
 mod grouping;
 mod hardware;

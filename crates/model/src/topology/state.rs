@@ -26,8 +26,8 @@ pub struct State {
     /// Nothing if memory is not pinned.
     pub(super) memory: Option<Box<MemoryState>>,
     /// Devices that are allocated to claims and belong to nobody here, by the place of their
-    /// resource; none if it is empty. They follow from facts, so they are not written down.
-    #[serde(skip)]
+    /// resource; none if it is empty. They follow from facts, also where a state is read again.
+    #[serde(default, skip_serializing_if = "<[_]>::is_empty")]
     claimed: Box<[u128]>,
 }
 
