@@ -4,6 +4,8 @@
 //! Only what is listed here is kept as it is. A string that nobody listed is hashed, an object that
 //! nobody listed is emptied: what later versions read must be added, and cannot leak before.
 
+mod devices;
+
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
@@ -70,10 +72,11 @@ const KEPT: [&str; 32] = [
 ];
 
 /// Objects that are gone into.
-const ENTERED: [&str; 63] = [
+const ENTERED: [&str; 67] = [
     // The object itself.
     "",
     "affinity",
+    "allocation",
     "allowedTopologies",
     "awsElasticBlockStore",
     "azureDisk",
@@ -83,6 +86,7 @@ const ENTERED: [&str; 63] = [
     "containerStatuses",
     "containers",
     "csi",
+    "devices",
     "disruptionMode",
     "drivers",
     "env",
@@ -111,6 +115,7 @@ const ENTERED: [&str; 63] = [
     "podAntiAffinity",
     "podGroups",
     "policy",
+    "pool",
     "ports",
     "portworxVolume",
     "preference",
@@ -120,6 +125,7 @@ const ENTERED: [&str; 63] = [
     "requiredDuringSchedulingIgnoredDuringExecution",
     "resources",
     "restartPolicyRules",
+    "results",
     "schedulingConstraints",
     "schedulingGates",
     "schedulingGroup",
@@ -156,11 +162,13 @@ const STORAGE_WORDS: [&str; 3] = [
 const STORAGE_NAMES: [&str; 2] =
     ["volume.beta.kubernetes.io/storage-class", "volume.kubernetes.io/selected-node"];
 
-/// Drivers that took over from plugins of Kubernetes itself, which are known by these names.
-const DRIVERS: [&str; 5] = [
+/// Drivers that took over from plugins of Kubernetes itself, and those whose devices are those of a
+/// resource, which are known by these names.
+const DRIVERS: [&str; 6] = [
     "cinder.csi.openstack.org",
     "disk.csi.azure.com",
     "ebs.csi.aws.com",
+    "gpu.nvidia.com",
     "pd.csi.storage.gke.io",
     "pxd.portworx.com",
 ];
@@ -235,6 +243,8 @@ impl<H: Fn(&str) -> u64> Anonymiser<H> {
                     let own = std::mem::take(fields);
                     fields.extend(own.into_iter().map(|(name, _)| (self.word(&name), json!(null))));
                 }
+                "attributes" => self.attributes(fields),
+                "capacity" if parent == "devices" => self.capacities(fields),
                 _ if AMOUNTS.contains(&key) => {}
                 _ if ENTERED.contains(&key) => self.enter(fields, key),
                 _ => fields.clear(),
@@ -263,6 +273,7 @@ impl<H: Fn(&str) -> u64> Anonymiser<H> {
             | ("podGroups", "name")
             | (_, "parentCompositePodGroupName") => self.value(text),
             ("drivers", "name") | (_, "driver" | "provisioner" | "attacher") => self.driver(text),
+            ("devices", "name") | ("results", "device") => self.device(text),
             ("awsElasticBlockStore", "volumeID") => self.ebs(text),
             ("rbd", "image") => self.word(text),
             ("claimRef", "name") | (_, "claimName") => self.claim(text),
