@@ -1,7 +1,7 @@
 //! Devices that drivers tell of, and those that are allocated to claims.
 
 use kubenexus_engine::Options;
-use testkit::{Script, check, default_profile};
+use testkit::{Script, check, check_with, default_profile, own_profile};
 
 #[test]
 fn slices_say_in_which_zones_devices_are_and_claims_take_some() {
@@ -119,6 +119,40 @@ fn a_node_is_touched_when_its_slices_or_claims_change_and_only_then() {
     ];
     for (command, expected) in table {
         assert_eq!(touched(command).join(" "), expected, "{command}");
+    }
+}
+
+#[test]
+fn a_pod_that_waits_for_devices_is_woken_by_slices_and_claims() {
+    // Two of four GPUs are free, one in each zone.
+    let start = "
+        node a cpu=9 zones=2x4 nvidia.com/gpu=4 policy=single-numa-node
+        slice s on=a devices=0,0,1,1
+        claim default/c a/gpu-0 a/gpu-2
+        pod p cpu=2 memory=1Gi nvidia.com/gpu=2 exclusive
+        step
+        > p waits: 0/1 nodes are available: 1 node(s) had a kubelet that would reject the pod \
+        with TopologyAffinityError.
+        queue
+        > 1 parked
+        claim default/other b/gpu-1
+        queue
+        > 1 parked
+        ";
+    let end = "
+        queue
+        > 1 backoff
+        after 10s
+        step
+        > p -> a
+        ";
+    for cure in [
+        "gone claim default/c",
+        "claim default/c a/gpu-0",
+        "slice s on=a generation=2 devices=1,0,1,0",
+        "gone slice s",
+    ] {
+        check_with(&[own_profile()], &format!("{start}{cure}{end}"));
     }
 }
 
