@@ -72,6 +72,10 @@ fn mistakes_in_pod_groups_and_queues_are_named() {
             "kind: LocalQueue\nmetadata: {name: q}\nspec:\n  clusterQueue: [a]\n",
             "a.yaml:8: spec.clusterQueue: expected a string, found a list",
         ),
+        (
+            "kind: ResourceSlice\nmetadata: {name: s}\nspec:\n  devices: {}\n",
+            "a.yaml:8: spec.devices: expected a list, found an object",
+        ),
     ];
     for (text, expected) in table {
         let text = format!("{NODE}---\n{text}");
@@ -115,6 +119,21 @@ fn queues_are_told_as_they_are() {
     let keys: Vec<String> =
         plan(&text).0.fixed.iter().map(|fact| fact.key().name.to_string()).collect();
     assert_eq!(keys, ["default/q", "all"]);
+    assert_eq!(report(&text).pods.created, 0);
+}
+
+#[test]
+fn devices_that_drivers_tell_of_are_told_as_they_are() {
+    let text = format!(
+        "{NODE}---\napiVersion: resource.k8s.io/v1\nkind: ResourceSlice\nmetadata: {{name: s}}\n\
+         spec: {{driver: gpu.nvidia.com, nodeName: a, pool: {{name: a, generation: 1, \
+         resourceSliceCount: 1}}, devices: [{{name: gpu-0}}]}}\n---\nkind: ResourceClaim\n\
+         metadata: {{name: c}}\nstatus: {{allocation: {{devices: {{results: [{{driver: \
+         gpu.nvidia.com, pool: a, device: gpu-0}}]}}}}}}\n"
+    );
+    let keys: Vec<String> =
+        plan(&text).0.fixed.iter().map(|fact| fact.key().name.to_string()).collect();
+    assert_eq!(keys, ["s", "default/c"]);
     assert_eq!(report(&text).pods.created, 0);
 }
 
