@@ -164,12 +164,9 @@ impl Script {
                 self.apply(&Event::Listed(Kind::Pod, Present::Names(uids)));
             }
             ["grouping", ..] => self.apply(&Event::seen(grouping(rest))),
-            ["namespace" | "podgroup" | "succeeded" | "job", ..]
-            | ["localqueue", _, _]
-            | ["clusterqueue" | "slice" | "claim", ..]
-            | ["gone", "namespace" | "podgroup" | "localqueue" | "clusterqueue", _]
-            | ["gone", "slice" | "claim", _]
-            | ["gone", "job" | "succeeded", _] => self.apply(&around(&words, rest)),
+            [kind, ..] | ["gone", kind, _] if AROUND.contains(&kind) => {
+                self.apply(&around(&words, rest));
+            }
             ["gone", "grouping", key] => self.apply(&Event::Gone(grouping_key(key).into())),
             ["relist", kind, ref names @ ..] => {
                 let names = Present::Names(names.iter().map(|name| (*name).into()).collect());
@@ -338,6 +335,10 @@ impl Script {
         self.scheduler.next_wakeup().map_or("never".into(), |time| format!("{}ms", time.0))
     }
 }
+
+/// Objects that something happens to around nodes and pods.
+const AROUND: [&str; 8] =
+    ["namespace", "podgroup", "succeeded", "job", "localqueue", "clusterqueue", "slice", "claim"];
 
 /// What happened to a namespace, its queues, a gang, or what drivers tell of devices.
 fn around(words: &[&str], rest: &str) -> Event {

@@ -15,6 +15,7 @@ mod pod_group;
 mod requests;
 mod seen;
 mod slim;
+mod slim_devices;
 mod slim_kinds;
 mod storage;
 

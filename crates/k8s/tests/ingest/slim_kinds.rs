@@ -8,8 +8,10 @@ use model::{
 };
 use serde_json::{Value, json};
 
+use crate::slim_devices::devices;
+
 /// What is read of an object, whatever it is.
-fn event(object: &Value) -> Event {
+pub(crate) fn event(object: &Value) -> Event {
     let (version, kind) = (
         object["apiVersion"].as_str().expect("as written"),
         object["kind"].as_str().expect("as written"),
@@ -40,7 +42,7 @@ fn event(object: &Value) -> Event {
     .expect("as written")
 }
 
-fn metadata(name: &str, more: Value) -> Value {
+pub(crate) fn metadata(name: &str, more: Value) -> Value {
     let mut metadata = json!({
         "name": name, "uid": format!("uid-of-{name}"), "resourceVersion": "12",
         "managedFields": [{"manager": "noise"}], "selfLink": "/noise",
@@ -57,7 +59,7 @@ fn metadata(name: &str, more: Value) -> Value {
     metadata
 }
 
-fn object(version: &str, kind: &str, metadata: Value, rest: Value) -> Value {
+pub(crate) fn object(version: &str, kind: &str, metadata: Value, rest: Value) -> Value {
     let mut object = json!({"apiVersion": version, "kind": kind, "metadata": metadata});
     object
         .as_object_mut()
@@ -258,72 +260,9 @@ fn others() -> Vec<Value> {
     ]
 }
 
-/// Devices that a driver of its own tells of, and one of them that is allocated.
-fn devices() -> Vec<Value> {
-    let result = |device: &str| {
-        json!({"request": "noise", "driver": "gpu.acme.example", "pool": "acme-east-1",
-            "device": device, "consumedCapacity": {"noise": "1"}})
-    };
-    vec![
-        object(
-            "resource.k8s.io/v1",
-            "ResourceSlice",
-            metadata("acme-slice", json!({})),
-            json!({"spec": {
-                "driver": "gpu.acme.example", "nodeName": "acme-node",
-                "pool": {"name": "acme-east-1", "generation": 1, "resourceSliceCount": 1},
-                "devices": [{
-                    "name": "gpu-0",
-                    "attributes": {
-                        "gpu.acme.example/uuid": {"string": "u-9"},
-                        "noise": {"string": "noise"},
-                        "type": {"string": "gpu"},
-                        "productName": {"string": "NVIDIA L4"},
-                        "resource.kubernetes.io/pciBusID": {"string": "0000:17:00.0"},
-                        "resource.kubernetes.io/pcieRoot": {"string": "pci0000:16"},
-                        "nvlink-domain": {"string": "left"},
-                        "nvlink-peers": {"string": "gpu-1, crimson"}
-                    },
-                    "capacity": {"gpu.acme.example/memory": {"value": "22Gi"}, "noise": {}},
-                    "taints": [{"key": "acme.example/xid", "effect": "NoSchedule"}]
-                }, {"name": "crimson"}]
-            }}),
-        ),
-        object(
-            "resource.k8s.io/v1",
-            "ResourceClaim",
-            metadata("acme-claim", json!({"namespace": "payroll"})),
-            json!({"spec": {"noise": []}, "status": {"allocation": {"devices": {
-                "results": [result("gpu-0"), result("crimson")]}}}}),
-        ),
-    ]
-}
-
 fn all() -> Vec<Value> {
     let all = storage().into_iter().chain(groups()).chain(others());
     all.chain(devices()).collect()
-}
-
-#[test]
-fn devices_without_names_are_where_they_were_and_as_they_were() {
-    let found = nameless(&devices());
-    let [Event::Seen(Fact::ResourceSlice(slice)), Event::Seen(Fact::ResourceClaim(claim))] =
-        [event(&found[0]), event(&found[1])]
-    else {
-        panic!("{found:?}");
-    };
-    let claimed = |device: &model::device::SliceDevice| model::device::ClaimedDevice {
-        driver: slice.driver.clone(),
-        pool: slice.pool.clone(),
-        device: device.name.clone(),
-    };
-    assert!(slice.devices.iter().map(claimed).eq(claim.devices.iter().cloned()));
-    let device = &slice.devices[0];
-    assert_eq!(*device.nvlink_peers, ["gpu-1".into(), slice.devices[1].name.clone()]);
-    assert_eq!((device.memory, device.is_tainted), (Some(22 << 30), true));
-    assert_eq!(device.bus.map(|bus| bus.to_string()).as_deref(), Some("0000:17:00.0"));
-    assert_eq!(device.root.as_deref(), Some("pci0000:16"));
-    assert_eq!(device.model.as_deref(), Some("NVIDIA L4"));
 }
 
 fn slimmed(object: &Value) -> Value {
@@ -375,7 +314,7 @@ fn what_a_simulated_cluster_needs_is_kept_as_well() {
 // === Without names ===
 
 /// Slim objects without names, in the order in which a snapshot has them.
-fn nameless(objects: &[Value]) -> Vec<Value> {
+pub(crate) fn nameless(objects: &[Value]) -> Vec<Value> {
     let anonymiser = Anonymiser::new(|text: &str| model::hash_of(&("key", text)));
     objects.iter().map(|object| anonymiser.object(slimmed(object))).collect()
 }
