@@ -163,7 +163,7 @@ impl Slices {
         let kept: Box<[ClaimedDevice]> = self.kept(facts).cloned().collect();
         for claimed in &kept {
             let pool = (claimed.driver.clone(), claimed.pool.clone());
-            touched.extend(self.node_of_pool(&pool).cloned());
+            touched.extend(self.node_of_pool(&pool));
             let devices = self.claimed.entry(pool).or_default();
             *devices.entry(claimed.device.clone()).or_default() += 1;
         }
@@ -178,7 +178,7 @@ impl Slices {
         let mut touched = BTreeSet::new();
         for claimed in self.claims.remove(key).unwrap_or_default() {
             let pool = (claimed.driver, claimed.pool);
-            touched.extend(self.node_of_pool(&pool).cloned());
+            touched.extend(self.node_of_pool(&pool));
             let devices = self.claimed.get_mut(&pool).expect("what is claimed is counted");
             let count = devices.get_mut(&claimed.device).expect("what is claimed is counted");
             *count -= 1;
@@ -193,9 +193,9 @@ impl Slices {
     }
 
     /// The node that has a pool for itself.
-    fn node_of_pool(&self, pool: &Pool) -> Option<&Box<str>> {
+    fn node_of_pool(&self, pool: &Pool) -> Option<Box<str>> {
         let nodes = self.pools.get(pool)?;
-        nodes.keys().next().filter(|_| nodes.len() == 1)
+        nodes.keys().next().filter(|_| nodes.len() == 1).cloned()
     }
 
     /// Whether nothing is allocated to any claim.
