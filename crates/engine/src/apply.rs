@@ -1,6 +1,7 @@
 //! Takes in what happened, and wakes whom it could help.
 
 mod answers;
+mod devices;
 mod inside;
 
 use std::borrow::Cow;
@@ -64,6 +65,8 @@ impl Scheduler {
                 namespaces.iter().for_each(|namespace| self.reclassify(namespace));
             }
             Fact::Storage(facts) => self.set_storage(facts, now),
+            Fact::ResourceSlice(facts) => self.set_resource_slice(facts, now),
+            Fact::ResourceClaim(facts) => self.set_resource_claim(facts, now),
             Fact::Job(facts) => {
                 for (namespace, gang) in self.catalog.set_job(facts) {
                     self.wake_after(&namespace, &gang, now);
@@ -108,6 +111,8 @@ impl Scheduler {
                 namespaces.iter().for_each(|namespace| self.reclassify(namespace));
             }
             Kind::Storage(sort) => self.delete_storage(*sort, name, now),
+            Kind::ResourceSlice => self.delete_resource_slice(name, now),
+            Kind::ResourceClaim => self.delete_resource_claim(name, now),
             Kind::Job => self.catalog.delete_job(name),
             Kind::NodeResourceTopology => {
                 let node = self.catalog.delete_node_resource_topology(name);

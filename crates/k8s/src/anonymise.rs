@@ -4,6 +4,8 @@
 //! Only what is listed here is kept as it is. A string that nobody listed is hashed, an object that
 //! nobody listed is emptied: what later versions read must be added, and cannot leak before.
 
+mod devices;
+
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
@@ -73,10 +75,11 @@ const KEPT: [&str; 35] = [
 ];
 
 /// Objects that are gone into.
-const ENTERED: [&str; 65] = [
+const ENTERED: [&str; 69] = [
     // The object itself.
     "",
     "affinity",
+    "allocation",
     "allowedTopologies",
     "awsElasticBlockStore",
     "azureDisk",
@@ -87,6 +90,7 @@ const ENTERED: [&str; 65] = [
     "containers",
     "costs",
     "csi",
+    "devices",
     "disruptionMode",
     "drivers",
     "env",
@@ -115,6 +119,7 @@ const ENTERED: [&str; 65] = [
     "podAntiAffinity",
     "podGroups",
     "policy",
+    "pool",
     "ports",
     "portworxVolume",
     "preference",
@@ -124,6 +129,7 @@ const ENTERED: [&str; 65] = [
     "requiredDuringSchedulingIgnoredDuringExecution",
     "resources",
     "restartPolicyRules",
+    "results",
     "schedulingConstraints",
     "schedulingGates",
     "schedulingGroup",
@@ -165,11 +171,13 @@ const STORAGE_WORDS: [&str; 3] = [
 const STORAGE_NAMES: [&str; 2] =
     ["volume.beta.kubernetes.io/storage-class", "volume.kubernetes.io/selected-node"];
 
-/// Drivers that took over from plugins of Kubernetes itself, which are known by these names.
-const DRIVERS: [&str; 5] = [
+/// Drivers that took over from plugins of Kubernetes itself, and those whose devices are those of a
+/// resource, which are known by these names.
+const DRIVERS: [&str; 6] = [
     "cinder.csi.openstack.org",
     "disk.csi.azure.com",
     "ebs.csi.aws.com",
+    "gpu.nvidia.com",
     "pd.csi.storage.gke.io",
     "pxd.portworx.com",
 ];
@@ -250,6 +258,8 @@ impl<H: Fn(&str) -> u64> Anonymiser<H> {
                         fields.clear();
                     }
                 }
+                "attributes" => self.attributes(fields),
+                "capacity" if parent == "devices" => self.capacities(fields),
                 _ if AMOUNTS.contains(&key) => {}
                 _ if ENTERED.contains(&key) => self.enter(fields, key),
                 _ => fields.clear(),
@@ -281,6 +291,7 @@ impl<H: Fn(&str) -> u64> Anonymiser<H> {
             ("resources", "name") => text.into(),
             ("zones" | "costs", "name") if is_numa_node(text) => text.into(),
             ("drivers", "name") | (_, "driver" | "provisioner" | "attacher") => self.driver(text),
+            ("devices", "name") | ("results", "device") => self.device(text),
             ("awsElasticBlockStore", "volumeID") => self.ebs(text),
             ("rbd", "image") => self.word(text),
             ("claimRef", "name") | (_, "claimName") => self.claim(text),

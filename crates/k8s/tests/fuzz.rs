@@ -77,6 +77,16 @@ fn readings(text: &[u8]) -> Vec<(&'static str, Option<Read>, Read)> {
             of(&ingest::node_resource_topology),
             ingest::read_node_resource_topology(text).map(|seen| seen.1),
         ),
+        (
+            "ResourceSlice",
+            of(&ingest::resource_slice),
+            ingest::read_resource_slice(text).map(|seen| seen.1),
+        ),
+        (
+            "ResourceClaim",
+            of(&ingest::resource_claim),
+            ingest::read_resource_claim(text).map(|seen| seen.1),
+        ),
     ];
     for kind in [
         GroupingKind::Service,
@@ -163,6 +173,10 @@ fn a_slim_object_says_what_the_object_says() {
         if let Ok(event) = ingest::node(&value) {
             assert_eq!(slim.expect("it is no worse"), event);
         }
+        let slim = ingest::slim("resource.k8s.io/v1", "ResourceSlice", value.clone());
+        if let Ok(event) = ingest::resource_slice(&value) {
+            assert_eq!(ingest::resource_slice(&slim).expect("it is no worse"), event);
+        }
     });
 }
 
@@ -193,6 +207,8 @@ fn event(object: &Value) -> Option<Event> {
         ("LocalQueue", None) => ingest::local_queue(object),
         ("ClusterQueue", None) => ingest::cluster_queue(object),
         ("NodeResourceTopology", None) => ingest::node_resource_topology(object),
+        ("ResourceSlice", None) => ingest::resource_slice(object),
+        ("ResourceClaim", None) => ingest::resource_claim(object),
         ("Service", None) => ingest::grouping(GroupingKind::Service, object),
         ("ReplicationController", None) => {
             ingest::grouping(GroupingKind::ReplicationController, object)

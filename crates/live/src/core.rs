@@ -206,6 +206,7 @@ impl Core {
             Event::Gone(Key { kind: Kind::PodGroup(sort), name }) => {
                 self.state.groups.deleted(&PodGroupKey::of(*sort, name));
             }
+            Event::Gone(Key { kind: Kind::ResourceSlice, name }) => self.slice_gone(name),
             Event::Seen(Fact::Namespace(facts)) => {
                 let before = self.scheduler.catalog().namespace_labels(&facts.name);
                 if before != Some(&facts.labels) {
@@ -222,10 +223,12 @@ impl Core {
         let now = self.moment();
         self.scheduler.apply(&seen.event, now);
         match &seen.event {
-            Event::Seen(Fact::Node(facts)) => self.note_doubts(&facts.name),
-            Event::Seen(Fact::NodeResourceTopology(facts)) => self.note_doubts(&facts.node),
-            Event::Gone(Key { kind: Kind::Node | Kind::NodeResourceTopology, name }) => {
-                self.note_doubts(name);
+            Event::Seen(Fact::Node(facts)) => self.state.doubts.seen(&facts.name),
+            Event::Seen(Fact::NodeResourceTopology(facts)) => self.state.doubts.seen(&facts.node),
+            Event::Seen(Fact::ResourceSlice(facts)) => self.state.doubts.seen(&facts.node),
+            Event::Gone(Key { kind: Kind::Node, name }) => self.state.doubts.gone(name),
+            Event::Gone(Key { kind: Kind::NodeResourceTopology, name }) => {
+                self.state.doubts.seen(name);
             }
             Event::Seen(_) | Event::Gone(_) | Event::Listed(..) | Event::Outcome(_) => {}
         }
@@ -262,6 +265,10 @@ impl Core {
                 self.metrics.keep_namespaces(names);
             }
             Kind::Budget => state.has_budgets = true,
+            Kind::ResourceSlice => {
+                let gone = self.scheduler.catalog().not_among(kind, names);
+                gone.iter().for_each(|slice| self.slice_gone(slice));
+            }
             Kind::PodGroup(sort) => {
                 state.groups.reset(sort, names);
             }
@@ -271,6 +278,7 @@ impl Core {
             | Kind::ClusterQueue
             | Kind::Job
             | Kind::NodeResourceTopology
+            | Kind::ResourceClaim
             | Kind::Storage(_) => {}
         }
         self.tell_health(was_synced);

@@ -3,10 +3,12 @@
 //! Changes only while an event is applied, or when the engine moves a pod from one state to the
 //! next. Plugins read it and never change it.
 
+mod alike;
 mod budgets;
 mod classes;
 mod company;
 mod crowds;
+mod devices;
 mod domains;
 mod gangs;
 mod groupings;
@@ -17,6 +19,7 @@ mod nodes;
 mod pods;
 mod queues;
 mod sizes;
+mod slices;
 mod storage;
 mod tenants;
 mod topologies;
@@ -42,12 +45,14 @@ use crate::usage::{Hold, HoldOwner};
 use budgets::Budgets;
 use classes::Classes;
 use crowds::Crowds;
+use devices::Devices;
 use domains::Domains;
 use gangs::Gangs;
 use machines::Machines;
 use nodes::{Nodes, Replaced};
 use pods::Pods;
 use queues::{ClusterQueues, LocalQueues};
+use slices::Slices;
 use storage::Storage;
 use tenants::Tenants;
 use topologies::Topologies;
@@ -67,6 +72,8 @@ pub struct Catalog {
     local_queues: LocalQueues,
     cluster_queues: ClusterQueues,
     storage: Storage,
+    slices: Slices,
+    devices: Devices,
     machines: Machines,
     topologies: Topologies,
     tenants: Tenants,
@@ -155,9 +162,12 @@ impl Catalog {
         let id = self.node_place(&facts.name);
         let node = Node::new(self.nodes.name(id), facts, &mut self.symbols);
         let offer = Offer::new(facts, &mut self.resources);
-        let (change, replaced) = self.nodes.apply(id, node, offer);
+        let (mut change, replaced) = self.nodes.apply(id, node, offer);
         if change != NodeChange::Same {
-            self.node_replaced(id, &replaced);
+            let has_other_devices = self.node_replaced(id, &replaced);
+            if let NodeChange::Changed(aspects) = &mut change {
+                aspects.hardware |= has_other_devices;
+            }
         }
         self.release_node(&replaced);
         (id, change)
@@ -172,8 +182,8 @@ impl Catalog {
         Some(id)
     }
 
-    /// Brings in line what is counted of all nodes.
-    fn node_replaced(&mut self, id: NodeId, replaced: &Replaced) {
+    /// Brings in line what is counted of all nodes; tells whether the node has other devices now.
+    fn node_replaced(&mut self, id: NodeId, replaced: &Replaced) -> bool {
         let after = self.nodes.offer(id);
         if replaced.offer != *after {
             self.tenants.offer(&replaced.offer, false);
@@ -182,9 +192,10 @@ impl Catalog {
         if replaced.node.is_some() != self.nodes.get(id).is_some() {
             self.pods.note_node(self.nodes.name(id));
         }
-        self.renew_machine(id, replaced);
+        let has_other_devices = self.renew_machine(id, replaced);
         let nodes = replaced.node.as_deref().into_iter().chain(self.nodes.get(id));
         self.domains.put(id, nodes.flat_map(Node::label_keys), &self.nodes);
+        has_other_devices
     }
 
     fn release_node(&mut self, Replaced { node, offer }: &Replaced) {

@@ -3,6 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::device::PciAddress;
 use crate::topology::{CpuManagerFacts, TopologyPolicy, TopologyScope};
 
 /// The largest id of a zone: the kubelet has room for so many in a mask.
@@ -118,6 +119,12 @@ pub struct Gpu {
     pub nvlink_domain: Option<u32>,
     /// GPUs that it reaches over NVLink.
     pub nvlink_peers: Box<[u32]>,
+    /// Where it is on the PCI bus.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bus: Option<PciAddress>,
+    /// The identity of this very GPU.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub uuid: Option<Box<str>>,
 }
 
 /// What is true of all GPUs of a node.
@@ -134,6 +141,39 @@ pub struct AllGpus {
     pub link: Option<GpuLink>,
     /// The NVLink fabric beyond the node that they are in.
     pub clique: Option<Box<str>>,
+    /// The profile of MIG, if each is a part of a GPU.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub partition: Option<Box<str>>,
+    /// Resources whose devices are offered more than once.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    pub shared: Box<[SharedGpus]>,
+    /// Parts of GPUs that are offered by their profile.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    pub parts: Box<[GpuPart]>,
+}
+
+/// A resource whose devices are offered more than once.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct SharedGpus {
+    /// The resource.
+    pub resource: Box<str>,
+    /// How often each is offered, which is more than once.
+    pub replicas: u32,
+    /// Whether they are shared by NVIDIA's multi-process service, and not one after the other.
+    pub is_mps: bool,
+}
+
+/// Parts of GPUs, by their profile of MIG.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct GpuPart {
+    /// The profile, `1g.5gb` for example.
+    pub profile: Box<str>,
+    /// The product name of the GPUs.
+    pub model: Option<Box<str>>,
+    /// The memory of each in bytes.
+    pub memory: Option<u64>,
 }
 
 impl AllGpus {

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::device::{ResourceClaimFacts, ResourceSliceFacts};
 use crate::event::{
     BudgetFacts, ClusterQueueFacts, LocalQueueFacts, NamespaceFacts, NodeFacts, PodFacts,
 };
@@ -85,6 +86,10 @@ kinds! {
     Job: JobFacts, |it| it.uid.clone();
     /// A NodeResourceTopology, by the name of its node.
     NodeResourceTopology: NodeResourceTopologyFacts, |it| it.node.clone();
+    /// A ResourceSlice: devices that a driver tells of.
+    ResourceSlice: ResourceSliceFacts, |it| it.name.clone();
+    /// A ResourceClaim: devices that are allocated.
+    ResourceClaim: ResourceClaimFacts, |it| it.key();
 }
 
 /// Which object.

@@ -11,6 +11,7 @@
 mod amounts;
 mod catalog;
 mod decision;
+pub mod device;
 mod event;
 mod fingerprint;
 mod gang;

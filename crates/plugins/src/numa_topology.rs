@@ -28,7 +28,9 @@ pub(crate) struct NumaTopology {
 }
 
 impl NumaTopology {
-    pub(crate) fn new(args: NumaArgs) -> Self {
+    pub(crate) fn new(args: NumaArgs, catalog: &mut Catalog) -> Self {
+        // The table was checked where the configuration was read.
+        catalog.set_device_drivers(args.drivers.clone());
         Self { args }
     }
 }

@@ -284,7 +284,7 @@ fn make_feasible(
         "NodeVolumeLimits" => Arc::new(NodeVolumeLimits),
         "VolumeBinding" => Arc::new(VolumeBinding::new(&volume_args(settings))),
         "VolumeZone" => Arc::new(VolumeZone),
-        "NUMATopology" => Arc::new(NumaTopology::new(numa_args(settings))),
+        "NUMATopology" => Arc::new(NumaTopology::new(numa_args(settings), catalog)),
         name => Arc::new(Guard::of(name).ok_or_else(|| unknown(settings, choice, point))?),
     })
 }
@@ -304,7 +304,7 @@ fn make_rank(
         "ImageLocality" => Arc::new(ImageLocality),
         "PodTopologySpread" => Arc::new(PodTopologySpread::new(&spread_args(settings), catalog)),
         "InterPodAffinity" => Arc::new(InterPodAffinity::new(pod_affinity_args(settings))),
-        "NUMATopology" => Arc::new(NumaTopology::new(numa_args(settings))),
+        "NUMATopology" => Arc::new(NumaTopology::new(numa_args(settings), catalog)),
         "VolumeBinding" => {
             let is_asked = settings.at(Filter).iter().any(|choice| choice.name == "VolumeBinding");
             // Only nodes that it was asked about have a score.

@@ -249,7 +249,17 @@ fn inside(scheduler: &Scheduler, inside: &Inside) -> Vec<String> {
         };
         format!("{name}: {}{told}", taken(scheduler, inside, guest))
     });
-    guests.collect()
+    guests.chain(claimed(scheduler, inside)).collect()
+}
+
+/// What is allocated to claims.
+fn claimed<'a>(scheduler: &'a Scheduler, inside: &'a Inside) -> impl Iterator<Item = String> + 'a {
+    inside.machine().device_resources().enumerate().filter_map(|(place, resource)| {
+        let claimed = inside.state().claimed_devices(place);
+        let devices = (0..u128::BITS).filter(|device| claimed >> device & 1 == 1);
+        let name = scheduler.catalog().resource_name(resource);
+        (claimed != 0).then(|| format!("claims: {name} {}", listed(devices)))
+    })
 }
 
 fn taken(scheduler: &Scheduler, inside: &Inside, guest: &Guest) -> String {

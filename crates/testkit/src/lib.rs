@@ -17,6 +17,7 @@
 //! makes no sense panics with its line: it is a mistake in the test. Documents that are nearly
 //! right, for fuzz targets, are made in [`fuzz`].
 
+mod devices;
 pub mod draw;
 mod facts;
 pub mod fuzz;

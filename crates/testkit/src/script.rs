@@ -21,6 +21,8 @@
 //! gone budget NAMESPACE/NAME      it is gone
 //! pv WORDS | pvc WORDS | ...      there is such an object of storage (see `storage`)
 //! gone pv NAME | gone pvc KEY ..  it is gone
+//! slice WORDS | claim WORDS       there is such a ResourceSlice or ResourceClaim (see `devices`)
+//! gone slice NAME | gone claim KEY  it is gone
 //! written UID [VERSION ..]        what a pod needs before it can be bound was written
 //! unwritten UID                   that was refused
 //! given UID                       what is given to the claims of a pod on its way
@@ -166,11 +168,9 @@ impl Script {
                 self.apply(&Event::Listed(Kind::Pod, Present::Names(uids)));
             }
             ["grouping", ..] => self.apply(&Event::seen(grouping(rest))),
-            ["namespace" | "podgroup" | "succeeded" | "job", ..]
-            | ["localqueue", _, _]
-            | ["clusterqueue" | "nrt", ..]
-            | ["gone", "namespace" | "podgroup" | "localqueue" | "clusterqueue", _]
-            | ["gone", "job" | "succeeded" | "nrt", _] => self.apply(&around(&words, rest)),
+            [kind, ..] | ["gone", kind, _] if AROUND.contains(&kind) => {
+                self.apply(&around(&words, rest));
+            }
             ["gone", "grouping", key] => self.apply(&Event::Gone(grouping_key(key).into())),
             ["relist", kind, ref names @ ..] => {
                 let names = Present::Names(names.iter().map(|name| (*name).into()).collect());
@@ -340,7 +340,20 @@ impl Script {
     }
 }
 
-/// What happened to a namespace, its queues or a gang.
+/// Objects that something happens to around nodes and pods.
+const AROUND: [&str; 9] = [
+    "namespace",
+    "podgroup",
+    "succeeded",
+    "job",
+    "localqueue",
+    "clusterqueue",
+    "nrt",
+    "slice",
+    "claim",
+];
+
+/// What happened to a namespace, its queues, a gang, or what drivers tell of devices.
 fn around(words: &[&str], rest: &str) -> Event {
     match *words {
         ["namespace", ..] => Event::seen(namespace(rest)),
@@ -355,6 +368,10 @@ fn around(words: &[&str], rest: &str) -> Event {
         ["clusterqueue", name] => cluster_queue(name, Some("")),
         ["clusterqueue", name, "nobodys"] => cluster_queue(name, None),
         ["clusterqueue", name, labels] => cluster_queue(name, Some(labels)),
+        ["slice", name, ref words @ ..] => Event::seen(crate::devices::slice(name, words)),
+        ["gone", "slice", name] => Event::gone(Kind::ResourceSlice, name),
+        ["claim", key, ref words @ ..] => Event::seen(crate::devices::claim(key, words)),
+        ["gone", "claim", key] => Event::gone(Kind::ResourceClaim, key),
         ["gone", "clusterqueue", name] => Event::gone(Kind::ClusterQueue, name),
         ["gone", "localqueue", key] => Event::gone(Kind::LocalQueue, key),
         ["podgroup", ..] => Event::seen(pod_group(rest)),

@@ -4,6 +4,7 @@
 mod bindings;
 mod checkpoint;
 mod cold_path;
+mod devices;
 mod drivers;
 mod evictions;
 mod gang_keys;

@@ -55,13 +55,17 @@ const COMMANDS: [&str; 13] = [
 ];
 
 /// What happens to objects of kinds that the first format does not have.
-const LATER_COMMANDS: [&str; 6] = [
+const LATER_COMMANDS: [&str; 10] = [
     "succeeded p2 prepare job=j",
     "job j 2",
     "gone job j",
     "clusterqueue gpu",
     "nrt a update=7 zones=2x4 free=1,2 policy=restricted scope=pod pods=p",
     "gone nrt a",
+    "slice s on=a devices=0,1x,?",
+    "claim default/c a/gpu-0",
+    "gone slice s",
+    "gone claim default/c",
 ];
 
 fn script<'a>(commands: impl Iterator<Item = &'a str>) -> testkit::Script {

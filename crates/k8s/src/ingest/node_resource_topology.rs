@@ -17,7 +17,7 @@ use super::hardware::{cpus, policy, scope};
 use super::seen::read_text;
 use super::slim::Slim;
 use super::view::{
-    AttributeView, CostView, NodeResourceTopologyView, ResourceView, TopologyMeta, ZoneView,
+    CostView, NodeResourceTopologyView, ResourceView, TopologyAttributeView, TopologyMeta, ZoneView,
 };
 use super::{IngestError, cut, read};
 
@@ -62,7 +62,7 @@ fn facts(view: NodeResourceTopologyView) -> NodeResourceTopologyFacts {
     let mut reader = Reader::default();
     let (mut policy, mut scope) = reader.policies(&topology_policies);
     let (mut sum, mut method) = (annotations.fingerprint, String::new());
-    for AttributeView { name, value } in attributes.into_iter().take(ATTRIBUTES_MAX) {
+    for TopologyAttributeView { name, value } in attributes.into_iter().take(ATTRIBUTES_MAX) {
         match &*name {
             "topologyManagerPolicy" => policy = reader.policy(&value).or(policy),
             "topologyManagerScope" => scope = reader.scope(&value).or(scope),
@@ -226,7 +226,7 @@ impl Reader {
     fn cpus(&mut self, zone: &ZoneView) -> Option<CpuRanges> {
         const CPUS: &str = "numa.kubenexus.io/cpus";
         let mut attributes = zone.attributes.iter().take(ATTRIBUTES_MAX);
-        let AttributeView { value, .. } = attributes.find(|it| it.name == CPUS)?;
+        let TopologyAttributeView { value, .. } = attributes.find(|it| it.name == CPUS)?;
         let found = Some(value).filter(|value| value.len() <= TEXT_MAX);
         let found = found.and_then(|value| cpus(value));
         let path = format!("{}.{CPUS}", zone.name);

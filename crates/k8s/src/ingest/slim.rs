@@ -13,7 +13,7 @@ use super::view::{
     AttachmentView, BudgetView, CapacityView, ClaimSpec, ClaimView, ClusterQueueView,
     ControllerView, CsiDriverView, CsiNodeView, DisruptionMode, JobView, LocalQueueView,
     NamespaceView, NodeResourceTopologyView, NodeView, PersistentVolumeView, PodGroupView, PodView,
-    ServiceView, StorageClassView, Weight,
+    ResourceClaimView, ResourceSliceView, ServiceView, StorageClassView, Weight,
 };
 use super::{pod_group_kind, storage_kind};
 
@@ -126,6 +126,8 @@ fn known(group: &str, kind: &str) -> (fn(&mut Value), &'static [&'static str]) {
         ("kueue.x-k8s.io", "LocalQueue") => (LocalQueueView::slim, &[]),
         ("kueue.x-k8s.io", "ClusterQueue") => (ClusterQueueView::slim, &[]),
         ("topology.node.k8s.io", "NodeResourceTopology") => (NodeResourceTopologyView::slim, &[]),
+        ("resource.k8s.io", "ResourceSlice") => (ResourceSliceView::slim, &[]),
+        ("resource.k8s.io", "ResourceClaim") => (ResourceClaimView::slim, &[]),
         ("scheduling.k8s.io", "PriorityClass") => (slim_priority_class, &[]),
         _ => (|object| *object = json!({}), &[]),
     }

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use serde::de::{Deserialize, Deserializer, IgnoredAny, Visitor};
 
 use super::annotations::Annotations;
+use super::device::Picked;
 use super::hardware::NodeAnnotations;
 use super::node_resource_topology::Text;
 use super::quantity::{Amount, List};
@@ -143,7 +144,7 @@ views! {
         metadata: TopologyMeta,
         topology_policies: Vec<String>,
         zones: Vec<ZoneView>,
-        attributes: Vec<AttributeView>,
+        attributes: Vec<TopologyAttributeView>,
     }
     TopologyMeta { name: String, resource_version: String, annotations: TopologyAnnotations, }
     TopologyAnnotations {
@@ -154,11 +155,11 @@ views! {
         name: String,
         r#type: String,
         costs: Vec<CostView>,
-        attributes: Vec<AttributeView>,
+        attributes: Vec<TopologyAttributeView>,
         resources: Vec<ResourceView>,
     }
     CostView { name: String, value: Text, }
-    AttributeView { name: String, value: String, }
+    TopologyAttributeView { name: String, value: String, }
     ResourceView { name: String, capacity: Text, allocatable: Text, available: Text, }
     NodeMeta {
         name: String,
@@ -336,6 +337,29 @@ views! {
     AttachmentView { metadata: PlainMeta, spec: AttachmentSpec, }
     AttachmentSpec { attacher: String, node_name: String, source: AttachmentSource, }
     AttachmentSource { persistent_volume_name: Option<String>, }
+
+    ResourceSliceView { metadata: PlainMeta, spec: ResourceSliceSpec, }
+    ResourceSliceSpec {
+        driver: String,
+        pool: PoolView,
+        node_name: String,
+        devices: Vec<DeviceView>,
+    }
+    PoolView { name: String, generation: i64, resource_slice_count: i64, }
+    DeviceView {
+        name: String,
+        attributes: Picked<AttributeView>,
+        capacity: Picked<DeviceCapacityView>,
+        taints: Vec<DeviceTaintView>,
+    }
+    AttributeView { string: Option<String>, int: Option<i64>, ints: Vec<i64>, }
+    DeviceCapacityView { value: Option<Amount>, }
+    DeviceTaintView { effect: String, }
+    ResourceClaimView { metadata: PlainMeta, status: ResourceClaimStatus, }
+    ResourceClaimStatus { allocation: AllocationView, }
+    AllocationView { devices: AllocatedDevices, }
+    AllocatedDevices { results: Vec<AllocatedDevice>, }
+    AllocatedDevice { driver: String, pool: String, device: String, admin_access: bool, }
 
     Affinity {
         node_affinity: NodeAffinity,

@@ -1,5 +1,6 @@
 //! What nodes tell of their inside, in labels and annotations.
 
+use model::device::PciAddress;
 use model::hardware::{
     CpuRanges, Gpu, GpuLink, HardwareFacts, HeldByPod, HeldDevices, HeldFacts, HeldMemory,
     KubeletFacts, NumaZone, ReservedMemory,
@@ -156,6 +157,8 @@ fn gpus_are_read_from_the_agents_list_and_from_both_spellings_of_labels() {
         memory: Some(85_520_809_984),
         nvlink_domain: Some(0),
         nvlink_peers: [0].into(),
+        bus: PciAddress::parse("0000:18:00.0"),
+        uuid: Some("GPU-1".into()),
     };
     let labelled = |index: u32, zone: u32| Gpu { index, zone: Some(zone), ..Gpu::default() };
     assert_eq!(*facts.gpus, [labelled(0, 0), listed, labelled(2, 1)]);

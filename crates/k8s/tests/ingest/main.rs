@@ -1,6 +1,7 @@
 //! Objects as clusters serve them, and the facts they become.
 
 mod cluster_queue;
+mod device;
 mod gang;
 mod grouping;
 mod hardware;
@@ -15,6 +16,7 @@ mod pod_group;
 mod requests;
 mod seen;
 mod slim;
+mod slim_devices;
 mod slim_kinds;
 mod storage;
 

@@ -8,8 +8,10 @@ use model::{
 };
 use serde_json::{Value, json};
 
+use crate::slim_devices::devices;
+
 /// What is read of an object, whatever it is.
-fn event(object: &Value) -> Event {
+pub(crate) fn event(object: &Value) -> Event {
     let (version, kind) = (
         object["apiVersion"].as_str().expect("as written"),
         object["kind"].as_str().expect("as written"),
@@ -33,13 +35,15 @@ fn event(object: &Value) -> Event {
         "LocalQueue" => ingest::local_queue(object),
         "ClusterQueue" => ingest::cluster_queue(object),
         "NodeResourceTopology" => ingest::node_resource_topology(object),
+        "ResourceSlice" => ingest::resource_slice(object),
+        "ResourceClaim" => ingest::resource_claim(object),
         "Job" => ingest::job(object).map(|event| event.expect("it is complete")),
         other => panic!("{other} is not known"),
     }
     .expect("as written")
 }
 
-fn metadata(name: &str, more: Value) -> Value {
+pub(crate) fn metadata(name: &str, more: Value) -> Value {
     let mut metadata = json!({
         "name": name, "uid": format!("uid-of-{name}"), "resourceVersion": "12",
         "managedFields": [{"manager": "noise"}], "selfLink": "/noise",
@@ -56,7 +60,7 @@ fn metadata(name: &str, more: Value) -> Value {
     metadata
 }
 
-fn object(version: &str, kind: &str, metadata: Value, rest: Value) -> Value {
+pub(crate) fn object(version: &str, kind: &str, metadata: Value, rest: Value) -> Value {
     let mut object = json!({"apiVersion": version, "kind": kind, "metadata": metadata});
     object
         .as_object_mut()
@@ -271,7 +275,8 @@ fn others() -> Vec<Value> {
 }
 
 fn all() -> Vec<Value> {
-    storage().into_iter().chain(groups()).chain(others()).collect()
+    let all = storage().into_iter().chain(groups()).chain(others());
+    all.chain(devices()).collect()
 }
 
 fn slimmed(object: &Value) -> Value {
@@ -323,7 +328,7 @@ fn what_a_simulated_cluster_needs_is_kept_as_well() {
 // === Without names ===
 
 /// Slim objects without names, in the order in which a snapshot has them.
-fn nameless(objects: &[Value]) -> Vec<Value> {
+pub(crate) fn nameless(objects: &[Value]) -> Vec<Value> {
     let anonymiser = Anonymiser::new(|text: &str| model::hash_of(&("key", text)));
     objects.iter().map(|object| anonymiser.object(slimmed(object))).collect()
 }

@@ -210,7 +210,7 @@ fn profile(config: Option<&Value>, scheduler: &str) -> Result<ProfileSettings> {
 }
 
 /// Kinds that are looked at.
-const USED: [&str; 22] = [
+const USED: [&str; 24] = [
     "Node",
     "Pod",
     "Namespace",
@@ -233,21 +233,14 @@ const USED: [&str; 22] = [
     "CSIStorageCapacity",
     "VolumeAttachment",
     "NodeResourceTopology",
+    "ResourceSlice",
+    "ResourceClaim",
 ];
 
 /// Kinds that are part of a cluster but that nothing built so far looks at, by API group.
 const IGNORED: &[(&str, &[&str])] = &[
     ("scheduling.k8s.io", &["PriorityClass"]),
-    (
-        "resource.k8s.io",
-        &[
-            "ResourceSlice",
-            "ResourceClaim",
-            "ResourceClaimTemplate",
-            "DeviceClass",
-            "DeviceTaintRule",
-        ],
-    ),
+    ("resource.k8s.io", &["ResourceClaimTemplate", "DeviceClass", "DeviceTaintRule"]),
     ("scheduling.kubenexus.io", &["ResourceReservation"]),
 ];
 
@@ -277,6 +270,8 @@ fn take_in(scheduler: &mut Scheduler, profile: &str, object: &Value) -> Result<(
         },
         ("kueue.x-k8s.io", "ClusterQueue") => ingest::cluster_queue(object)?,
         ("topology.node.k8s.io", "NodeResourceTopology") => ingest::node_resource_topology(object)?,
+        ("resource.k8s.io", "ResourceSlice") => ingest::resource_slice(object)?,
+        ("resource.k8s.io", "ResourceClaim") => ingest::resource_claim(object)?,
         ("", "Service") => ingest::grouping(GroupingKind::Service, object)?,
         ("", "ReplicationController") => {
             ingest::grouping(GroupingKind::ReplicationController, object)?

@@ -18,18 +18,15 @@ pub(super) struct Doubts {
 }
 
 impl Doubts {
-    /// Takes in what is said of a node.
-    fn seen<'a>(&mut self, name: &str, doubts: impl Iterator<Item = &'a Unread>) {
-        let mut doubts = doubts.peekable();
-        if doubts.peek().is_none() {
-            self.gone(name);
-        } else if self.told.get(name).is_none_or(|told| !told.iter().eq(doubts)) {
+    /// Takes in that something is said of a node, or not any more.
+    pub(super) fn seen(&mut self, name: &str) {
+        if !name.is_empty() {
             self.untold.insert(name.into());
         }
     }
 
     /// A node is gone.
-    fn gone(&mut self, name: &str) {
+    pub(super) fn gone(&mut self, name: &str) {
         self.told.remove(name);
         self.untold.remove(name);
     }
@@ -42,13 +39,10 @@ impl Doubts {
 }
 
 impl Core {
-    /// Takes in that something is said of a node, or not any more, after it was applied.
-    pub(super) fn note_doubts(&mut self, name: &str) {
-        let catalog = self.scheduler.catalog();
-        if let Some(node) = catalog.find_node(name) {
-            self.state.doubts.seen(name, catalog.doubts(node));
-        } else {
-            self.state.doubts.gone(name);
+    /// A ResourceSlice is about to be forgotten: what is said of its node may not fit any more.
+    pub(super) fn slice_gone(&mut self, slice: &str) {
+        if let Some(node) = self.scheduler.catalog().node_of_slice(slice) {
+            self.state.doubts.seen(node);
         }
     }
 
@@ -59,10 +53,13 @@ impl Core {
         }
         while let Some(name) = self.state.doubts.untold.pop_first() {
             let catalog = self.scheduler.catalog();
-            let node = catalog.find_node(&name).into_iter();
-            let unread: Box<[Unread]> =
-                node.flat_map(|node| catalog.doubts(node)).cloned().collect();
-            let told = self.state.doubts.told.insert(name.clone(), unread.clone());
+            let node = catalog.find_node(&name);
+            let unread = node.into_iter().flat_map(|node| catalog.doubts(node));
+            let unread: Box<[Unread]> = unread.cloned().collect();
+            let told = match unread.is_empty() {
+                true => self.state.doubts.told.remove(&name),
+                false => self.state.doubts.told.insert(name.clone(), unread.clone()),
+            };
             let told = told.unwrap_or_default();
             let news = unread.iter().filter(|unread| !told.contains(unread));
             let notes: Vec<String> = news.map(render::unread_text).collect();

@@ -500,6 +500,45 @@ fn when_all_bindings_are_out_room_for_several_is_waited_for_and_not_for_long() {
 }
 
 #[test]
+fn slices_that_do_not_fit_their_node_are_told_once() {
+    let mut bench = bench();
+    bench.core.state.is_leading = true;
+    let node = |gpus: &str| {
+        let status = json!({"allocatable": {"nvidia.com/gpu": gpus}});
+        ingest::node(&json!({"metadata": {"name": "n"}, "status": status})).expect("a node")
+    };
+    let slice = |name: &str, generation: i64| {
+        let pool = json!({"name": "n", "generation": generation, "resourceSliceCount": 1});
+        let spec = json!({"driver": "gpu.nvidia.com", "nodeName": "n", "pool": pool,
+            "devices": [{"name": "gpu-0"}]});
+        let slice = json!({"metadata": {"name": name}, "spec": spec});
+        ingest::resource_slice(&slice).expect("a slice")
+    };
+    let mut told = |event: Event| {
+        bench.see(event);
+        bench.core.tell_doubts();
+        let mut orders = Vec::new();
+        while let Ok(order) = bench.orders.try_recv() {
+            orders.push(word(order));
+        }
+        orders
+    };
+    assert_eq!(told(node("2")), [""; 0]);
+    let said = "ignored default-scheduler n: the pool n of gpu.nvidia.com in ResourceSlices is \
+                \"1 devices, 1 healthy\"; expected 2 healthy ones, as the node offers of \
+                nvidia.com/gpu";
+    assert_eq!(told(slice("s", 1)), [said]);
+    assert_eq!(told(slice("s", 2)), [""; 0], "it was told");
+    assert_eq!(told(node("1")), [""; 0], "it fits");
+    assert_eq!(told(node("2")), [said], "and does not again");
+    assert_eq!(told(Event::gone(Kind::ResourceSlice, "s")), [""; 0]);
+    assert_eq!(told(slice("s", 2)), [said], "it was gone");
+    let none = Event::Listed(Kind::ResourceSlice, Present::Names(BTreeSet::new()));
+    assert_eq!(told(none), [""; 0]);
+    assert_eq!(told(slice("s", 2)), [said]);
+}
+
+#[test]
 fn what_a_node_says_of_its_inside_in_vain_is_told_once_by_the_leader() {
     let mut bench = bench();
     let node = |cpus: &str, memory: &str| {

@@ -26,12 +26,20 @@ fn answer(target: &str, is_waiting: bool) -> Reply {
         Some((200, json!({"groups": [{"versions": all}]}).to_string()))
     };
     match path {
-        "/apis" => versions(&["scheduling.volcano.sh/v1beta1", "kueue.x-k8s.io/v1beta1"]),
+        "/apis" => versions(&[
+            "scheduling.volcano.sh/v1beta1",
+            "kueue.x-k8s.io/v1beta1",
+            "resource.k8s.io/v1",
+        ]),
         "/apis/scheduling.volcano.sh/v1beta1" => {
             Some((200, json!({"resources": [{"name": "podgroups"}]}).to_string()))
         }
         "/apis/kueue.x-k8s.io/v1beta1" => {
             let all = json!([{"name": "localqueues"}, {"name": "clusterqueues"}]);
+            Some((200, json!({"resources": all}).to_string()))
+        }
+        "/apis/resource.k8s.io/v1" => {
+            let all = json!([{"name": "resourceslices"}, {"name": "resourceclaims"}]);
             Some((200, json!({"resources": all}).to_string()))
         }
         "/api/v1/pods" if query.contains("Succeeded") => {
@@ -104,13 +112,16 @@ async fn everything_that_scheduling_reads_is_taken_once() {
         "scheduling.volcano.sh/v1beta1 PodGroup x",
         "kueue.x-k8s.io/v1beta1 LocalQueue x",
         "kueue.x-k8s.io/v1beta1 ClusterQueue x",
+        "resource.k8s.io/v1 ResourceSlice x",
+        "resource.k8s.io/v1 ResourceClaim x",
         "not poddisruptionbudgets: 403 Forbidden: budgets are secret",
     ];
     assert_eq!(found[..expected.len()], expected, "no controllers that no pod names");
     assert!(found.last().unwrap().starts_with("not csistoragecapacities: 404"), "{found:?}");
     let counts = "1 nodes, 1 pods, 1 priorityclasses, 1 namespaces, 1 services, 1 replicasets";
     assert!(said.starts_with(counts), "{said}");
-    assert!(said.ends_with("1 podgroups.scheduling.volcano.sh, 1 localqueues, 1 clusterqueues"));
+    let counts = "1 localqueues, 1 clusterqueues, 1 resourceslices, 1 resourceclaims";
+    assert!(said.ends_with(counts), "{said}");
 }
 
 #[tokio::test(start_paused = true)]

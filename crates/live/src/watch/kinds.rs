@@ -118,9 +118,10 @@ const PLUGINS: &str = "scheduling.x-k8s.io";
 const VOLCANO: &str = "scheduling.volcano.sh";
 const KAI: &str = "scheduling.run.ai";
 const KUEUE: &str = "kueue.x-k8s.io";
+const DEVICES: &str = "resource.k8s.io";
 
 /// What not every cluster has; of a kind the one to be preferred first.
-pub(crate) static OPTIONAL: [Watched; 13] = [
+pub(crate) static OPTIONAL: [Watched; 15] = [
     row(Kind::PodGroup(PodGroupKind::Native), NATIVE, "v1beta1", ("podgroups", "PodGroup")),
     row(Kind::PodGroup(PodGroupKind::Native), NATIVE, "v1alpha3", ("podgroups", "PodGroup")),
     row(Kind::PodGroup(PodGroupKind::Native), NATIVE, "v1alpha2", ("podgroups", "PodGroup")),
@@ -144,6 +145,8 @@ pub(crate) static OPTIONAL: [Watched; 13] = [
         "v1alpha2",
         ("noderesourcetopologies", "NodeResourceTopology"),
     ),
+    row(Kind::ResourceSlice, DEVICES, "v1", ("resourceslices", "ResourceSlice")),
+    row(Kind::ResourceClaim, DEVICES, "v1", ("resourceclaims", "ResourceClaim")),
 ];
 
 impl Watched {
@@ -187,6 +190,8 @@ impl Watched {
             | Kind::ClusterQueue
             | Kind::Job
             | Kind::NodeResourceTopology
+            | Kind::ResourceSlice
+            | Kind::ResourceClaim
             | Kind::Storage(_) => Present::Names(BTreeSet::new()),
         }
     }
@@ -245,15 +250,18 @@ impl Meta {
     /// Which object it is.
     fn key(self, kind: Kind) -> Key {
         let name = match kind {
-            Kind::Node | Kind::Namespace | Kind::ClusterQueue | Kind::NodeResourceTopology => {
-                self.name
-            }
+            Kind::Node
+            | Kind::Namespace
+            | Kind::ClusterQueue
+            | Kind::NodeResourceTopology
+            | Kind::ResourceSlice => self.name,
             Kind::Storage(_) if self.namespace.is_empty() => self.name,
             Kind::Pod | Kind::Succeeded | Kind::Job => self.uid,
             Kind::Budget
             | Kind::Grouping(_)
             | Kind::PodGroup(_)
             | Kind::LocalQueue
+            | Kind::ResourceClaim
             | Kind::Storage(_) => {
                 format!("{}/{}", self.namespace, self.name)
             }
@@ -354,6 +362,8 @@ impl Watcher {
             Kind::LocalQueue => plain(ingest::read_local_queue(object)),
             Kind::ClusterQueue => plain(ingest::read_cluster_queue(object)),
             Kind::NodeResourceTopology => plain(ingest::read_node_resource_topology(object)),
+            Kind::ResourceSlice => plain(ingest::read_resource_slice(object)),
+            Kind::ResourceClaim => plain(ingest::read_resource_claim(object)),
             Kind::Grouping(kind) => plain(ingest::read_grouping(kind, object)),
             Kind::Storage(kind) => plain(ingest::read_storage(kind, object)),
             Kind::PodGroup(sort) => ingest::read_pod_group(sort, object).map(|seen| {

@@ -30,6 +30,6 @@ mod tests {
         let started = "PodGroupInitiallyScheduled";
         let composite = "CompositePodGroupInitiallyScheduled";
         assert_eq!(words[..4], [started, started, "PodGroupScheduled", composite]);
-        assert_eq!(words[4..], ["-"; 9]);
+        assert_eq!(words[4..], ["-"; 11]);
     }
 }

@@ -19,6 +19,8 @@ impl Catalog {
             Fact::ClusterQueue(facts) => self.cluster_queues.has(facts),
             Fact::Storage(facts) => self.storage.has(facts),
             Fact::NodeResourceTopology(facts) => self.topologies.has(facts),
+            Fact::ResourceSlice(facts) => self.slices.has_slice(facts),
+            Fact::ResourceClaim(facts) => self.slices.has_claim(facts),
             Fact::Node(_)
             | Fact::Pod(_)
             | Fact::Namespace(_)
@@ -42,6 +44,8 @@ impl Catalog {
             .chain(self.storage.facts().map(Fact::from))
             .chain(self.jobs().map(Fact::from))
             .chain(self.topologies.facts().cloned().map(Fact::from))
+            .chain(self.slices.slices().cloned().map(Fact::from))
+            .chain(self.slices.claims().map(Fact::from))
     }
 
     /// Takes in an object that was known before, and tells whether it is one: nodes and pods have
@@ -59,6 +63,8 @@ impl Catalog {
             Fact::Storage(facts) => _ = self.set_storage(facts),
             Fact::Job(facts) => _ = self.set_job(facts),
             Fact::NodeResourceTopology(facts) => _ = self.set_node_resource_topology(facts),
+            Fact::ResourceSlice(facts) => _ = self.set_resource_slice(facts),
+            Fact::ResourceClaim(facts) => _ = self.set_resource_claim(facts),
         }
         true
     }
@@ -97,6 +103,8 @@ impl Catalog {
             Kind::NodeResourceTopology => {
                 gone(self.topologies.facts().map(|facts| facts.node.clone()).collect())
             }
+            Kind::ResourceSlice => gone(self.slices.slices().map(|it| it.name.clone()).collect()),
+            Kind::ResourceClaim => gone(self.slices.claims().map(|facts| facts.key()).collect()),
         }
     }
 }

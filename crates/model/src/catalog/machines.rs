@@ -7,7 +7,8 @@ use std::sync::Arc;
 
 use super::Catalog;
 use super::nodes::{Node, Offer, Replaced};
-use crate::hardware::{CpuRanges, Gpu, HardwareFacts, KubeletFacts, NumaZone, Unread};
+use crate::device::{NodeDevices, ResourceDevices};
+use crate::hardware::{CpuRanges, HardwareFacts, KubeletFacts, NumaZone, Unread};
 use crate::ids::{NodeId, ResourceId};
 use crate::map::{Map, hash_of};
 use crate::node_resource_topology::NodeResourceTopologyFacts;
@@ -16,10 +17,6 @@ use crate::topology::{
     CpuFacts, DEVICE_RESOURCES_MAX, DEVICES_MAX, DeviceFacts, DevicesFacts, HugePagesFacts,
     Machine, MachineFacts, ZoneFacts,
 };
-
-/// Resources of GPUs, by the PCI ids of their vendors; the first is that of GPUs whose vendor is
-/// not told.
-const GPUS: [(u16, &str); 2] = [(0x10de, "nvidia.com/gpu"), (0x1002, "amd.com/gpu")];
 
 /// The machines of all nodes of which enough is told.
 #[derive(Default)]
@@ -36,6 +33,7 @@ pub(super) struct Machines {
 pub(super) struct Told<'a> {
     labels: Option<&'a HardwareFacts>,
     object: Option<&'a NodeResourceTopologyFacts>,
+    devices: Option<&'a NodeDevices>,
     offer: &'a Offer,
     names: &'a Resources,
 }
@@ -105,11 +103,14 @@ impl Catalog {
         let object = self.node_resource_topology(node);
         let unread = labels.into_iter().flat_map(|labels| &labels.unread);
         let unread = unread.chain(object.into_iter().flat_map(|object| &object.unread));
-        unread.chain(self.machines.doubts.get(&node).into_iter().flatten())
+        let unread = unread.chain(self.machines.doubts.get(&node).into_iter().flatten());
+        unread.chain(self.devices.doubts(node))
     }
 
-    /// Brings in line what is inside a node that was replaced.
-    pub(super) fn renew_machine(&mut self, id: NodeId, replaced: &Replaced) {
+    /// Brings in line what is inside a node that was replaced; tells whether it has other devices
+    /// now.
+    pub(super) fn renew_machine(&mut self, id: NodeId, replaced: &Replaced) -> bool {
+        let has_other_devices = self.merge_devices(id);
         let is_told = |node: &Node| node.hardware.is_some();
         if replaced.node.as_deref().is_some_and(is_told)
             || self.nodes.get(id).is_some_and(is_told)
@@ -117,6 +118,7 @@ impl Catalog {
         {
             self.make_machine(id);
         }
+        has_other_devices
     }
 
     /// Makes the machine of a node anew.
@@ -124,6 +126,7 @@ impl Catalog {
         let told = self.nodes.get(id).map(|node| Told {
             labels: node.hardware.as_deref(),
             object: self.topologies.get(self.symbols.text(node.name)),
+            devices: self.devices.get(id),
             offer: self.nodes.offer(id),
             names: &self.resources,
         });
@@ -166,7 +169,7 @@ fn facts(told: &HardwareFacts, all: &Told<'_>) -> Option<MachineFacts> {
     Some(MachineFacts {
         zones: zones?,
         reserved_cpus: kubelet.reserved_cpus.iter().collect(),
-        devices: devices(&told.gpus, all),
+        devices: devices(all),
         is_kubelet_unknown: told.kubelet.is_none(),
         policy: kubelet.policy,
         scope: kubelet.scope,
@@ -254,38 +257,30 @@ fn zone_facts(
 
 /// Devices of resources that the node offers as many of as are told: by their own numbers, or, if
 /// these do not say where the devices are, by how many every zone has.
-fn devices(gpus: &[Gpu], told: &Told<'_>) -> Vec<DevicesFacts> {
+fn devices(told: &Told<'_>) -> Vec<DevicesFacts> {
     let is_placed = |of: &DevicesFacts| of.devices.iter().any(|device| device.zones.is_some());
-    let (placed, others): (Vec<_>, Vec<_>) = numbered_devices(gpus, told).partition(is_placed);
+    let (placed, others): (Vec<_>, Vec<_>) = foreseen(told.devices).partition(is_placed);
     let mut all: Vec<DevicesFacts> = Vec::new();
     for of in placed.into_iter().chain(counted_devices(told)).chain(others) {
         if all.iter().all(|better| better.resource != of.resource) {
             all.push(of);
         }
     }
+    all.truncate(DEVICE_RESOURCES_MAX);
     all
 }
 
-/// GPUs by their own numbers.
-fn numbered_devices(
-    gpus: &[Gpu],
-    Told { offer, names, .. }: &Told<'_>,
-) -> impl Iterator<Item = DevicesFacts> {
-    let of_vendor = move |(at, (vendor, name)): (usize, &(u16, &str))| {
-        let is_it = |gpu: &&Gpu| gpu.vendor.map_or(at == 0, |of| of == *vendor);
-        let own: Vec<&Gpu> = gpus.iter().filter(is_it).collect();
-        // Reports name them by these numbers.
-        let are_numbered = own.iter().enumerate().all(|(at, gpu)| gpu.index as usize == at);
-        let resource: ResourceId = names.find(name).filter(|_| are_numbered && !own.is_empty())?;
-        let offered = offer.amounts.scalar(&resource)?;
-        let devices = own
-            .iter()
-            .map(|gpu| DeviceFacts { zones: gpu.zone.map(|zone| vec![zone]), is_healthy: true });
-        let devices: Vec<DeviceFacts> = devices.collect();
-        let is_whole = usize::try_from(offered).is_ok_and(|offered| offered == devices.len());
-        is_whole.then_some(DevicesFacts { resource, devices })
+/// Devices of which it can be foreseen what the kubelet does with them.
+fn foreseen(devices: Option<&NodeDevices>) -> impl Iterator<Item = DevicesFacts> {
+    let of_resource = |of: &ResourceDevices| {
+        let devices = of.devices.iter().map(|device| DeviceFacts {
+            zones: device.zones.as_ref().map(|zones| zones.to_vec()),
+            is_healthy: device.is_healthy,
+        });
+        DevicesFacts { resource: of.resource, devices: devices.collect() }
     };
-    GPUS.iter().enumerate().filter_map(of_vendor)
+    let resources = devices.into_iter().flat_map(|devices| &*devices.resources);
+    resources.filter(|of| of.is_foreseen).map(of_resource)
 }
 
 /// Devices by how many of them the zones of a NodeResourceTopology have, numbered zone by zone.
@@ -311,8 +306,7 @@ fn counted_devices(Told { object, offer, names, .. }: &Told<'_>) -> Vec<DevicesF
         let devices = amounts.iter().flat_map::<Vec<_>, _>(of_zone).collect();
         Some(DevicesFacts { resource, devices })
     };
-    let found = all.into_iter().filter_map(of_resource);
-    found.take(DEVICE_RESOURCES_MAX - GPUS.len()).collect()
+    all.into_iter().filter_map(of_resource).collect()
 }
 
 #[cfg(test)]

@@ -178,7 +178,9 @@ impl Predictor {
             hints: &mut self.hints,
             taken: &mut self.taken,
         };
-        admission.devices[..state.devices.len()].copy_from_slice(&state.devices);
+        for (place, taken) in state.devices.iter().enumerate() {
+            admission.devices[place] = taken | state.claimed_devices(place);
+        }
         let admitted = admission.admit();
         let memory = admission.memory;
         let is_guess = self.taken.guess.is_some();

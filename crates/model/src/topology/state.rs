@@ -25,6 +25,10 @@ pub struct State {
     pub(super) devices: Box<[u128]>,
     /// Nothing if memory is not pinned.
     pub(super) memory: Option<Box<MemoryState>>,
+    /// Devices that are allocated to claims and belong to nobody here, by the place of their
+    /// resource; none if it is empty. They follow from facts, also where a state is read again.
+    #[serde(default, skip_serializing_if = "<[_]>::is_empty")]
+    claimed: Box<[u128]>,
 }
 
 /// What is taken of pinned memory.
@@ -57,7 +61,8 @@ impl State {
             Box::new(MemoryState { free, zones })
         });
         let devices = vec![0; machine.devices.len()].into();
-        let mut state = State { free: CpuSet::EMPTY, devices, memory };
+        let claimed = Box::default();
+        let mut state = State { free: CpuSet::EMPTY, devices, memory, claimed };
         state.set_free_cpus(machine, machine.processors.all);
         state
     }
@@ -75,16 +80,41 @@ impl State {
         &self.free
     }
 
-    /// Devices of a resource that are taken.
+    /// A machine of which nothing is taken but what is allocated to claims as here.
+    #[must_use]
+    pub fn emptied(&self, machine: &Machine) -> State {
+        State { claimed: self.claimed.clone(), ..State::new(machine) }
+    }
+
+    /// Takes over what is allocated to claims in another state of the machine.
+    pub fn claim_as(&mut self, other: &State) {
+        self.claimed.clone_from(&other.claimed);
+    }
+
+    /// Sets which devices are allocated to claims, by the place of their resource.
+    pub fn set_claimed(&mut self, claimed: impl Iterator<Item = u128>) {
+        let claimed: Box<[u128]> = claimed.collect();
+        let is_empty = claimed.iter().all(|devices| *devices == 0);
+        self.claimed = if is_empty { Box::default() } else { claimed };
+    }
+
+    /// Devices of a resource that are allocated to claims.
+    #[must_use]
+    pub fn claimed_devices(&self, resource: usize) -> u128 {
+        self.claimed.get(resource).copied().unwrap_or(0)
+    }
+
+    /// Devices of a resource that pods take.
     #[must_use]
     pub fn taken_devices(&self, resource: usize) -> u128 {
         self.devices[resource]
     }
 
-    /// Healthy devices of a resource that are not taken.
+    /// Healthy devices of a resource that nobody has, neither a pod nor a claim.
     #[must_use]
     pub fn free_devices(&self, machine: &Machine, resource: usize) -> u128 {
-        machine.devices[resource].healthy & !self.devices[resource]
+        let taken = self.devices[resource] | self.claimed_devices(resource);
+        machine.devices[resource].healthy & !taken
     }
 
     /// Free bytes of a kind of memory in a zone, and whom the zone serves; nothing if memory is not

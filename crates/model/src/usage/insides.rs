@@ -239,7 +239,7 @@ impl Inside {
 
     /// Takes in what the kubelet tells. Whoever it does not name came after it was told.
     fn report(&mut self, catalog: &Catalog, held: &HeldFacts) {
-        self.state = State::new(&self.machine);
+        self.state = self.state.emptied(&self.machine);
         let guests = std::mem::take(&mut self.guests);
         let mut unnamed = Vec::new();
         self.is_contradicted = !held.left_out.is_empty();
@@ -390,6 +390,8 @@ impl Insides {
         there.sort_unstable();
         let is_sound = here == there && state.is_of(&inside.machine);
         if is_sound {
+            let mut state = state;
+            state.claim_as(&inside.state);
             (inside.state, inside.guests) = (state, guests);
             inside.is_contradicted = is_contradicted;
             // Before zones were written down, they followed from what is taken.
@@ -415,12 +417,18 @@ impl Insides {
             self.nodes.remove(&node);
             return;
         };
-        let before = self.nodes.get(&node);
-        if before.is_none_or(|inside| !Arc::ptr_eq(&inside.machine, machine)) {
+        let claimed = machine.device_resources().map(|of| catalog.claimed_devices(node, of));
+        let is_same = |inside: &&mut Inside| Arc::ptr_eq(&inside.machine, machine);
+        if let Some(inside) = self.nodes.get_mut(&node).filter(is_same) {
+            inside.state.set_claimed(claimed);
+        } else {
+            let before = self.nodes.get(&node);
             let accounts = lag::accounts(before);
+            let mut state = State::new(machine);
+            state.set_claimed(claimed);
             let mut inside = Inside {
                 machine: machine.clone(),
-                state: State::new(machine),
+                state,
                 guests: Vec::new(),
                 is_contradicted: false,
                 sums: Sums::default(),

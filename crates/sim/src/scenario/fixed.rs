@@ -1,5 +1,6 @@
 //! What is there from the start to the end, beside services, controllers and storage: queues,
-//! what is told of the inside of nodes, and what ended before that others wait for.
+//! what is told of the inside of nodes, devices that drivers tell of, and what ended before that
+//! others wait for.
 
 use k8s::ingest;
 use k8s::manifest::Manifest;
@@ -14,7 +15,7 @@ use super::mistakes::Mistakes;
 pub(super) fn read(manifests: &Manifests<'_>, mistakes: &mut Mistakes) -> Vec<Fact> {
     let mut fixed = Vec::new();
     for (file, manifest) in &manifests.fixed {
-        match one(manifest) {
+        match object(manifest) {
             Ok(fact) => fixed.push(fact),
             Err((path, message)) => {
                 mistakes.add(Origin { file, line: manifest.line_at(&path) }, &path, message);
@@ -32,19 +33,21 @@ fn fact(event: Event) -> Option<Fact> {
 }
 
 /// A queue of Kueue, or what is told of the inside of a node.
-fn one(manifest: &Manifest) -> Result<Fact, (String, String)> {
+fn object(manifest: &Manifest) -> Result<Fact, (String, String)> {
     let mut object = manifest.json().into_owned();
     let missing = || ("metadata.name".to_owned(), "required, but missing".to_owned());
     let is_named = |object: &Json| object.pointer("/metadata/name").is_some_and(|it| it != "");
     if !is_named(&object) {
         return Err(missing());
     }
+    if ["LocalQueue", "ResourceClaim"].contains(&&*manifest.kind) {
+        give_namespace(&mut object);
+    }
     let event = match &*manifest.kind {
-        "LocalQueue" => {
-            give_namespace(&mut object);
-            ingest::local_queue(&object)
-        }
         "NodeResourceTopology" => ingest::node_resource_topology(&object),
+        "LocalQueue" => ingest::local_queue(&object),
+        "ResourceSlice" => ingest::resource_slice(&object),
+        "ResourceClaim" => ingest::resource_claim(&object),
         _ => ingest::cluster_queue(&object),
     };
     let event = event.map_err(|error| (error.path().to_owned(), error.message().to_owned()))?;

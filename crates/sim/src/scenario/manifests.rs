@@ -23,6 +23,7 @@ pub(super) struct Manifests<'a> {
     pub(super) budgets: Vec<(&'a str, Manifest)>,
     pub(super) storage: Vec<(&'a str, StorageKind, Manifest)>,
     pub(super) groups: Vec<(&'a str, PodGroupKind, Manifest)>,
+    /// Queues of Kueue, and what is told of the inside of nodes.
     pub(super) fixed: Vec<(&'a str, Manifest)>,
     /// Jobs that are complete.
     pub(super) ended: Vec<(&'a str, Manifest)>,
@@ -62,7 +63,7 @@ const NOT_SIMULATED: [&str; 1] = ["HorizontalPodAutoscaler"];
 const GROUPS: [&str; 3] = ["PodGroup", "CompositePodGroup", "Workload"];
 
 /// Other kinds that are read.
-const OTHERS: [&str; 19] = [
+const OTHERS: [&str; 21] = [
     KIND,
     "Node",
     "PriorityClass",
@@ -82,6 +83,8 @@ const OTHERS: [&str; 19] = [
     "LocalQueue",
     "ClusterQueue",
     "NodeResourceTopology",
+    "ResourceSlice",
+    "ResourceClaim",
 ];
 
 /// The kind of an object of storage, also if it does not say its version.
@@ -132,7 +135,11 @@ impl<'a> Manifests<'a> {
             "Node" => &mut self.nodes,
             "PriorityClass" => &mut self.priorities,
             "Namespace" => &mut self.namespaces,
-            "LocalQueue" | "ClusterQueue" | "NodeResourceTopology" => &mut self.fixed,
+            "LocalQueue"
+            | "ClusterQueue"
+            | "NodeResourceTopology"
+            | "ResourceSlice"
+            | "ResourceClaim" => &mut self.fixed,
             _ if is_ended(&manifest) => &mut self.ended,
             "PodDisruptionBudget" => &mut self.budgets,
             kind if draft::KINDS.contains(&kind) => &mut self.workload,

@@ -83,7 +83,9 @@ impl World {
             Kind::Grouping(_)
             | Kind::LocalQueue
             | Kind::ClusterQueue
-            | Kind::NodeResourceTopology => Vec::new(),
+            | Kind::NodeResourceTopology
+            | Kind::ResourceSlice
+            | Kind::ResourceClaim => Vec::new(),
         };
         facts.extend(self.fixed.iter().filter(|fact| fact.kind() == kind).cloned());
         let names = facts.iter().map(|fact| fact.key().name).collect();

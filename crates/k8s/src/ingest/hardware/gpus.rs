@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use model::hardware::{Gpu, GpuLink, HardwareFacts, ZONE_ID_MAX};
+use model::device::PciAddress;
+use model::hardware::{AllGpus, Gpu, GpuLink, GpuPart, HardwareFacts, SharedGpus, ZONE_ID_MAX};
 use serde::Deserialize;
 
 use super::zones::zone_id;
@@ -15,11 +16,17 @@ const GFD_CLIQUE: &str = "nvidia.com/gpu.clique";
 const GFD_PRODUCT: &str = "nvidia.com/gpu.product";
 const GFD_MEMORY: &str = "nvidia.com/gpu.memory";
 const GFD_COUNT: &str = "nvidia.com/gpu.count";
+const MIG_STRATEGY: &str = "nvidia.com/mig.strategy";
+const SHARING: &str = "nvidia.com/gpu.sharing-strategy";
+const NVIDIA: &str = "nvidia.com/";
 const TOPOLOGY: &str = "nvidia.com/gpu.topology";
 /// Labels that say that GPUs have NVLink.
 const NVLINK: [&str; 2] = ["nvidia.com/nvlink", "topology.nvidia.com/nvlink"];
 /// How many GPUs a node may have.
 const GPUS_MAX: u32 = 128;
+/// How often a GPU may be offered, and how many kinds of parts are read.
+const REPLICAS_MAX: u64 = 4_096;
+const PARTS_MAX: usize = 32;
 /// More MiB than any GPU has.
 const MEMORY_MIB_MAX: u64 = 1 << 24;
 
@@ -38,6 +45,8 @@ struct Entry {
     nvlink_domain: Option<u32>,
     #[serde(default)]
     nvlink_peers: Vec<u32>,
+    pcie_bus_id: Option<Box<str>>,
+    uuid: Option<Box<str>>,
 }
 
 pub(super) fn read(reader: &mut Reader<'_>, facts: &mut HardwareFacts) {
@@ -107,13 +116,15 @@ fn gpu(entry: Entry) -> Option<Gpu> {
         memory: entry.vram,
         nvlink_domain: entry.nvlink_domain,
         nvlink_peers: entry.nvlink_peers.into(),
+        bus: entry.pcie_bus_id.as_deref().and_then(PciAddress::parse),
+        uuid: entry.uuid,
     })
 }
 
 fn of_all(reader: &mut Reader<'_>, facts: &mut HardwareFacts) {
     let all = &mut facts.all_gpus;
     all.clique = reader.get(GFD_CLIQUE).or_else(|| reader.get(CLIQUE)).map(Into::into);
-    all.model = reader.get(GFD_PRODUCT).map(Into::into);
+    product(reader, all);
     if let Some(value) = reader.get(GFD_COUNT) {
         let count = reader.number((GFD_COUNT, value), 0..=u64::from(GPUS_MAX));
         all.count = count.and_then(|count| count.try_into().ok());
@@ -134,4 +145,58 @@ fn of_all(reader: &mut Reader<'_>, facts: &mut HardwareFacts) {
         let said = reader.check((TOPOLOGY, value), link, "nvswitch, nvlink or pcie");
         all.link = said.or(all.link);
     }
+    sharing(reader, all);
+}
+
+/// The product, without what discovery adds to its name: `-SHARED` if it is shared, and before that
+/// `-MIG-` and the profile if GPUs are divided into parts that are all alike.
+fn product(reader: &Reader<'_>, all: &mut AllGpus) {
+    let Some(value) = reader.get(GFD_PRODUCT) else { return };
+    let name = value.strip_suffix("-SHARED").unwrap_or(value);
+    let is_single = reader.get(MIG_STRATEGY) == Some("single");
+    let (name, profile) = match name.split_once("-MIG-").filter(|_| is_single) {
+        Some((name, profile)) => (name, Some(profile)),
+        None => (name, None),
+    };
+    all.model = Some(name.into());
+    all.partition = profile.map(Into::into);
+}
+
+/// Which resources are offered more often than there are devices, and parts of GPUs that have a
+/// resource of their own.
+fn sharing(reader: &mut Reader<'_>, all: &mut AllGpus) {
+    let is_mps = reader.get(SHARING) == Some("mps");
+    let is_off = reader.get(SHARING) == Some("none");
+    let (mut shared, mut parts) = (Vec::new(), BTreeMap::new());
+    for (key, name, value) in reader.all(NVIDIA) {
+        let Some((resource, fact)) = name.rsplit_once('.') else { continue };
+        let profile = resource.strip_prefix("mig-");
+        let is_theirs = resource == "gpu" || profile.is_some();
+        if !is_theirs || !["count", "memory", "product", "replicas"].contains(&fact) {
+            continue;
+        }
+        if fact == "replicas" {
+            // None where it is not known whether they are shared.
+            let replicas = reader.number((key, value), 0..=REPLICAS_MAX).unwrap_or(0);
+            if replicas > 1 && !is_off {
+                let (resource, replicas) = (format!("{NVIDIA}{resource}"), replicas as u32);
+                shared.push(SharedGpus { resource: resource.into(), replicas, is_mps });
+            }
+        }
+        let Some(profile) = profile.filter(|_| parts.len() < PARTS_MAX) else { continue };
+        let part: &mut GpuPart = parts.entry(profile).or_default();
+        match fact {
+            "memory" => {
+                let mib = reader.number((key, value), 1..=MEMORY_MIB_MAX);
+                part.memory = mib.map(|mib| mib << 20);
+            }
+            "product" => {
+                let name = value.strip_suffix("-SHARED").unwrap_or(value);
+                part.model = Some(name.split_once("-MIG-").map_or(name, |(it, _)| it).into());
+            }
+            _ => {}
+        }
+    }
+    let part = |(profile, part): (&str, GpuPart)| GpuPart { profile: profile.into(), ..part };
+    (all.shared, all.parts) = (shared.into(), parts.into_iter().map(part).collect());
 }

@@ -108,7 +108,8 @@ impl Inside {
     }
 
     /// Foresees anew what guests take beyond what is taken in any case, as those who came last.
-    fn foresee(&mut self, catalog: &Catalog, base: State) {
+    fn foresee(&mut self, catalog: &Catalog, mut base: State) {
+        base.claim_as(&self.state);
         self.state = base;
         let guests = std::mem::take(&mut self.guests);
         let is_counted = |guest: &Guest| guest.account == Account::Counted;

@@ -78,6 +78,10 @@ fn mistakes_in_pod_groups_and_queues_are_named() {
             "kind: NodeResourceTopology\nmetadata: {name: n1}\nzones:\n  name: node-0\n",
             "a.yaml:7: zones: expected a list, found an object",
         ),
+        (
+            "kind: ResourceSlice\nmetadata: {name: s}\nspec:\n  devices: {}\n",
+            "a.yaml:8: spec.devices: expected a list, found an object",
+        ),
     ];
     for (text, expected) in table {
         let text = format!("{NODE}---\n{text}");
@@ -135,6 +139,21 @@ fn of_what_is_told_of_zones_pods_take_what_they_take_here() {
     assert_eq!((&*facts.node, facts.pods), ("n1", None));
     assert_eq!(facts.zones[0].amounts[0].available, 4, "nobody updates it");
     assert_eq!(report(&format!("{NODE}{zones}")).pods.created, 0);
+}
+
+#[test]
+fn devices_that_drivers_tell_of_are_told_as_they_are() {
+    let text = format!(
+        "{NODE}---\napiVersion: resource.k8s.io/v1\nkind: ResourceSlice\nmetadata: {{name: s}}\n\
+         spec: {{driver: gpu.nvidia.com, nodeName: a, pool: {{name: a, generation: 1, \
+         resourceSliceCount: 1}}, devices: [{{name: gpu-0}}]}}\n---\nkind: ResourceClaim\n\
+         metadata: {{name: c}}\nstatus: {{allocation: {{devices: {{results: [{{driver: \
+         gpu.nvidia.com, pool: a, device: gpu-0}}]}}}}}}\n"
+    );
+    let keys: Vec<String> =
+        plan(&text).0.fixed.iter().map(|fact| fact.key().name.to_string()).collect();
+    assert_eq!(keys, ["s", "default/c"]);
+    assert_eq!(report(&text).pods.created, 0);
 }
 
 #[test]
