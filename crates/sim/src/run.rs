@@ -284,14 +284,15 @@ impl Run {
         self.run_until(self.end)?;
         let history = self.recorder.finish(&self.world);
         let replica = self.leader().or(self.replicas.first());
-        let catalog = replica.expect("there is always a replica").scheduler.catalog();
-        Ok(report::of(self.seed, &self.world, &self.tally, catalog, history))
+        let scheduler = &replica.expect("there is always a replica").scheduler;
+        Ok(report::of(self.seed, &self.world, &self.tally, scheduler, history))
     }
 
     /// Who is where at this moment.
     #[must_use]
     pub fn map(&self) -> ClusterMap {
-        map::of(&self.world)
+        let replica = self.leader().or(self.replicas.first());
+        map::of(&self.world, &replica.expect("there is always a replica").scheduler)
     }
 
     fn is_settled(&self) -> bool {
