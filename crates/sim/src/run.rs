@@ -25,7 +25,7 @@ use std::sync::Arc;
 use k8s::config::Settings;
 use model::{Attempt, Decision, Event, Fact, Key, Kind, Millis, NodeId, PodId, Time, Waiting};
 
-use crate::checkers::{self, Inspector, Violation};
+use crate::checkers::{self, Alignment, Inspector, Violation};
 use crate::dice::{Dice, Stream};
 use crate::fingerprint::Fingerprint;
 use crate::history::Recorder;
@@ -100,6 +100,10 @@ pub struct Run {
     ends_when_settled: bool,
     /// Looks at everything, if that is wanted.
     inspector: Option<(ReplicaId, Inspector)>,
+    /// What was known of nodes whose kubelets must not refuse pods, and the profiles whose pods
+    /// they must not refuse.
+    alignment: Alignment,
+    aligning: Vec<String>,
     /// An event that cost a replica too much.
     overworked: Option<Violation>,
     changes: Vec<Change>,
@@ -166,6 +170,7 @@ impl Run {
         let (listed, told): (Vec<Fact>, Vec<Fact>) =
             plan.fixed.into_iter().partition(|fact| WATCHED.contains(&fact.kind()));
         let told = groupings.chain(told).map(|fact| Arc::new(Event::Seen(fact)));
+        let aligning = inspect::aligning(&settings);
         let mut run = Self {
             seed,
             recorder,
@@ -191,6 +196,8 @@ impl Run {
             prepares: BTreeMap::new(),
             tally: Tally::default(),
             inspector: None,
+            alignment: Alignment::default(),
+            aligning,
             overworked: None,
             changes: Vec::new(),
             decisions: Vec::new(),
@@ -257,6 +264,7 @@ impl Run {
             }
             self.recorder.pass(&self.world, now);
             self.world.advance(now);
+            self.check_refusals()?;
             while let Some((_, doing)) = self.agenda.take_until(now) {
                 self.carry_on(doing)?;
             }
@@ -433,6 +441,7 @@ impl Run {
         }
         leader.in_flight += 1;
         let replica = leader.id;
+        self.note_alignment(uid, name);
         self.tally.bindings += 1;
         self.note(uid);
         self.tally.fingerprint.text(name);

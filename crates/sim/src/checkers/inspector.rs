@@ -12,7 +12,7 @@ use model::{Load, NodeFacts, PodFacts, PodState, ResourceId, Time};
 use super::Violation;
 use super::company::{self, Scene};
 use super::gangs::{check_seats, domains, is_ready, may_begin, witness};
-use super::insides::check_insides;
+use super::insides::{Reports, check_insides};
 use super::kinds::Kinds;
 use super::ledger::{self, Ledger};
 use super::roster::{Gang, GangKey, gang_of};
@@ -31,6 +31,7 @@ pub(crate) struct Inspector {
     /// Parked pods that no node took.
     seen: BTreeSet<Box<str>>,
     ends: Ends,
+    reports: Reports,
 }
 
 impl Inspector {
@@ -56,6 +57,7 @@ impl Inspector {
         kept.check(ledger)?;
         self.ends.check(ledger, now, is_idle)?;
         check_insides(scheduler)?;
+        self.reports.check(ledger, scheduler)?;
         // While there is something to do, what changed has to be looked at next time.
         if is_idle {
             self.check_parked(ledger, &parked, &changed)?;

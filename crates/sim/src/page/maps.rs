@@ -133,7 +133,6 @@ fn gpus(nodes: &[&NodeOnMap], colours: &Colours) -> String {
 
 /// The pods of a node that hold GPUs, and the GPUs that are free.
 fn cells(node: &NodeOnMap, y: u64, colours: &Colours) -> String {
-    let all = node.gpus.min(GPUS_MAX);
     let side = CELL - 2;
     let mut text = String::new();
     let mut from = 0;

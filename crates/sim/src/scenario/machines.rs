@@ -8,6 +8,8 @@ mod kubelet;
 mod types;
 
 use k8s::document::{Fields, Problems};
+use k8s::ingest;
+use model::{Event, Fact, NodeFacts};
 use serde_json::{Map, Value as Json, json};
 
 pub(super) use kubelet::KEYS;
@@ -38,6 +40,16 @@ impl Machine {
     pub(crate) fn aligned(name: &str, policy: &'static str) -> Option<Self> {
         let of = TYPES.iter().find(|of| of.name == name)?;
         Some(Self { of, kubelet: Kubelet::aligned(policy) })
+    }
+
+    /// The facts of the Node, without a name.
+    pub(crate) fn facts(&self) -> NodeFacts {
+        let mut node = self.node();
+        super::complete::node(&mut node, Some("machine"));
+        match ingest::node(&node) {
+            Ok(Event::Seen(Fact::Node(facts))) => *facts,
+            other => unreachable!("a machine is read as a node: {other:?}"),
+        }
     }
 
     /// The Node, without a name.

@@ -25,7 +25,7 @@ impl World {
         self.kubelets.refused().iter().map(|(reason, pods)| (*reason, *pods))
     }
 
-    /// The last pod that a kubelet refused, and where.
+    /// Pods that kubelets refused since this was last asked, and where.
     pub(crate) fn take_refusals(&mut self) -> Vec<(PodAt, NodeAt)> {
         std::mem::take(&mut self.refusals)
     }
@@ -80,12 +80,16 @@ impl World {
                 record.refused = 0;
                 self.expect_report(node);
             }
-            Err(cause) => {
+            Err(rejection) => {
+                let cause = rejection.cause;
                 record.failure = Some(cause.reason());
                 record.refused += 1;
                 self.happened.unaligned += 1;
                 self.kubelets.count_refused(cause);
-                self.refusals.push((pod, node));
+                // Where chance decided, nobody could have known.
+                if !rejection.is_guess {
+                    self.refusals.push((pod, node));
+                }
             }
         }
         admitted.is_ok()

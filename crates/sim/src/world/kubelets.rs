@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use model::hardware::{CpuRanges, HeldByPod, HeldDevices, HeldFacts, HeldMemory};
 use model::topology::{
-    DeviceOrder, DevicesTaken, Machine, PodAsk, RejectionCause, State, Taken, predict,
+    DeviceOrder, DevicesTaken, Machine, PodAsk, Rejection, RejectionCause, State, Taken, predict,
 };
 use model::{Catalog, Millis, NodeFacts, Time};
 
@@ -102,7 +102,7 @@ impl Kubelets {
         node: NodeAt,
         pod: PodAt,
         (at, job): (JobAt, &Job),
-    ) -> Result<(), RejectionCause> {
+    ) -> Result<(), Rejection> {
         let Some(ask) = job.spec.ask.as_ref() else { return Ok(()) };
         let Self { dice, catalog, nodes, asks, .. } = self;
         let Some(kubelet) = nodes.get_mut(&node).filter(|kubelet| !kubelet.has(pod)) else {
@@ -176,7 +176,7 @@ impl Kubelet {
         self.pods.iter().any(|(other, _)| *other == pod)
     }
 
-    fn admit(&mut self, dice: &mut Dice, pod: PodAt, ask: &PodAsk) -> Result<(), RejectionCause> {
+    fn admit(&mut self, dice: &mut Dice, pod: PodAt, ask: &PodAsk) -> Result<(), Rejection> {
         let resources: Vec<_> = self.machine.device_resources().collect();
         let is_asked = |(_, resource): &(usize, &_)| ask.resources().any(|of| of == **resource);
         let asked = resources.iter().enumerate().filter(is_asked).map(|(at, _)| at);
@@ -187,7 +187,7 @@ impl Kubelet {
             machine = Arc::new(machine.renumbered(*at, order));
             state.set_devices(*at, order.renumber(state.taken_devices(*at)));
         }
-        let mut taken = predict(&machine, &state, ask).map_err(|refused| refused.cause)?;
+        let mut taken = predict(&machine, &state, ask)?;
         taken.guess = None;
         for of in &mut taken.devices {
             if let Some((_, order)) = orders.iter().find(|(at, _)| *at == of.resource) {

@@ -1,6 +1,6 @@
 //! How the kubelet of a pool is configured, under the names that a KubeletConfiguration has.
 
-use k8s::document::{Fields, Problems, Spot, quoted, suggestion};
+use k8s::document::{Fields, Problems, Spot};
 use serde_json::{Map, Value as Json, json};
 
 /// The keys of a pool that are read here.
@@ -102,15 +102,10 @@ impl Kubelet {
 /// Options as a KubeletConfiguration has them: words for truth values.
 fn options(spot: Spot<'_>, known: &[&str], problems: &mut Problems) -> Json {
     let mut options = Map::new();
-    for (key, spot) in spot.entries(problems) {
-        if known.contains(&key) {
-            let value = spot.boolean(problems).unwrap_or(false);
-            options.insert(key.to_owned(), json!(value.to_string()));
-        } else {
-            let (found, hint) = (quoted(key), suggestion(key, known.iter().copied()));
-            let words = known.join(", ");
-            spot.expected(&format!("one of {words} as the key, found {found}{hint}"), problems);
-        }
+    let Some(fields) = spot.fields(known, problems) else { return Json::Null };
+    for key in known {
+        let value = fields.boolean(key, problems);
+        options.extend(value.map(|value| ((*key).to_owned(), json!(value.to_string()))));
     }
     Json::Object(options)
 }
