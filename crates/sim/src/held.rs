@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use engine::Scheduler;
-use model::topology::{CpuSet, Machine, Taken, TopologyPolicy, TopologyScope};
+use model::topology::{Machine, Taken, TopologyPolicy, TopologyScope};
 use model::{Guest, Inside};
 use serde::Serialize;
 
@@ -56,13 +56,10 @@ pub struct PodHeld {
 }
 
 impl PodHeld {
-    /// Its devices as `nvidia.com/gpu 0,1`.
+    /// Its devices as `nvidia.com/gpu 0-3,7`.
     #[must_use]
     pub fn devices_text(&self) -> String {
-        let devices = self.devices.iter().map(|of| {
-            let indices: Vec<_> = of.indices.iter().map(ToString::to_string).collect();
-            format!("{} {}", of.resource, indices.join(","))
-        });
+        let devices = self.devices.iter().map(|of| format!("{} {}", of.resource, of.numbers()));
         devices.collect::<Vec<_>>().join("; ")
     }
 }
@@ -74,6 +71,14 @@ pub struct DevicesHeld {
     pub resource: String,
     /// Numbers of the devices.
     pub indices: Vec<u32>,
+}
+
+impl DevicesHeld {
+    /// The numbers as `0-3,7`.
+    #[must_use]
+    pub fn numbers(&self) -> String {
+        ranges(self.indices.iter().copied())
+    }
 }
 
 /// How it is known what a pod holds.
@@ -150,7 +155,7 @@ fn pods(scheduler: &Scheduler, inside: &Inside) -> Vec<PodHeld> {
             tenant: key.map_or(String::new(), |key| key.namespace.to_string()),
             pod: key.map_or("(kept)".to_owned(), |key| key.name.to_string()),
             zones: zones(inside.machine(), &guest.taken),
-            cpus: ranges(&guest.taken.cpus),
+            cpus: ranges(guest.taken.cpus.iter()),
             devices: devices(scheduler, inside.machine(), &guest.taken),
             source: source(guest),
         }
@@ -184,13 +189,13 @@ fn devices(scheduler: &Scheduler, machine: &Machine, taken: &Taken) -> Vec<Devic
     held.collect()
 }
 
-/// CPUs as `0-3,8`.
-fn ranges(cpus: &CpuSet) -> String {
+/// Numbers, lowest first, as `0-3,8`.
+fn ranges(numbers: impl Iterator<Item = u32>) -> String {
     let mut ranges: Vec<(u32, u32)> = Vec::new();
-    for cpu in cpus.iter() {
-        match ranges.last_mut().filter(|(_, last)| *last + 1 == cpu) {
-            Some((_, last)) => *last = cpu,
-            None => ranges.push((cpu, cpu)),
+    for number in numbers {
+        match ranges.last_mut().filter(|(_, last)| *last + 1 == number) {
+            Some((_, last)) => *last = number,
+            None => ranges.push((number, number)),
         }
     }
     let range = |(first, last): (u32, u32)| {
@@ -220,8 +225,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn cpus_are_written_as_ranges() {
-        let text = |cpus: &[u32]| ranges(&cpus.iter().copied().collect());
+    fn numbers_are_written_as_ranges() {
+        let text = |numbers: &[u32]| ranges(numbers.iter().copied());
         assert_eq!(text(&[]), "");
         assert_eq!(text(&[0, 1, 2, 3, 8]), "0-3,8");
         assert_eq!(text(&[5, 63, 64, 1023]), "5,63-64,1023");

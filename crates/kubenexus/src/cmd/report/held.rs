@@ -8,9 +8,12 @@ use crate::cmd::table::{Table, grouped, percent};
 
 /// The most rows that are shown.
 const ROWS_MAX: usize = 40;
-/// The longest name and the longest list that are shown.
-const NAME_MAX: usize = 26;
-const LIST_MAX: usize = 24;
+/// The longest texts that are shown.
+const NODE_MAX: usize = 16;
+const POD_MAX: usize = 24;
+const ZONES_MAX: usize = 8;
+const DEVICES_MAX: usize = 18;
+const CPUS_MAX: usize = 60;
 
 /// How many of the pods that kubelets had to align they refused.
 pub(super) fn kubelets(report: &KubeletReport) -> String {
@@ -39,7 +42,7 @@ pub(super) fn held(report: &HeldReport) -> String {
     ]);
     let all = || report.nodes.iter().flat_map(|node| node.pods.iter().map(move |pod| (node, pod)));
     for (node, pod) in all().take(ROWS_MAX) {
-        let mut cells = vec![cut(&node.node, NAME_MAX)];
+        let mut cells = vec![cut(&node.node, NODE_MAX)];
         cells.extend(cells_of(pod));
         table.row(cells);
     }
@@ -55,12 +58,18 @@ pub(super) fn held(report: &HeldReport) -> String {
 
 fn cells_of(pod: &PodHeld) -> [String; 5] {
     let zones: Vec<String> = pod.zones.iter().map(ToString::to_string).collect();
-    let devices = pod.devices_text();
+    // The domain of a resource says less than its name.
+    let devices = pod.devices.iter().map(|of| {
+        let name = of.resource.rsplit('/').next().unwrap_or(&of.resource);
+        format!("{name} {}", of.numbers())
+    });
+    let devices = devices.collect::<Vec<_>>().join("; ");
     [
-        cut(&format!("{}/{}", pod.tenant, pod.pod), NAME_MAX),
-        zones.join(","),
-        cut(&devices, LIST_MAX),
-        cut(&pod.cpus, LIST_MAX),
+        cut(&format!("{}/{}", pod.tenant, pod.pod), POD_MAX),
+        cut(&zones.join(","), ZONES_MAX),
+        cut(&devices, DEVICES_MAX),
+        // Broken at spaces where it is too long.
+        cut(&pod.cpus.replace(',', ", "), CPUS_MAX),
         pod.source.word().to_owned(),
     ]
 }
