@@ -28,7 +28,7 @@ pub struct HeldReport {
 pub struct NodeHeld {
     /// The node.
     pub node: String,
-    /// `topologyManagerPolicy` of its kubelet.
+    /// `topologyManagerPolicy` of its kubelet, or `unknown`.
     pub policy: &'static str,
     /// `topologyManagerScope` of its kubelet.
     pub scope: &'static str,
@@ -122,7 +122,7 @@ pub(crate) fn of(scheduler: &Scheduler) -> HeldReport {
         let all = pods(scheduler, inside);
         report.nodes.push(NodeHeld {
             node: catalog.node_name(*node).to_owned(),
-            policy: policy(inside.machine().policy()),
+            policy: policy(inside.machine()),
             scope: scope(inside.machine().scope()),
             pods_left_out: all.len().saturating_sub(PODS_MAX) as u64,
             pods: all.into_iter().take(PODS_MAX).collect(),
@@ -204,8 +204,9 @@ fn ranges(numbers: impl Iterator<Item = u32>) -> String {
     ranges.into_iter().map(range).collect::<Vec<_>>().join(",")
 }
 
-fn policy(policy: TopologyPolicy) -> &'static str {
-    match policy {
+fn policy(machine: &Machine) -> &'static str {
+    match machine.policy() {
+        _ if machine.is_kubelet_unknown() => "unknown",
         TopologyPolicy::None => "none",
         TopologyPolicy::BestEffort => "best-effort",
         TopologyPolicy::Restricted => "restricted",

@@ -74,7 +74,9 @@ impl Kubelets {
     /// it. Returns whether the node has a kubelet that it did not have before.
     pub(super) fn renew(&mut self, node: NodeAt, facts: &NodeFacts) -> bool {
         let (id, _) = self.catalog.apply_node(facts);
-        let Some(machine) = self.catalog.machine(id).cloned() else {
+        // Where nobody tells how the kubelet is configured, nobody knows what it does.
+        let machine = self.catalog.machine(id).filter(|machine| !machine.is_kubelet_unknown());
+        let Some(machine) = machine.cloned() else {
             self.nodes.remove(&node);
             return false;
         };
