@@ -15,6 +15,7 @@ mod prepare;
 mod replica;
 mod shell;
 mod show;
+mod swarm;
 #[cfg(test)]
 mod tests;
 mod watch;
@@ -23,7 +24,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use k8s::config::Settings;
-use model::{Attempt, Decision, Event, Fact, Key, Kind, Millis, NodeId, PodId, Time, Waiting};
+use model::{Attempt, Decision, Event, Fact, Key, Kind, NodeId, PodId, Time, Waiting};
 
 use crate::checkers::{self, Alignment, Inspector, Violation};
 use crate::dice::{Dice, Stream};
@@ -479,57 +480,5 @@ impl Run {
     fn find_pod(&self, uid: &str) -> Result<PodAt, Violation> {
         let unknown = || Violation::Unknown { name: format!("pod {uid}") };
         self.world.find_pod(uid).ok_or_else(unknown)
-    }
-}
-
-// === For the swarm ===
-
-impl Run {
-    pub(crate) fn world(&self) -> &World {
-        &self.world
-    }
-
-    #[cfg(test)]
-    pub(crate) fn sabotage(&mut self, saboteur: Box<dyn crate::swarm::Saboteur>) {
-        self.saboteur = Some(saboteur);
-    }
-
-    /// Holds all replicas to this time in which volumes must come.
-    #[cfg(test)]
-    pub(crate) fn expect_timeout(&mut self, timeout: Millis) {
-        let names = names(&self.settings).into_iter();
-        let timeouts: Vec<_> = names.map(|name| (name, timeout)).collect();
-        for replica in &mut self.replicas {
-            replica.ledger.expect_timeouts(timeouts.clone());
-        }
-    }
-
-    pub(crate) fn tally(&self) -> &Tally {
-        &self.tally
-    }
-
-    /// Nothing goes wrong from now on, and nothing happens by itself; time goes on.
-    pub(crate) fn calm_down(&mut self) {
-        self.faults = Faults::NONE;
-        self.world.calm_down();
-        let goes_on = |doing: &Doing| !matches!(doing, Doing::Cut(..) | Doing::LeaderLost);
-        self.agenda.retain(goes_on);
-    }
-
-    /// Lets the run go on for a while beyond its end.
-    pub(crate) fn prolong(&mut self, span: Millis) {
-        self.end = self.end + span;
-    }
-
-    /// Whether nothing is under way any more, except that parked units have their turn some day.
-    pub(crate) fn is_quiet(&self) -> bool {
-        let is_waiting = |replica: &Replica| {
-            let counts = replica.scheduler.waiting();
-            counts.active + counts.backoff > 0
-        };
-        self.world.next_at().is_none()
-            && self.agenda.next_at().is_none()
-            && self.replicas.iter().all(|replica| replica.next_at().is_none())
-            && self.leader().is_some_and(|leader| !is_waiting(leader) && leader.is_at_rest())
     }
 }

@@ -163,8 +163,9 @@ fn holders(node: &NodeOnMap) -> Vec<Option<usize>> {
     let mut unknown = Vec::new();
     for (at, holder) in node.holders.iter().enumerate() {
         for index in &holder.indices {
-            let cell = cells.get_mut(*index as usize).filter(|cell| cell.is_none());
-            cell.map(|cell| *cell = Some(at));
+            if let Some(cell) = cells.get_mut(*index as usize) {
+                *cell = cell.or(Some(at));
+            }
         }
         if holder.indices.is_empty() {
             let gpus = usize::try_from(holder.gpus).unwrap_or(usize::MAX).min(cells.len());

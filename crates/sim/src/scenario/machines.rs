@@ -8,8 +8,7 @@ mod kubelet;
 mod types;
 
 use k8s::document::{Fields, Problems};
-use k8s::ingest;
-use model::{Event, Fact, NodeFacts};
+use model::NodeFacts;
 use serde_json::{Map, Value as Json, json};
 
 pub(super) use kubelet::KEYS;
@@ -44,12 +43,8 @@ impl Machine {
 
     /// The facts of the Node, without a name.
     pub(crate) fn facts(&self) -> NodeFacts {
-        let mut node = self.node();
-        super::complete::node(&mut node, Some("machine"));
-        match ingest::node(&node) {
-            Ok(Event::Seen(Fact::Node(facts))) => *facts,
-            other => unreachable!("a machine is read as a node: {other:?}"),
-        }
+        let facts = super::pools::facts_of(self.node(), Some("machine"));
+        facts.expect("machines of all types are read, as a test checks")
     }
 
     /// The Node, without a name.

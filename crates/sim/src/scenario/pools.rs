@@ -243,7 +243,10 @@ fn facts(manifest: &Manifest, name: Option<&str>) -> Result<NodeFacts, (String, 
     facts_of(manifest.json().into_owned(), name)
 }
 
-fn facts_of(mut object: Json, name: Option<&str>) -> Result<NodeFacts, (String, String)> {
+pub(super) fn facts_of(
+    mut object: Json,
+    name: Option<&str>,
+) -> Result<NodeFacts, (String, String)> {
     if object.pointer(COUNT_POINTER).is_some() {
         return Err((COUNT_PATH.to_owned(), COUNT_ELSEWHERE.to_owned()));
     }

@@ -95,7 +95,7 @@ pub(super) fn training(dice: &mut Dice, span: Millis) -> Job {
 /// What the container of a Guaranteed training pod asks its kubelet for.
 fn guaranteed(gpus: i64) -> PodAsk<String> {
     let gpus = u32::try_from(gpus).unwrap_or(0);
-    let bytes = u64::from(gpus) * 64 << 30;
+    let bytes = (u64::from(gpus) * 64) << 30;
     let container = ContainerAsk {
         role: ContainerRole::App,
         cpu_milli: u64::from(gpus) * 8_000,

@@ -144,7 +144,11 @@ fn pods(policy: &str, pods: u32, gpus: u32) -> String {
     format!(
         "{HEAD}span: 1h
 pools:
-- {{name: a, count: 1, machine: hgx-h100, topologyManagerPolicy: {policy}, cpuManagerPolicy: static}}
+- name: a
+  count: 1
+  machine: hgx-h100
+  topologyManagerPolicy: {policy}
+  cpuManagerPolicy: static
 jobs:
 - template:
     kind: Deployment
