@@ -2,7 +2,7 @@
 
 use model::Millis;
 
-use super::{Doing, Run, Tally, names};
+use super::{Doing, Run, Tally};
 use crate::plan::Faults;
 use crate::run::Replica;
 use crate::world::World;
@@ -20,7 +20,7 @@ impl Run {
     /// Holds all replicas to this time in which volumes must come.
     #[cfg(test)]
     pub(crate) fn expect_timeout(&mut self, timeout: Millis) {
-        let names = names(&self.settings).into_iter();
+        let names = super::names(&self.settings).into_iter();
         let timeouts: Vec<_> = names.map(|name| (name, timeout)).collect();
         for replica in &mut self.replicas {
             replica.ledger.expect_timeouts(timeouts.clone());
