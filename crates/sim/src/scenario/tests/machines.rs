@@ -196,3 +196,15 @@ fn pods_that_fit_no_zone_are_rejected_if_the_kubelet_insists_on_one() {
     let kubelets = report(&pods("best-effort", 1, 6)).kubelets.expect("some are aligned");
     assert_eq!((kubelets.aligned, kubelets.rejected), (1, 0));
 }
+
+/// The example, as plain fit places its pods, and as a profile does that asks what kubelets do.
+#[test]
+fn whoever_asks_what_kubelets_do_places_no_pod_that_they_reject() {
+    let text = include_str!("../../../../../examples/simulate/machines.yaml");
+    let plain = report(text).kubelets.expect("some are aligned");
+    assert!(plain.rejected > 0, "{plain:?}");
+    let text = text.replace("span: 6h", "span: 6h\nschedulerName: kubenexus-scheduler");
+    let ours = report(&text).kubelets.expect("some are aligned");
+    assert!(ours.aligned > 50, "{ours:?}");
+    assert_eq!(ours.rejected, 0, "{ours:?}");
+}

@@ -101,6 +101,37 @@ fn plain_fit_places_pods_that_kubelets_refuse_and_owners_give_up_some_day() {
     assert_eq!((passed.happened.aligned, passed.happened.bound), (0, 1));
 }
 
+/// Small and large pods that come and go, which fit one machine by numbers more often than by zones.
+fn mixed(seed: u64, scheduler: &str) -> Plan {
+    let mut mixed = plan(6, 3, 1);
+    for (name, cpus, gpus) in [("pair", 2, 2), ("whole", 1, 0), ("three", 1, 3)] {
+        let mut job = plan(6, cpus, gpus).jobs.remove(0);
+        job.name = name.to_owned();
+        mixed.jobs.push(job);
+    }
+    for job in &mut mixed.jobs {
+        job.runs = Some((Millis(2_000), Millis(9_000)));
+        job.spec.scheduler = scheduler.to_owned();
+    }
+    mixed.seed = seed;
+    mixed
+}
+
+#[test]
+fn what_we_place_is_refused_only_where_two_placements_raced_with_a_report() {
+    let share = |scheduler: &str| {
+        let (mut aligned, mut refused) = (0, 0);
+        for seed in 0..12 {
+            let passed = run(mixed(seed, scheduler), false, Honest);
+            let happened = passed.expect("no rule is broken").happened;
+            (aligned, refused) = (aligned + happened.aligned, refused + happened.unaligned);
+        }
+        refused * 1_000 / aligned
+    };
+    let (plain, ours) = (share("default-scheduler"), share("kubenexus-scheduler"));
+    assert!(plain > 100 && ours * 4 < plain, "{plain} and {ours} of a thousand");
+}
+
 #[test]
 fn a_pod_that_its_kubelet_was_bound_to_refuse_is_caught() {
     caught(plan(1, 3, 3), Honest, "whose kubelet refuses it");
