@@ -69,8 +69,8 @@ pub(crate) fn check_told(
     Err(Violation::Untrue { pod: facts.key.name.to_string(), text })
 }
 
-/// Whether what a pod was told is so, but for nodes that are told to be in its way by what is inside
-/// them: no more of them than could be, which may have more against it that is not looked at.
+/// Whether what a pod was told is so, but for nodes that are said to be in its way by what is
+/// inside them: no more of them than could be. What else they have against it is not looked at.
 fn is_aligned_so(
     ledger: &Ledger,
     facts: &PodFacts,
@@ -79,9 +79,10 @@ fn is_aligned_so(
     let aligned = ledger.nodes().filter(|(node, _)| ledger.is_aligned(facts, node)).count();
     let (mut inside, mut is_so) = (0, true);
     for (why, count) in said {
-        match why {
-            Why::Strange(Reason::Numa(_)) => inside += count,
-            other => is_so &= so.get(other).is_some_and(|so| count <= so),
+        if matches!(why, Why::Strange(Reason::Numa(_))) {
+            inside += count;
+        } else {
+            is_so &= so.get(why).is_some_and(|so| count <= so);
         }
     }
     is_so && inside > 0 && inside <= aligned

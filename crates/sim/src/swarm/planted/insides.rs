@@ -101,7 +101,8 @@ fn plain_fit_places_pods_that_kubelets_refuse_and_owners_give_up_some_day() {
     assert_eq!((passed.happened.aligned, passed.happened.bound), (0, 1));
 }
 
-/// Small and large pods that come and go, which fit one machine by numbers more often than by zones.
+/// Small and large pods that come and go, which fit the machine by numbers more often than by
+/// zones.
 fn mixed(seed: u64, scheduler: &str) -> Plan {
     let mut mixed = plan(6, 3, 1);
     for (name, cpus, gpus) in [("pair", 2, 2), ("whole", 1, 0), ("three", 1, 3)] {
