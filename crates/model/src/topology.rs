@@ -27,6 +27,7 @@ mod merge;
 mod needs;
 mod predict;
 mod processors;
+mod renumber;
 mod state;
 mod take;
 mod taken;
@@ -46,6 +47,7 @@ pub use machine::{
 };
 pub use needs::{Free, Needs, Shared};
 pub use predict::{Predictor, Rejection, RejectionCause, predict, predicted_zones};
+pub use renumber::DeviceOrder;
 pub use state::{State, ZoneMemory};
 pub use taken::{Block, DevicesTaken, Taken, ZoneTaken};
 pub use zones::{MaskSet, ZONES_MAX, ZoneMask};

@@ -7,6 +7,7 @@
 
 pub(crate) mod rules;
 
+mod alignment;
 pub(crate) mod company;
 mod evictions;
 mod gangs;
@@ -27,6 +28,7 @@ use std::fmt;
 
 use model::PodFacts;
 
+pub(crate) use alignment::Alignment;
 use company::Scene;
 pub(crate) use evictions::{Eviction, check_eviction, check_preemption, helps};
 pub(crate) use gangs::{
@@ -77,6 +79,14 @@ pub enum Violation {
         node: String,
         /// What is wrong.
         why: String,
+    },
+    /// A kubelet refused a pod, and the scheduler that placed it knew all that it takes to
+    /// foresee that.
+    Unaligned {
+        /// The pod.
+        pod: String,
+        /// The node.
+        node: String,
     },
     /// A node got more than it has, by bindings of ours alone.
     Overfull {
@@ -214,6 +224,9 @@ impl fmt::Display for Violation {
                 write!(out, "pod {pod} was given node {node}, which has not enough {resource} left")
             }
             Self::Inside { node, why } => write!(out, "inside node {node}: {why}"),
+            Self::Unaligned { pod, node } => {
+                write!(out, "pod {pod} was given node {node}, whose kubelet refuses it")
+            }
             Self::Overfull { pod, node } => {
                 write!(out, "node {node} had no room for pod {pod} by the time it was bound")
             }

@@ -5,6 +5,7 @@ use model::{Effect, Millis, NodeFacts, Taint, Time};
 use crate::dice::{Dice, Stream};
 use crate::plan::{Fate, NodePlan};
 use crate::quantities::{GIB_IN_MIB, amounts};
+use crate::scenario::machines::Machine;
 
 pub(crate) const POOL: &str = "pool";
 pub(crate) const DISK: &str = "disk";
@@ -50,12 +51,20 @@ impl Group {
         }
     }
 
-    /// CPUs, GiB of memory and GPUs of a node.
+    /// What its nodes are, and what their kubelets insist on, where it is told what is inside.
+    fn machine(self) -> Option<Machine> {
+        match self {
+            Self::GpuA100 => Machine::aligned("dgx-a100", "best-effort"),
+            Self::General | Self::Memory | Self::GpuL4 | Self::Spot => None,
+        }
+    }
+
+    /// CPUs, GiB of memory and GPUs of a node that is no machine of a type.
     fn size(self) -> (i64, i64, i64) {
         match self {
             Self::General => (16, 64, 0),
             Self::Memory => (16, 256, 0),
-            Self::GpuA100 => (96, 1024, 8),
+            Self::GpuA100 => (254, 1020, 8),
             Self::GpuL4 => (48, 192, 4),
             Self::Spot => (8, 32, 0),
         }
@@ -122,11 +131,16 @@ fn facts(dice: &mut Dice, group: Group, number: u32) -> NodeFacts {
         (DISK, disk),
         (ZONE, dice.pick(&ZONES)),
     ];
-    let labels = labels.map(|(key, value)| (key.to_owned(), value.to_owned())).into();
+    let mut labels: Vec<_> = labels.map(|(key, value)| (key.to_owned(), value.to_owned())).into();
+    let taints = group.taint().into_iter().collect();
+    if let Some(machine) = group.machine().map(|machine| machine.facts()) {
+        labels.extend(machine.labels);
+        return NodeFacts { labels, taints, name, ..machine };
+    }
     let (cpus, memory_gib, gpus) = group.size();
     NodeFacts {
         labels,
-        taints: group.taint().into_iter().collect(),
+        taints,
         allocatable: amounts(cpus * 1000, memory_gib * GIB_IN_MIB, gpus),
         pods_max: 110,
         name,
@@ -147,6 +161,17 @@ mod tests {
         let plans = plan(1, 200, Millis::seconds(60));
         let of = |group: Group| plans.iter().filter(move |plan| *plan.pool == *group.name());
         assert_eq!(Group::ALL.map(|group| of(group).count()), [110, 30, 12, 18, 30]);
+    }
+
+    #[test]
+    fn a_pool_is_machines_of_a_type() {
+        let plans = plan(1, 200, Millis::seconds(60));
+        let mut known = plans.iter().filter(|plan| plan.facts.hardware.is_some());
+        assert!(known.clone().all(|plan| &*plan.pool == Group::GpuA100.name()));
+        let facts = &known.next().expect("nodes with GPUs").facts;
+        let (cpus, memory_gib, gpus) = Group::GpuA100.size();
+        let expected = amounts(cpus * 1000, memory_gib * GIB_IN_MIB, gpus);
+        assert_eq!(facts.allocatable, expected);
     }
 
     #[test]

@@ -24,6 +24,10 @@ pub(crate) enum Stream {
     StorageMore = 11,
     /// What is inside the nodes of a seed.
     Insides = 12,
+    /// What kubelets leave to chance.
+    Kubelets = 13,
+    /// Which rarer insides a seed has beyond that.
+    InsidesMore = 14,
     TraceArrivals = 16,
     TracePolicy = 17,
 }

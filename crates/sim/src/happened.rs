@@ -61,12 +61,18 @@ pub struct Happened {
     pub timed_out: u64,
     /// CSIDrivers, CSINodes, CSIStorageCapacities, VolumeAttachments that came, changed or went.
     pub drivers_changed: u64,
+    /// Pods on their nodes that a kubelet had to align.
+    pub aligned: u64,
+    /// Those of them that it refused.
+    pub unaligned: u64,
+    /// Reports of what pods hold.
+    pub reports: u64,
 }
 
 impl Happened {
     /// Every count with its name, in a fixed order.
     #[must_use]
-    pub fn rows(&self) -> [(&'static str, u64); 29] {
+    pub fn rows(&self) -> [(&'static str, u64); 32] {
         [
             ("pods", self.pods),
             ("bound", self.bound),
@@ -97,10 +103,13 @@ impl Happened {
             ("pods whose volumes did not come", self.unprepared),
             ("pods whose volumes did not come in time", self.timed_out),
             ("objects of drivers changed", self.drivers_changed),
+            ("pods that kubelets had to align", self.aligned),
+            ("pods that kubelets refused", self.unaligned),
+            ("reports of what pods hold", self.reports),
         ]
     }
 
-    fn add_storage(&mut self, other: &Self) {
+    fn add_rest(&mut self, other: &Self) {
         self.volumes_bound += other.volumes_bound;
         self.nodes_selected += other.nodes_selected;
         self.claims_bound += other.claims_bound;
@@ -110,6 +119,9 @@ impl Happened {
         self.unprepared += other.unprepared;
         self.timed_out += other.timed_out;
         self.drivers_changed += other.drivers_changed;
+        self.aligned += other.aligned;
+        self.unaligned += other.unaligned;
+        self.reports += other.reports;
     }
 
     /// Adds the counts of another run.
@@ -151,6 +163,6 @@ impl Happened {
         self.cuts += cuts;
         self.lists_broken += lists_broken;
         self.leaders_lost += leaders_lost;
-        self.add_storage(other);
+        self.add_rest(other);
     }
 }

@@ -15,6 +15,7 @@ mod dice;
 mod fingerprint;
 mod fragmentation;
 mod happened;
+mod held;
 mod history;
 mod map;
 mod meter;
@@ -34,15 +35,16 @@ mod world;
 pub use checkers::Violation;
 pub use demo::Demo;
 pub use happened::Happened;
+pub use held::{DevicesHeld, HeldReport, HeldSource, NodeHeld, PodHeld};
 pub use history::{Level, Levels, Sample};
 pub use map::{ClusterMap, GpuHolder, NodeOnMap};
 pub use plan::{
-    Budget, ClaimPlan, ClusterStorage, Fate, Faults, Gates, Job, Life, Membership, Mount, NodePlan,
-    Plan, PodGroupPlan, Provisioner, StorageChange, StoragePlan,
+    AgentPlan, Budget, ClaimPlan, ClusterStorage, Fate, Faults, Gates, Job, Life, Membership,
+    Mount, NodePlan, Plan, PodGroupPlan, Provisioner, StorageChange, StoragePlan,
 };
 pub use replay::{Difference, Instead, Placements, Replay, ReplayError, Replayed, replay};
 pub use report::{
-    Fragmentation, Placement, PodCounts, PoolReport, Report, Share, TenantReport, WaitBucket,
-    WaitingJob, WaitingReport,
+    Fragmentation, KubeletReport, Placement, PodCounts, PoolReport, Report, Share, TenantReport,
+    WaitBucket, WaitingJob, WaitingReport,
 };
 pub use run::{PodTimes, Progress, Run};

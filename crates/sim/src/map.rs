@@ -1,8 +1,12 @@
 //! Who is where at one moment of a run: nodes, how full they are, and who has their GPUs.
 
+use std::collections::BTreeMap;
+
+use engine::Scheduler;
 use model::Time;
 use serde::Serialize;
 
+use crate::held::{self, HeldSource};
 use crate::quantities::{columns, permille};
 use crate::world::{NodeRecord, Phase, World};
 
@@ -45,16 +49,26 @@ pub struct GpuHolder {
     pub pod: String,
     /// How many it holds.
     pub gpus: u64,
+    /// Their numbers, where the scheduler knows them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub indices: Vec<u32>,
+    /// How it knows them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub source: Option<HeldSource>,
 }
 
-pub(crate) fn of(world: &World) -> ClusterMap {
+/// GPUs by the uid of the pod that holds them, as far as these are known.
+type Known = BTreeMap<Box<str>, (Vec<u32>, HeldSource)>;
+
+pub(crate) fn of(world: &World, scheduler: &Scheduler) -> ClusterMap {
+    let known = held::gpus(scheduler);
     let there = world.nodes().iter().filter(|node| node.is_there);
-    let nodes = there.map(|node| node_on_map(world, node)).collect();
+    let nodes = there.map(|node| node_on_map(world, node, &known)).collect();
     let Time(at_ms) = world.now();
     ClusterMap { at_ms, nodes }
 }
 
-fn node_on_map(world: &World, node: &NodeRecord) -> NodeOnMap {
+fn node_on_map(world: &World, node: &NodeRecord, known: &Known) -> NodeOnMap {
     let offered = columns(&node.facts.allocatable);
     let share = |column: usize| permille(node.taken[column].into(), offered[column].into());
     let running = || {
@@ -65,7 +79,9 @@ fn node_on_map(world: &World, node: &NodeRecord) -> NodeOnMap {
         let amounts = columns(&world.job(pod.job).spec.requests.charge.amounts);
         let gpus = u64::try_from(amounts[2]).ok().filter(|gpus| *gpus > 0)?;
         let (tenant, name) = (pod.key.namespace.to_string(), pod.key.name.to_string());
-        Some(GpuHolder { tenant, pod: name, gpus })
+        let known = known.get(&pod.key.uid).filter(|(indices, _)| indices.len() as u64 == gpus);
+        let (indices, source) = known.cloned().unzip();
+        Some(GpuHolder { tenant, pod: name, gpus, indices: indices.unwrap_or_default(), source })
     });
     NodeOnMap {
         name: node.facts.name.clone(),

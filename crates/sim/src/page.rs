@@ -3,6 +3,7 @@
 //! Everything that comes from files is escaped where it is written, in `markup`.
 
 mod bars;
+mod held;
 mod maps;
 mod markup;
 mod plot;
@@ -54,6 +55,10 @@ pub fn page(parts: &[Part]) -> String {
         WHY,
         &columns(parts, |part| bars::reasons(&part.report)),
     );
+    if parts.iter().any(|part| part.report.held.is_some() || part.report.kubelets.is_some()) {
+        let about = "What pods have to themselves inside nodes at the end.";
+        body += &section("Inside nodes", about, &columns(parts, |part| held::all(&part.report)));
+    }
     if parts.iter().any(|part| !part.maps.is_empty()) {
         let colours = maps::Colours::of(parts);
         let about = format!("{}{}", maps::about(parts), colours.legend());

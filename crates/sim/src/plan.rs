@@ -7,6 +7,7 @@ mod storage;
 use std::sync::Arc;
 
 use k8s::config::Settings;
+use model::hardware::HardwareFacts;
 use model::{
     Amounts, Fact, GangClaim, GroupingFacts, LabelSelector, Labels, Millis, NodeFacts, Owner,
     PodGroupFacts, PodGroupKind, PodSpec, Said, Taint, Tier, Time,
@@ -96,13 +97,33 @@ pub struct NodePlan {
     pub joins: Time,
     /// What becomes of it later, and when.
     pub fates: Vec<(Time, Fate)>,
+    /// The agent that tells what pods hold inside it, if one runs there. It has something to tell
+    /// where it is known what is inside.
+    pub agent: Option<AgentPlan>,
+}
+
+/// The agent of a node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AgentPlan {
+    /// How long after a change it reports, at least and at most; never twice within five seconds.
+    pub lag: (Millis, Millis),
+    /// What its reports leave out: names of resources, `cpus` or `memory`.
+    pub leaves_out: Box<[Box<str>]>,
+}
+
+impl Default for AgentPlan {
+    /// It asks the kubelet every five seconds, and leaves nothing out.
+    fn default() -> Self {
+        Self { lag: (Millis(100), Millis(5_100)), leaves_out: [].into() }
+    }
 }
 
 impl NodePlan {
     /// A node that is there from the start, to the end.
     #[must_use]
     pub fn new(pool: &str, facts: NodeFacts) -> Self {
-        Self { pool: pool.into(), facts, joins: Time::default(), fates: Vec::new() }
+        let agent = Some(AgentPlan::default());
+        Self { pool: pool.into(), facts, joins: Time::default(), fates: Vec::new(), agent }
     }
 }
 
@@ -132,6 +153,13 @@ pub enum Fate {
     Taints(Vec<Taint<String>>),
     /// It has other labels. Pods that are on it stay.
     Labels(Vec<(String, String)>),
+    /// It tells something else of its inside, or nothing. Pods that are on it stay.
+    Hardware(Option<Box<HardwareFacts>>),
+    /// Nobody tells any more what pods hold inside it.
+    AgentVanishes {
+        /// Whether what was told before is removed.
+        is_cleaned: bool,
+    },
 }
 
 /// A disruption budget, which is there from the start.

@@ -2,9 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use engine::Scheduler;
 use model::{Catalog, Reason};
 use serde::Serialize;
 
+use crate::held::{self, HeldReport};
 use crate::history::{Level, Levels, Sample};
 use crate::meter::Gauge;
 use crate::quantities::permille;
@@ -44,10 +46,42 @@ pub struct Report {
     pub refusals: u64,
     /// Pods that were evicted for more important ones.
     pub preempted: u64,
+    /// What kubelets made of the pods that they had to align, if there were any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kubelets: Option<KubeletReport>,
+    /// Who holds what inside nodes at the end, if anybody does.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub held: Option<HeldReport>,
     /// The same for two runs that decided the same in the same order, as 16 hexadecimal digits.
     pub decision_hash: String,
     /// How it went: samples at equal distances, and one of the end.
     pub history: Vec<Sample>,
+}
+
+/// Pods that kubelets had to align with zones, because they have whole CPUs, pinned memory or
+/// devices to themselves on nodes of which it is told what is inside.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct KubeletReport {
+    /// How many there were.
+    pub aligned: u64,
+    /// Those of them that failed because their kubelet refused them.
+    pub rejected: u64,
+    /// These in thousandths.
+    pub rejected_permille: u32,
+    /// These by the reason in their status.
+    pub reasons: BTreeMap<&'static str, u64>,
+}
+
+impl KubeletReport {
+    fn of(world: &World) -> Option<Self> {
+        let (aligned, rejected) = (world.happened().aligned, world.happened().unaligned);
+        (aligned > 0).then(|| Self {
+            aligned,
+            rejected,
+            rejected_permille: permille(rejected.into(), aligned.into()),
+            reasons: world.refused_by_kubelets().collect(),
+        })
+    }
 }
 
 /// Pods by what became of them.
@@ -199,7 +233,7 @@ pub(crate) fn of(
     seed: u64,
     world: &World,
     tally: &Tally,
-    catalog: &Catalog,
+    scheduler: &Scheduler,
     history: Vec<Sample>,
 ) -> Report {
     let mut all = Tenant::default();
@@ -219,12 +253,14 @@ pub(crate) fn of(
         tenants: tenant_reports(world),
         cluster,
         pools: pool_reports(world, &history),
-        waiting: waiting_reports(world, catalog),
+        waiting: waiting_reports(world, scheduler.catalog()),
         waiting_jobs: waiting_jobs(world),
         bindings: tally.bindings,
         waits: tally.waits,
         refusals: world.refusals(),
         preempted: world.happened().preempted,
+        kubelets: KubeletReport::of(world),
+        held: Some(held::of(scheduler)).filter(|held| !held.nodes.is_empty()),
         decision_hash: format!("{:016x}", tally.fingerprint.value()),
         history,
     }

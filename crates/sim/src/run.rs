@@ -15,6 +15,7 @@ mod prepare;
 mod replica;
 mod shell;
 mod show;
+mod swarm;
 #[cfg(test)]
 mod tests;
 mod watch;
@@ -23,9 +24,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use k8s::config::Settings;
-use model::{Attempt, Decision, Event, Fact, Key, Kind, Millis, NodeId, PodId, Time, Waiting};
+use model::{Attempt, Decision, Event, Fact, Key, Kind, NodeId, PodId, Time, Waiting};
 
-use crate::checkers::{self, Inspector, Violation};
+use crate::checkers::{self, Alignment, Inspector, Violation};
 use crate::dice::{Dice, Stream};
 use crate::fingerprint::Fingerprint;
 use crate::history::Recorder;
@@ -100,6 +101,10 @@ pub struct Run {
     ends_when_settled: bool,
     /// Looks at everything, if that is wanted.
     inspector: Option<(ReplicaId, Inspector)>,
+    /// What was known of nodes whose kubelets must not refuse pods, and the profiles whose pods
+    /// they must not refuse.
+    alignment: Alignment,
+    aligning: Vec<String>,
     /// An event that cost a replica too much.
     overworked: Option<Violation>,
     changes: Vec<Change>,
@@ -166,6 +171,7 @@ impl Run {
         let (listed, told): (Vec<Fact>, Vec<Fact>) =
             plan.fixed.into_iter().partition(|fact| WATCHED.contains(&fact.kind()));
         let told = groupings.chain(told).map(|fact| Arc::new(Event::Seen(fact)));
+        let aligning = inspect::aligning(&settings);
         let mut run = Self {
             seed,
             recorder,
@@ -191,6 +197,8 @@ impl Run {
             prepares: BTreeMap::new(),
             tally: Tally::default(),
             inspector: None,
+            alignment: Alignment::default(),
+            aligning,
             overworked: None,
             changes: Vec::new(),
             decisions: Vec::new(),
@@ -257,6 +265,7 @@ impl Run {
             }
             self.recorder.pass(&self.world, now);
             self.world.advance(now);
+            self.check_refusals()?;
             while let Some((_, doing)) = self.agenda.take_until(now) {
                 self.carry_on(doing)?;
             }
@@ -284,14 +293,15 @@ impl Run {
         self.run_until(self.end)?;
         let history = self.recorder.finish(&self.world);
         let replica = self.leader().or(self.replicas.first());
-        let catalog = replica.expect("there is always a replica").scheduler.catalog();
-        Ok(report::of(self.seed, &self.world, &self.tally, catalog, history))
+        let scheduler = &replica.expect("there is always a replica").scheduler;
+        Ok(report::of(self.seed, &self.world, &self.tally, scheduler, history))
     }
 
     /// Who is where at this moment.
     #[must_use]
     pub fn map(&self) -> ClusterMap {
-        map::of(&self.world)
+        let replica = self.leader().or(self.replicas.first());
+        map::of(&self.world, &replica.expect("there is always a replica").scheduler)
     }
 
     fn is_settled(&self) -> bool {
@@ -432,6 +442,7 @@ impl Run {
         }
         leader.in_flight += 1;
         let replica = leader.id;
+        self.note_alignment(uid, name);
         self.tally.bindings += 1;
         self.note(uid);
         self.tally.fingerprint.text(name);
@@ -469,57 +480,5 @@ impl Run {
     fn find_pod(&self, uid: &str) -> Result<PodAt, Violation> {
         let unknown = || Violation::Unknown { name: format!("pod {uid}") };
         self.world.find_pod(uid).ok_or_else(unknown)
-    }
-}
-
-// === For the swarm ===
-
-impl Run {
-    pub(crate) fn world(&self) -> &World {
-        &self.world
-    }
-
-    #[cfg(test)]
-    pub(crate) fn sabotage(&mut self, saboteur: Box<dyn crate::swarm::Saboteur>) {
-        self.saboteur = Some(saboteur);
-    }
-
-    /// Holds all replicas to this time in which volumes must come.
-    #[cfg(test)]
-    pub(crate) fn expect_timeout(&mut self, timeout: Millis) {
-        let names = names(&self.settings).into_iter();
-        let timeouts: Vec<_> = names.map(|name| (name, timeout)).collect();
-        for replica in &mut self.replicas {
-            replica.ledger.expect_timeouts(timeouts.clone());
-        }
-    }
-
-    pub(crate) fn tally(&self) -> &Tally {
-        &self.tally
-    }
-
-    /// Nothing goes wrong from now on, and nothing happens by itself; time goes on.
-    pub(crate) fn calm_down(&mut self) {
-        self.faults = Faults::NONE;
-        self.world.calm_down();
-        let goes_on = |doing: &Doing| !matches!(doing, Doing::Cut(..) | Doing::LeaderLost);
-        self.agenda.retain(goes_on);
-    }
-
-    /// Lets the run go on for a while beyond its end.
-    pub(crate) fn prolong(&mut self, span: Millis) {
-        self.end = self.end + span;
-    }
-
-    /// Whether nothing is under way any more, except that parked units have their turn some day.
-    pub(crate) fn is_quiet(&self) -> bool {
-        let is_waiting = |replica: &Replica| {
-            let counts = replica.scheduler.waiting();
-            counts.active + counts.backoff > 0
-        };
-        self.world.next_at().is_none()
-            && self.agenda.next_at().is_none()
-            && self.replicas.iter().all(|replica| replica.next_at().is_none())
-            && self.leader().is_some_and(|leader| !is_waiting(leader) && leader.is_at_rest())
     }
 }

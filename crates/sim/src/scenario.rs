@@ -11,6 +11,7 @@ mod draft;
 mod fixed;
 mod groupings;
 mod length;
+pub(crate) mod machines;
 mod manifests;
 mod mistakes;
 mod mounts;

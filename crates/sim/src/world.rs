@@ -5,6 +5,7 @@
 //! answered as Kubernetes answers them (`bindings`). The world knows nothing of the engine, and
 //! decides nothing for it.
 
+mod admissions;
 mod agenda;
 mod batch;
 mod bindings;
@@ -12,6 +13,7 @@ mod budgets;
 mod evictions;
 mod gangs;
 mod happenings;
+mod kubelets;
 mod namespaces;
 mod nodes;
 mod pods;
@@ -39,6 +41,8 @@ use budgets::Budgets;
 pub(crate) use evictions::Step;
 use gangs::GroupRecord;
 use happenings::Happening;
+use kubelets::Kubelets;
+pub(crate) use kubelets::bits;
 use namespaces::NamespaceRecord;
 pub(crate) use records::{JobAt, NodeAt, NodeRecord, Phase, PodAt, PodRecord};
 use storage::Storage;
@@ -121,6 +125,9 @@ pub(crate) struct World {
     batches: Vec<BatchRecord>,
     namespaces: Vec<NamespaceRecord>,
     storage: Storage,
+    kubelets: Kubelets,
+    /// Pods that kubelets refused since it was last asked for them.
+    refusals: Vec<(PodAt, NodeAt)>,
     /// What is there from the start to the end.
     fixed: Vec<Fact>,
     /// What the pods of each job say of their gang.
@@ -177,6 +184,8 @@ impl World {
             groups: Vec::new(),
             namespaces: Vec::new(),
             storage: Storage::new(seed, storage),
+            kubelets: Kubelets::new(seed),
+            refusals: Vec::new(),
             fixed: Vec::new(),
             claims: gangs::claims(&jobs),
             batches: jobs.iter().map(BatchRecord::new).collect(),

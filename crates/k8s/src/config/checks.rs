@@ -1,11 +1,14 @@
 //! What must hold of the plugins of a profile together, and of profiles side by side.
 
-use framework::{Args, CoschedulingArgs, Point, ProfileSettings};
+use framework::{Args, CoschedulingArgs, NumaArgs, Point, ProfileSettings};
 use model::Millis;
 
 use super::defaults::{OURS, OWN_ORDER};
 use super::merge::{PluginSets, Which};
 use crate::document::{Place, Problems};
+
+/// What knows zones. At bind, it tells pods of theirs, and binds nobody.
+const NUMA: &str = "NUMATopology";
 
 /// Plugins that answer every pod with an error at a point unless they were asked at another first.
 const PREPARATIONS: [(&str, Point, Point); 4] = [
@@ -32,7 +35,7 @@ pub(super) fn check(sets: &PluginSets, profile: &ProfileSettings, problems: &mut
             format!("expected exactly one plugin, found {}", names(Point::QueueSort)),
         ),
     }
-    if profile.at(Point::Bind).is_empty() {
+    if profile.at(Point::Bind).iter().all(|choice| choice.name == NUMA) {
         problems.report(
             &sets.place_of(Point::Bind),
             "expected at least one plugin, found none; enable \"DefaultBinder\"",
@@ -97,6 +100,31 @@ pub(super) fn check_common_gangs(
             );
             problems.report(&Place { path, line: sets.place.line }, message);
         }
+    }
+}
+
+/// Checks that drivers of devices mean the same in all profiles, since what nodes have is one.
+pub(super) fn check_common_drivers(
+    profiles: &[(PluginSets, ProfileSettings)],
+    problems: &mut Problems,
+) {
+    let is_on = |profile: &ProfileSettings| {
+        profile.points.iter().flat_map(|(_, all)| all).any(|choice| choice.name == NUMA)
+    };
+    let drivers = |profile: &ProfileSettings| match profile.args_of(NUMA) {
+        Some(Args::Numa(args)) => args.drivers.clone(),
+        _ => NumaArgs::default().drivers,
+    };
+    let mut others = profiles.iter().filter(|(_, profile)| is_on(profile));
+    let Some((_, first)) = others.next() else { return };
+    for (sets, profile) in others.filter(|(_, other)| drivers(other) != drivers(first)) {
+        let profile_path = sets.place.path.trim_end_matches(".plugins");
+        let path = format!("{profile_path}.pluginConfig[{NUMA}].args.deviceDrivers");
+        let message = format!(
+            "must be the same as in profile {:?}, found other drivers in profile {:?}",
+            first.scheduler, profile.scheduler
+        );
+        problems.report(&Place { path, line: sets.place.line }, message);
     }
 }
 

@@ -46,6 +46,7 @@ pub(super) fn read(
     }
     checks::check_common_order(&profiles, problems);
     checks::check_common_gangs(&profiles, problems);
+    checks::check_common_drivers(&profiles, problems);
     profiles.into_iter().map(|(_, profile)| profile).collect()
 }
 

@@ -1,5 +1,7 @@
 //! The result of a run as tables.
 
+mod held;
+
 use sim::{Placement, PodCounts, PoolReport, Report, Sample, Share, TenantReport};
 
 use super::table::Align::{Left, Right, Wrap};
@@ -33,7 +35,10 @@ pub(crate) fn text(report: &Report, notes: &[String]) -> String {
         ),
     ]);
     sections.extend(fragmentation(report));
-    sections.extend([over_time(report), waiting(report)]);
+    sections.extend([over_time(report)]);
+    sections.extend(report.kubelets.as_ref().map(held::kubelets));
+    sections.extend(report.held.as_ref().map(held::held));
+    sections.push(waiting(report));
     sections.join("\n")
 }
 

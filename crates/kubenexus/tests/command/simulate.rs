@@ -7,6 +7,7 @@ use serde_json::Value;
 use crate::runner::{Ran, arg, in_repository, run, scratch};
 
 const DAY: &str = "examples/simulate/day.yaml";
+const MACHINES: &str = "examples/simulate/machines.yaml";
 const CLUSTER: &str = "examples/simulate/cluster.yaml";
 const JOB: &str = "examples/simulate/training-job.yaml";
 
@@ -46,6 +47,29 @@ fn the_same_scenario_gives_the_same_bytes_and_waiting_is_no_failure() {
     );
     assert!(report["pods"]["evicted"].as_u64() > Some(0), "a node failed");
     assert!(report["history"].as_array().is_some_and(|samples| samples.len() > 200));
+}
+
+#[test]
+fn machines_show_who_holds_what_and_how_many_were_rejected() {
+    let page = scratch("simulate-machines.html", b"");
+    let ran = simulate(&[MACHINES], &["--html", arg(&page)]);
+    assert_eq!((ran.code, &*ran.err), (Some(0), ""));
+    for text in ["had to align", "Inside nodes at the end", " gpu ", "reported"] {
+        assert!(ran.out.contains(text), "{text}:\n{}", ran.out);
+    }
+    assert!(ran.out.lines().all(|line| line.chars().count() <= 100), "{}", ran.out);
+    let page = std::fs::read_to_string(&page).expect("the page was written");
+    for text in ["<h2>Inside nodes</h2>", "Kubelets had to align", "reported</td>", "\nGPU "] {
+        assert!(page.contains(text), "{text}");
+    }
+    let report = json(&simulate(&[MACHINES], &["--json"]));
+    let kubelets = &report["kubelets"];
+    assert!(kubelets["aligned"].as_u64() > Some(50), "{kubelets}");
+    let devices = &report["held"]["nodes"][4]["pods"][0]["devices"][0];
+    assert_eq!(devices["resource"], "nvidia.com/gpu", "{}", report["held"]);
+    let config = in_repository("config/config.yaml");
+    let both = simulate(&[MACHINES], &["--compare", arg(&config), arg(&config)]);
+    assert!(both.out.contains("rejected of aligned"), "{}", both.out);
 }
 
 #[test]

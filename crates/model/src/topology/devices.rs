@@ -21,9 +21,9 @@ enum Site {
 
 /// Devices at one site.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Group {
+pub(super) struct Group {
     site: Site,
-    members: u128,
+    pub(super) members: u128,
 }
 
 /// The devices of a resource.
@@ -31,9 +31,9 @@ struct Group {
 pub(super) struct Devices {
     pub(super) resource: ResourceId,
     pub(super) healthy: u128,
-    groups: Box<[Group]>,
+    pub(super) groups: Box<[Group]>,
     /// Devices that have a zone in common with a set of zones, by the bits of the set.
-    near: Box<[u128]>,
+    pub(super) near: Box<[u128]>,
     /// Whether any device names a zone; if none does, nothing is aligned.
     is_aligned: bool,
     /// Zones that hints are about.

@@ -148,6 +148,12 @@ pub(crate) fn objections(scene: &Scene<'_>, pod: &PodFacts, node: &NodeFacts) ->
     plain_objections(&View { scene, rivals: &[] }, pod, node)
 }
 
+/// Whether a node takes a pod for certain. Where its kubelet aligns the pod and the scheduler asks
+/// what that would do, more decides than is delivered.
+pub(crate) fn surely_takes(scene: &Scene<'_>, pod: &PodFacts, node: &NodeFacts) -> bool {
+    !scene.ledger.is_aligned(pod, node) && objections(scene, pod, node).is_empty()
+}
+
 fn plain_objections(view: &View<'_, '_>, pod: &PodFacts, node: &NodeFacts) -> Vec<Objection> {
     let plain = view.plain(pod, node);
     // Features are looked at last.

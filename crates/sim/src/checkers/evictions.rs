@@ -63,7 +63,7 @@ pub(crate) fn check_preemption(ledger: &Ledger, plan: &Eviction) -> Result<(), V
     }
     let taker = |nodes: &Allowed<'_>| {
         let mut among = ledger.nodes().filter(|(node, _)| is_among(nodes, &node.name));
-        among.find(|(node, _)| takes(ledger, &[], facts, node)).map(|(node, _)| &node.name)
+        among.find(|(node, _)| surely(ledger, &[], facts, node)).map(|(node, _)| &node.name)
     };
     if let Some(takers) = allowed.iter().map(taker).collect::<Option<Vec<_>>>() {
         return wrong(format!("node {} takes it as it is", takers[0]));
@@ -114,7 +114,7 @@ fn check_size(
     }
     for spared in &victims {
         let gone: Vec<&str> = victims.iter().filter(|victim| *victim != spared).copied().collect();
-        if takes(ledger, &gone, pod, node) {
+        if surely(ledger, &gone, pod, node) {
             return Err(format!("{spared} could stay"));
         }
     }
@@ -146,7 +146,7 @@ fn check_budgets(
             budgets.all(|budget| usize::try_from(budget.allowed).unwrap_or(0) >= lesser.len())
         };
         let free = lesser.iter().copied().filter(is_free).map(|other| &*other.key.uid);
-        if takes(ledger, &free.collect::<Vec<_>>(), pod, node) {
+        if surely(ledger, &free.collect::<Vec<_>>(), pod, node) {
             return Err(format!("the budget of {broken} would be kept on node {}", node.name));
         }
     }
@@ -167,6 +167,11 @@ fn leaving<'a>(
 /// Whether a node takes a pod when others are gone from it.
 fn takes(ledger: &Ledger, gone: &[&str], pod: &PodFacts, node: &NodeFacts) -> bool {
     company::objections(&Scene::without(ledger, gone), pod, node).is_empty()
+}
+
+/// The same, if what is delivered says so for certain.
+fn surely(ledger: &Ledger, gone: &[&str], pod: &PodFacts, node: &NodeFacts) -> bool {
+    company::surely_takes(&Scene::without(ledger, gone), pod, node)
 }
 
 /// Checks an eviction that is sent: somebody still waits for the room.
@@ -193,7 +198,7 @@ pub(crate) fn helps<'a>(ledger: &'a Ledger, pod: &PodFacts) -> Option<&'a str> {
     let mut nodes = ledger.nodes().filter(|(node, place)| {
         let lesser = place.pods().filter(|other| other.rest.priority < pod.rest.priority);
         let lesser: Vec<&str> = lesser.map(|other| &*other.key.uid).collect();
-        !lesser.is_empty() && takes(ledger, &lesser, pod, node)
+        !lesser.is_empty() && surely(ledger, &lesser, pod, node)
     });
     nodes.next().map(|(node, _)| &*node.name)
 }

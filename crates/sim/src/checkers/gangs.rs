@@ -303,7 +303,7 @@ pub(crate) fn witness(ledger: &Ledger, gang: &Gang<'_>) -> Option<Vec<String>> {
             // What was full for one like it is still full.
             let passed = kinds.find(pod).filter(|_| only_gets_fuller(pod));
             let mut left = nodes.iter().enumerate().skip(passed.copied().unwrap_or(0));
-            let takes = |node: &NodeFacts| company::objections(&scene, pod, node).is_empty();
+            let takes = |node: &NodeFacts| company::surely_takes(&scene, pod, node);
             let found = left.find(|(_, node)| takes(node));
             kinds.set(pod, found.map_or(nodes.len(), |(at, _)| at));
             if let Some((_, node)) = found {

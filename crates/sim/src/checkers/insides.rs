@@ -1,11 +1,14 @@
 //! What is taken inside nodes: by whoever is there and asks for something, nothing twice, and what
 //! is free is what nobody has. Added up from what each pod takes, not as the engine keeps it.
 
+mod reports;
+
 use engine::Scheduler;
 use model::topology::{CpuSet, State};
 use model::{ClassId, Inside, NodeId, PodId};
 
 use super::Violation;
+pub(super) use reports::Reports;
 
 /// Looks at the insides of all nodes.
 pub(super) fn check_insides(scheduler: &Scheduler) -> Result<(), Violation> {
@@ -51,7 +54,28 @@ fn fault(scheduler: &Scheduler, node: NodeId, inside: &Inside) -> Option<String>
     }
     let mut devices = devices.iter().enumerate();
     let is_other = devices.any(|(at, taken)| inside.state().taken_devices(at) != *taken);
-    is_other.then(|| "devices are neither free nor taken, or both".into())
+    if is_other {
+        return Some("devices are neither free nor taken, or both".into());
+    }
+    memory_fault(inside)
+}
+
+/// Memory is given back to other zones than it was taken from, so only its sum must be right.
+fn memory_fault(inside: &Inside) -> Option<String> {
+    let machine = inside.machine();
+    let empty = State::new(machine);
+    let sum = |state: &State, kind: usize| -> u64 {
+        let zones = 0..machine.zone_ids().len();
+        zones.filter_map(|zone| state.memory(kind, zone)).map(|(free, _)| free).sum()
+    };
+    let blocks = || inside.guests().iter().flat_map(|guest| &guest.taken.blocks);
+    let is_other = |kind: &usize| {
+        let taken: u64 =
+            blocks().filter(|block| block.kind == *kind).map(|block| block.amount).sum();
+        sum(inside.state(), *kind) + taken != sum(&empty, *kind)
+    };
+    let mut kinds = 0..machine.memory_kinds().len();
+    kinds.find(is_other).map(|_| "memory is neither free nor taken, or both".into())
 }
 
 /// Who is there, or is to be there, and asks for something.

@@ -7,12 +7,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use engine::{Place, Scheduler};
+use model::topology::predict;
 use model::{Load, NodeFacts, PodFacts, PodState, ResourceId, Time};
 
 use super::Violation;
 use super::company::{self, Scene};
 use super::gangs::{check_seats, domains, is_ready, may_begin, witness};
-use super::insides::check_insides;
+use super::insides::{Reports, check_insides};
 use super::kinds::Kinds;
 use super::ledger::{self, Ledger};
 use super::roster::{Gang, GangKey, gang_of};
@@ -31,6 +32,7 @@ pub(crate) struct Inspector {
     /// Parked pods that no node took.
     seen: BTreeSet<Box<str>>,
     ends: Ends,
+    reports: Reports,
 }
 
 impl Inspector {
@@ -56,9 +58,10 @@ impl Inspector {
         kept.check(ledger)?;
         self.ends.check(ledger, now, is_idle)?;
         check_insides(scheduler)?;
+        self.reports.check(ledger, scheduler)?;
         // While there is something to do, what changed has to be looked at next time.
         if is_idle {
-            self.check_parked(ledger, &parked, &changed)?;
+            self.check_parked((ledger, scheduler), &parked, &changed)?;
             self.version = ledger.nodes().map(|(_, place)| place.version).max().unwrap_or(0);
         }
         Ok(())
@@ -67,7 +70,7 @@ impl Inspector {
     /// No node takes a pod that is parked.
     fn check_parked(
         &mut self,
-        ledger: &Ledger,
+        (ledger, scheduler): (&Ledger, &Scheduler),
         parked: &[&str],
         changed: &[Looked<'_>],
     ) -> Result<(), Violation> {
@@ -95,6 +98,7 @@ impl Inspector {
                     rivals.next().is_none() && ledger.insisting(facts).next().is_none()
                 };
                 rules::objections(&facts.spec, node.facts, &node.taken).is_empty()
+                    && !is_refused(scheduler, ledger, facts, node.facts)
                     && !is_kept_for_others(ledger, facts, &node.facts.name)
                     && ((!has_company && is_alone())
                         || company::objections(&scene, facts, node.facts).is_empty())
@@ -117,6 +121,23 @@ impl Inspector {
         self.seen = seen;
         Ok(())
     }
+}
+
+/// Whether the kubelet of a node refuses a pod, as far as the scheduler knows what is taken there
+/// and asks for that. Where another pod has to fit beside it, this is not certain.
+fn is_refused(scheduler: &Scheduler, ledger: &Ledger, pod: &PodFacts, node: &NodeFacts) -> bool {
+    if !ledger.is_aligned(pod, node) {
+        return false;
+    }
+    let catalog = scheduler.catalog();
+    let inside = catalog.find_node(&node.name).and_then(|node| scheduler.usage().inside(node));
+    let id = catalog.find_pod(&pod.key.uid);
+    let alignment = id.and_then(|id| catalog.class(catalog.pod(id).class).alignment.as_ref());
+    let (Some(inside), Some(alignment)) = (inside, alignment) else { return false };
+    let machine = inside.machine();
+    let is_alone = ledger.rivals(&node.name, pod).next().is_none();
+    !machine.is_kubelet_unknown()
+        && (!is_alone || predict(machine, inside.state(), &alignment.ask).is_err())
 }
 
 /// No nodes take a gang that is parked, or any of its pods if it has enough already.
@@ -180,7 +201,7 @@ pub(crate) fn takes_one<'a>(
     }
     let domains = domains(ledger, gang, &terms.topology);
     let mut nodes = domains.into_iter().flatten();
-    let node = nodes.find(|node| company::objections(scene, facts, node).is_empty())?;
+    let node = nodes.find(|node| company::surely_takes(scene, facts, node))?;
     Some(&node.name)
 }
 

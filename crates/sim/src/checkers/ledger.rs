@@ -93,6 +93,8 @@ fn is_as_before(was: &PodFacts, is: &PodFacts) -> bool {
 pub(crate) struct Ledger {
     /// Names of the profiles.
     ours: Vec<String>,
+    /// Profiles that ask what kubelets do with pods.
+    aligning: Vec<String>,
     nodes: Map<Box<str>, Place>,
     pods: Map<Box<str>, Known>,
     waiting: Objects,
@@ -118,6 +120,18 @@ impl Ledger {
         let mut ledger = Self { ours, ..Self::default() };
         ledger.expect_timeouts(timeouts);
         ledger
+    }
+
+    /// Takes note of the profiles that ask what kubelets do with pods.
+    pub(crate) fn expect_aligning(&mut self, aligning: Vec<String>) {
+        self.aligning = aligning;
+    }
+
+    /// Whether it matters to a pod what is inside a node: kubelets align it, and its profile asks.
+    pub(crate) fn is_aligned(&self, pod: &PodFacts, node: &NodeFacts) -> bool {
+        node.hardware.is_some()
+            && pod.spec.ask.as_ref().is_some_and(|ask| !ask.is_plain())
+            && self.aligning.contains(&pod.spec.scheduler)
     }
 
     /// Takes in an event that is delivered.

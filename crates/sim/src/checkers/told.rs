@@ -62,8 +62,30 @@ pub(crate) fn check_told(
     if so.contains(&said) && told.nodes == nodes {
         return Ok(());
     }
+    if told.nodes == nodes && so.iter().any(|so| is_aligned_so(ledger, facts, (&said, so))) {
+        return Ok(());
+    }
     let text = format!("of {} nodes: {said:?}; so it is, of {nodes}: {so:?}", told.nodes);
     Err(Violation::Untrue { pod: facts.key.name.to_string(), text })
+}
+
+/// Whether what a pod was told is so, but for nodes that are said to be in its way by what is
+/// inside them: no more of them than could be. What else they have against it is not looked at.
+fn is_aligned_so(
+    ledger: &Ledger,
+    facts: &PodFacts,
+    (said, so): (&BTreeMap<Why, usize>, &BTreeMap<Why, usize>),
+) -> bool {
+    let aligned = ledger.nodes().filter(|(node, _)| ledger.is_aligned(facts, node)).count();
+    let (mut inside, mut is_so) = (0, true);
+    for (why, count) in said {
+        if matches!(why, Why::Strange(Reason::Numa(_))) {
+            inside += count;
+        } else {
+            is_so &= so.get(why).is_some_and(|so| count <= so);
+        }
+    }
+    is_so && inside > 0 && inside <= aligned
 }
 
 /// Whether a pod without a gang is not looked at by what it says of gangs, or any by what it says

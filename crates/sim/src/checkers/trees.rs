@@ -255,7 +255,7 @@ impl<'a> Tree<'a> {
         let takes_all = |node: &NodeFacts| {
             let mut scene = Scene::of(ledger);
             pods.iter().all(|pod| {
-                let takes = company::objections(&scene, pod, node).is_empty();
+                let takes = company::surely_takes(&scene, pod, node);
                 scene.add(node, pod);
                 takes
             })

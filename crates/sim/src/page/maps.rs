@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::Part;
 use super::markup::{cut, escape};
 use super::plot::COLOURS;
-use crate::map::{ClusterMap, NodeOnMap};
+use crate::map::{ClusterMap, GpuHolder, NodeOnMap};
 use crate::text::{grouped, percent, span};
 
 /// The most nodes that are drawn.
@@ -61,7 +61,8 @@ impl Colours {
 /// What the maps show.
 pub(super) fn about(parts: &[Part]) -> &'static str {
     if parts.iter().flat_map(|part| &part.maps).any(has_gpus) {
-        "<p class=\"about\">Every node with GPUs; a bar is a pod, as long as the GPUs it holds. \
+        "<p class=\"about\">Every node with GPUs; a bar is a pod, as long as the GPUs it holds, \
+         at the numbers of these GPUs where they are known. \
          A dashed frame is a node closed to new pods.</p>"
     } else {
         "<p class=\"about\">Every node; the darker, the more of its CPU or memory is requested, \
@@ -132,35 +133,57 @@ fn gpus(nodes: &[&NodeOnMap], colours: &Colours) -> String {
 
 /// The pods of a node that hold GPUs, and the GPUs that are free.
 fn cells(node: &NodeOnMap, y: u64, colours: &Colours) -> String {
-    let all = node.gpus.min(GPUS_MAX);
     let side = CELL - 2;
     let mut text = String::new();
-    let mut taken = 0;
-    for holder in &node.holders {
-        let count = holder.gpus.min(all - taken);
-        if count == 0 {
-            break;
-        }
-        text += &format!(
-            "<rect class=\"held c{}\" x=\"{}\" y=\"{y}\" width=\"{}\" height=\"{side}\" rx=\"2\">\
-             <title>{}</title></rect>",
-            colours.colour(&holder.tenant),
-            taken * CELL + 3,
-            count * CELL - 2,
-            escape(&format!(
-                "{}/{}: {} GPUs\n{}",
-                holder.tenant, holder.pod, holder.gpus, node.name
-            )),
-        );
-        taken += count;
-    }
-    for free in taken..all {
-        let x = free * CELL + 3;
-        text += &format!(
-            "<rect class=\"free\" x=\"{x}\" y=\"{y}\" width=\"{side}\" height=\"{side}\" rx=\"2\"/>"
-        );
+    let mut from = 0;
+    for run in holders(node).chunk_by(|one, other| one == other && one.is_some()) {
+        let (x, count) = (from * CELL + 3, run.len() as u64);
+        from += count;
+        text += &match run[0] {
+            Some(at) => format!(
+                "<rect class=\"held c{}\" x=\"{x}\" y=\"{y}\" width=\"{}\" height=\"{side}\" \
+                 rx=\"2\"><title>{}</title></rect>",
+                colours.colour(&node.holders[at].tenant),
+                count * CELL - 2,
+                escape(&about_holder(node, &node.holders[at])),
+            ),
+            None => format!(
+                "<rect class=\"free\" x=\"{x}\" y=\"{y}\" width=\"{side}\" height=\"{side}\" \
+                 rx=\"2\"/>"
+            ),
+        };
     }
     text
+}
+
+/// For each GPU that is drawn who holds it, by the place among the holders: where it is known which
+/// they hold, that one, else the first that are left.
+fn holders(node: &NodeOnMap) -> Vec<Option<usize>> {
+    let mut cells = vec![None; usize::try_from(node.gpus.min(GPUS_MAX)).unwrap_or(0)];
+    let mut unknown = Vec::new();
+    for (at, holder) in node.holders.iter().enumerate() {
+        for index in &holder.indices {
+            if let Some(cell) = cells.get_mut(*index as usize) {
+                *cell = cell.or(Some(at));
+            }
+        }
+        if holder.indices.is_empty() {
+            let gpus = usize::try_from(holder.gpus).unwrap_or(usize::MAX).min(cells.len());
+            unknown.extend(std::iter::repeat_n(at, gpus));
+        }
+    }
+    let free = cells.iter_mut().filter(|cell| cell.is_none());
+    free.zip(unknown).for_each(|(cell, at)| *cell = Some(at));
+    cells
+}
+
+fn about_holder(node: &NodeOnMap, holder: &GpuHolder) -> String {
+    let GpuHolder { tenant, pod, gpus, indices, source } = holder;
+    let which = source.map_or(String::new(), |source| {
+        let indices: Vec<_> = indices.iter().map(ToString::to_string).collect();
+        format!("\nGPU {}, {}", indices.join(", "), source.word())
+    });
+    format!("{tenant}/{pod}: {gpus} GPUs{which}\n{}", node.name)
 }
 
 /// Nodes as squares, shaded by how full they are.

@@ -1,9 +1,56 @@
 //! Looks at everything that schedulers keep, after every step, if that is wanted.
 
+use framework::{Point, ProfileSettings};
+use k8s::config::Settings;
+
 use super::Run;
 use crate::checkers::{Inspector, Kept, Violation};
 
+/// The filter that asks what kubelets do with pods.
+const NUMA: &str = "NUMATopology";
+
+/// The profiles that ask it.
+pub(super) fn aligning(settings: &Settings) -> Vec<String> {
+    let asks = |profile: &&ProfileSettings| {
+        profile.at(Point::Filter).iter().any(|choice| choice.name == NUMA)
+    };
+    settings.profiles.iter().filter(asks).map(|profile| profile.scheduler.clone()).collect()
+}
+
 impl Run {
+    /// Holds the scheduler to placing pods of these profiles only where kubelets admit them.
+    #[cfg(test)]
+    pub(crate) fn expect_alignment(&mut self) {
+        self.aligning = super::names(&self.settings);
+    }
+
+    /// Takes note of what the leader knows that sends a pod to a node, if it is to be judged by it.
+    pub(super) fn note_alignment(&mut self, uid: &str, node: &str) {
+        if self.inspector.is_none() || self.aligning.is_empty() {
+            return;
+        }
+        let Some(leader) = self.leader() else { return };
+        let facts = leader.ledger.pod(uid).map(|known| known.facts());
+        let is_ours = facts.is_some_and(|facts| self.aligning.contains(&facts.spec.scheduler));
+        if is_ours {
+            let mut alignment = std::mem::take(&mut self.alignment);
+            if let Some(leader) = self.leader() {
+                alignment.note(&leader.ledger, &leader.scheduler, uid, node);
+            }
+            self.alignment = alignment;
+        }
+    }
+
+    /// Judges the pods that kubelets refused.
+    pub(super) fn check_refusals(&mut self) -> Result<(), Violation> {
+        for (pod, node) in self.world.take_refusals() {
+            let Some(kubelet) = self.world.kubelet(node) else { continue };
+            let (uid, facts) = (&self.world.pod(pod).key.uid, &self.world.node(node).facts);
+            self.alignment.check(uid, facts, (kubelet.machine(), kubelet.state()))?;
+        }
+        Ok(())
+    }
+
     /// Looks at everything that the leader keeps, at how every replica serves whom, and at what
     /// events cost every replica.
     pub(super) fn inspect(&mut self) -> Result<(), Violation> {

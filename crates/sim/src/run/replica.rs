@@ -35,11 +35,13 @@ pub(crate) struct Replica {
 
 impl Replica {
     pub(super) fn new(id: ReplicaId, settings: &Settings, seed: u64, kinds: &[Kind]) -> Self {
+        let mut ledger = Ledger::new(names(settings), timeouts(settings));
+        ledger.expect_aligning(super::inspect::aligning(settings));
         let watch = |kind| if kinds.contains(&kind) { Watch::unlisted() } else { Watch::idle() };
         Self {
             id,
             scheduler: scheduler(settings, seed),
-            ledger: Ledger::new(names(settings), timeouts(settings)),
+            ledger,
             patience: Patience::default(),
             tiers: Tiers::new(settings),
             order: Order::new(settings),

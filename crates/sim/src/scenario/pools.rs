@@ -5,10 +5,12 @@ use std::collections::BTreeSet;
 use k8s::document::{Place, Problems, Spot, quoted, suggestion};
 use k8s::ingest;
 use k8s::manifest::Manifest;
-use model::{Amounts, Event, Fact, Millis, NodeFacts, Time};
+use model::{Amounts, Catalog, Event, Fact, Millis, NodeFacts, Time};
+use serde_json::Value as Json;
 
 use super::Origin;
 use super::complete;
+use super::machines::{self, Machine};
 use super::mistakes::Mistakes;
 use super::script::{Script, millis};
 use super::trouble::Whom;
@@ -53,11 +55,14 @@ enum Model {
     Template(Manifest),
     /// The node of that name.
     Like(String),
+    /// A machine of a type, and what a Node says beyond it.
+    Machine(Box<Machine>, Option<Manifest>),
 }
 
 impl Pool {
     pub(super) fn read(spot: Spot<'_>, problems: &mut Problems) -> Option<Self> {
-        let known = ["name", "count", "template", "like", "joins"];
+        let own = ["name", "count", "template", "like", "machine", "joins"];
+        let known: Vec<&str> = own.into_iter().chain(machines::KEYS).collect();
         let fields = spot.fields(&known, problems)?;
         let name = fields.required("name", problems).and_then(|spot| spot.text(problems));
         let count = fields.required("count", problems);
@@ -65,14 +70,22 @@ impl Pool {
         let joins = fields.get("joins").map(|spot| millis(&spot, problems));
         let like = fields.get("like").and_then(|spot| spot.text(problems));
         let template = fields.get("template").map(|spot| Manifest::from_tree(spot.node()));
+        let is_machine = fields.get("machine").is_some();
         let model = match (template, like) {
+            (template, None) if is_machine => {
+                Model::Machine(Box::new(Machine::read(&fields, problems)?), template)
+            }
             (Some(template), None) => Model::Template(template),
-            (None, Some(like)) => Model::Like(like.to_owned()),
-            (None, None) | (Some(_), Some(_)) => {
-                problems.report(&fields.place, "expected either template or like");
+            (None, Some(like)) if !is_machine => Model::Like(like.to_owned()),
+            (None, None) | (Some(_) | None, Some(_)) => {
+                problems.report(&fields.place, "expected one of template, like and machine");
                 return None;
             }
         };
+        let is_said = |key: &&&str| fields.get(key).is_some();
+        if let Some(key) = machines::KEYS.iter().find(is_said).filter(|_| !is_machine) {
+            problems.report(&fields.place_at(key), "only a pool with machine has it");
+        }
         let joins = joins.unwrap_or(Some(Millis(0)))?;
         Some(Self {
             place: fields.place,
@@ -83,10 +96,17 @@ impl Pool {
         })
     }
 
+    /// The name of one of its nodes, counted from 1.
+    fn node_name(&self, number: u64) -> String {
+        let width = self.count.to_string().len().max(3);
+        format!("{}-{number:0width$}", self.name)
+    }
+
     /// The Node that stands in the scenario, if one does.
     pub(super) fn template(&self) -> Option<&Manifest> {
         match &self.model {
             Model::Template(template) => Some(template),
+            Model::Machine(_, template) => template.as_ref(),
             Model::Like(_) => None,
         }
     }
@@ -110,6 +130,10 @@ pub(super) fn nodes(
     for pool in &script.pools {
         let model = match &pool.model {
             Model::Template(template) => Some(template),
+            Model::Machine(machine, template) => {
+                nodes.extend(machines_of(pool, (machine, template.as_ref()), script, mistakes));
+                None
+            }
             Model::Like(name) => {
                 let found = manifests.iter().find(|(_, one)| has_name(one, name));
                 let found = found.map(|(_, manifest)| manifest);
@@ -137,21 +161,73 @@ fn pool_nodes(
     script: &Script,
     mistakes: &mut Mistakes,
 ) -> Vec<NodePlan> {
-    let width = pool.count.to_string().len().max(3);
-    let name = |number: u64| format!("{}-{number:0width$}", pool.name);
-    let first = match facts(model, Some(&name(1))) {
+    match facts(model, Some(&pool.node_name(1))) {
+        Ok(first) => copies(pool, &first),
+        Err(wrong) => {
+            mistake_in(pool, Some(model), wrong, script, mistakes);
+            Vec::new()
+        }
+    }
+}
+
+/// The nodes of a pool of machines.
+fn machines_of(
+    pool: &Pool,
+    (machine, template): (&Machine, Option<&Manifest>),
+    script: &Script,
+    mistakes: &mut Mistakes,
+) -> Vec<NodePlan> {
+    let mut object = machine.node();
+    if let Some(template) = template {
+        machines::lay_over(&mut object, &template.json());
+    }
+    let first = match facts_of(object, Some(&pool.node_name(1))) {
         Ok(first) => first,
-        Err((path, message)) => {
-            let line = model.line_at(&path);
-            let path = format!("{}.template.{path}", pool.place.path);
-            let path = path.trim_end_matches('.');
-            mistakes.add(Origin { line, ..script.origin() }, path, message);
+        Err(wrong) => {
+            mistake_in(pool, template, wrong, script, mistakes);
             return Vec::new();
         }
     };
+    if let Some(message) = no_machine(&first) {
+        let path = format!("{}.machine", pool.place.path);
+        mistakes.add(script.at(&pool.place), &path, message);
+    }
+    copies(pool, &first)
+}
+
+/// Why it is not known what is inside a node that is to be a machine.
+fn no_machine(facts: &NodeFacts) -> Option<String> {
+    let mut unread = facts.hardware.iter().flat_map(|hardware| &hardware.unread);
+    if let Some(unread) = unread.next() {
+        let (key, value) = (&unread.key, quoted(&unread.value));
+        return Some(format!("{key}: expected {}, found {value}", unread.expected));
+    }
+    let mut catalog = Catalog::default();
+    let (node, _) = catalog.apply_node(facts);
+    let message = "a kubelet with these settings does not start on this machine";
+    catalog.machine(node).is_none().then(|| message.to_owned())
+}
+
+/// Notes what is wrong with the Node of a pool.
+fn mistake_in(
+    pool: &Pool,
+    template: Option<&Manifest>,
+    (path, message): (String, String),
+    script: &Script,
+    mistakes: &mut Mistakes,
+) {
+    let line = template.map(|template| template.line_at(&path));
+    let line = line.unwrap_or(script.at(&pool.place).line);
+    let path = format!("{}.template.{path}", pool.place.path);
+    let path = path.trim_end_matches('.');
+    mistakes.add(Origin { line, ..script.origin() }, path, message);
+}
+
+/// As many nodes as a pool has, all like the first.
+fn copies(pool: &Pool, first: &NodeFacts) -> Vec<NodePlan> {
     let node = |number: u64| {
         let mut facts = first.clone();
-        facts.name = name(number);
+        facts.name = pool.node_name(number);
         for (key, value) in &mut facts.labels {
             if key == "kubernetes.io/hostname" && *value == first.name {
                 value.clone_from(&facts.name);
@@ -164,7 +240,13 @@ fn pool_nodes(
 
 /// The facts of a node, under its own name or another.
 fn facts(manifest: &Manifest, name: Option<&str>) -> Result<NodeFacts, (String, String)> {
-    let mut object = manifest.json().into_owned();
+    facts_of(manifest.json().into_owned(), name)
+}
+
+pub(super) fn facts_of(
+    mut object: Json,
+    name: Option<&str>,
+) -> Result<NodeFacts, (String, String)> {
     if object.pointer(COUNT_POINTER).is_some() {
         return Err((COUNT_PATH.to_owned(), COUNT_ELSEWHERE.to_owned()));
     }

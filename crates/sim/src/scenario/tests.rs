@@ -3,6 +3,7 @@
 mod fuzz;
 mod gangs;
 mod keepers;
+mod machines;
 mod namespaces;
 mod refusals;
 mod saved;

@@ -148,7 +148,7 @@ fn check_one_waits_rightly<'a>(
         return Ok(());
     }
     let mut nodes = leader.ledger.nodes();
-    let takes = nodes.find(|(node, _)| company::objections(scene, facts, node).is_empty());
+    let takes = nodes.find(|(node, _)| company::surely_takes(scene, facts, node));
     if let Some((node, _)) = takes {
         let text = format!("pod {} waits, but node {} takes it", facts.key.name, node.name);
         return Err(Failure::stuck(run, text));

@@ -1,6 +1,7 @@
 //! Bugs of every class, planted between the world and the engine: the right checker catches each.
 
 mod gangs;
+mod insides;
 mod order;
 mod storage;
 mod tiers;

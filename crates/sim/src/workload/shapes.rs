@@ -1,5 +1,6 @@
 //! One function for every sort of job: its size, its constraints, when it comes, how long it runs.
 
+use model::topology::{ContainerAsk, ContainerRole, PodAsk};
 use model::{
     Effect, HostPort, LabelOperator, Millis, NodeTerm, Operator, PodSpec, Preference, Protocol,
     RequirementSpec, Time, Toleration,
@@ -9,7 +10,7 @@ use super::Kind;
 use crate::cluster::{DISK, GPU_TAINT, Group, POOL, SPOT_TAINT, ZONE, ZONES};
 use crate::dice::Dice;
 use crate::plan::{Gates, Job, Life};
-use crate::quantities::{GIB_IN_MIB, requests};
+use crate::quantities::{GIB_IN_MIB, GPU, requests};
 
 /// Draws a job that arrives within a span.
 pub(super) type Shape = fn(&mut Dice, Millis) -> Job;
@@ -87,7 +88,21 @@ pub(super) fn training(dice: &mut Dice, span: Millis) -> Job {
     job.runs = Some((Millis(shortest), Millis(shortest + 5 * MINUTE_MS)));
     job.spec.tolerations = vec![tolerates(GPU_TAINT, Effect::NoSchedule)];
     job.spec.required = Some(vec![label_in(POOL, &[Group::GpuA100.name()])]);
+    job.spec.ask = Some(Box::new(guaranteed(gpus)));
     job
+}
+
+/// What the container of a Guaranteed training pod asks its kubelet for.
+fn guaranteed(gpus: i64) -> PodAsk<String> {
+    let gpus = u32::try_from(gpus).unwrap_or(0);
+    let bytes = (u64::from(gpus) * 64) << 30;
+    let container = ContainerAsk {
+        role: ContainerRole::App,
+        cpu_milli: u64::from(gpus) * 8_000,
+        memory: [("memory".to_owned(), bytes)].into(),
+        devices: [(GPU.to_owned(), gpus)].into(),
+    };
+    PodAsk { is_exclusive: true, containers: [container].into() }
 }
 
 /// Replicas that answer with a model, on small GPUs if there are any left.

@@ -45,6 +45,10 @@ pub(super) enum Happening {
     /// Pods of nodes that are gone are removed.
     PodCollected(PodAt),
     SecondSchedulerBinds(PodAt),
+    /// The owner of a pod that its kubelet refused makes another.
+    RefusedReplaced(PodAt),
+    /// The agent of a node tells what pods hold there.
+    AgentReports(NodeAt),
     /// Enough pods of a Job of Kubernetes succeeded.
     BatchCompletes(JobAt),
     BatchDeleted(JobAt),
@@ -62,6 +66,8 @@ impl Happening {
             | Self::MakerEnded(_)
             | Self::PodGone(_)
             | Self::PodCollected(_)
+            | Self::RefusedReplaced(_)
+            | Self::AgentReports(_)
             | Self::BatchCompletes(_)
             | Self::GateLifted(_) => true,
             Self::NodeJoins(_)
@@ -105,7 +111,8 @@ impl World {
             Happening::PodEnds(pod) => self.pod_ends(pod),
             Happening::OwnerDeletes(pod) => self.owner_deletes(pod),
             Happening::PodGone(pod) => self.remove(pod),
-            Happening::OwnerReplaces(pod) => self.replace(pod),
+            Happening::OwnerReplaces(pod) | Happening::RefusedReplaced(pod) => self.replace(pod),
+            Happening::AgentReports(node) => self.agent_reports(node),
             Happening::PodCollected(pod) => self.collect(pod),
             Happening::SecondSchedulerBinds(pod) => self.second_scheduler_binds(pod),
             Happening::BatchCompletes(job) => self.batch_completes(job),
@@ -130,6 +137,10 @@ impl World {
             Fate::Leaves => self.node_leaves(node),
             Fate::Dies => self.node_dies(node),
             Fate::Returns => self.node_joins(node),
+            Fate::Hardware(hardware) => {
+                self.change_node(node, |facts| facts.hardware = hardware);
+            }
+            Fate::AgentVanishes { is_cleaned } => self.agent_vanishes(node, is_cleaned),
         }
     }
 
@@ -153,6 +164,7 @@ impl World {
         let node = node.and_then(|name| self.find_node(&name));
         let pod = self.create(job, gates.is_some() && node.is_none());
         self.pods[pod.0].maker = maker;
+        self.pods[pod.0].is_given = node.is_some();
         match node {
             Some(node) => self.start(pod, node),
             None => self.welcome(pod),

@@ -17,9 +17,10 @@ impl World {
         }
         self.set_there(node, true);
         self.publish_node(node);
+        self.renew_kubelet(node);
     }
 
-    fn publish_node(&mut self, node: NodeAt) {
+    pub(super) fn publish_node(&mut self, node: NodeAt) {
         let facts = self.nodes[node.0].facts.clone();
         self.publish(facts);
     }
@@ -52,6 +53,7 @@ impl World {
         self.happened.nodes_changed += 1;
         if self.nodes[node.0].is_there {
             self.publish_node(node);
+            self.renew_kubelet(node);
         }
     }
 

@@ -13,7 +13,7 @@ use crate::plan::{Job, Keeper};
 use crate::quantities::{add, columns};
 
 /// How long a node takes to look at a pod that was bound to it, at least and at most.
-const REACHES_NODE: (Millis, Millis) = (Millis(5), Millis(500));
+pub(super) const REACHES_NODE: (Millis, Millis) = (Millis(5), Millis(500));
 
 impl World {
     /// The API object of a pod that is there.
@@ -96,6 +96,11 @@ impl World {
         if let Some(node) = before.place() {
             self.nodes[node.0].pods.remove(&pod);
         }
+        if let Phase::Running(node) = before
+            && phase != before
+        {
+            self.leave_kubelet(pod, node);
+        }
         self.pods[pod.0].phase = phase;
         if phase.is_over() && !before.is_over() {
             self.maker_ended(pod);
@@ -125,12 +130,13 @@ impl World {
         if self.is_room_ours && !self.has_room(node, pod) {
             self.overfull.get_or_insert((pod, node));
         }
+        let is_looked_at = self.can_overflow || self.is_aligned(pod, node);
         let record = &mut self.pods[pod.0];
         record.bound = Some(node);
         record.placed = Some(self.now);
         record.condition = None;
         // Where nodes look at pods, it takes until then.
-        record.started = (!self.can_overflow).then_some(seconds(self.now));
+        record.started = (!is_looked_at).then_some(seconds(self.now));
         self.placed += 1;
         let Job { runs, life, .. } = &self.jobs[record.job.0];
         let (runs, resized) = (*runs, life.resized);
@@ -145,6 +151,8 @@ impl World {
         if self.can_overflow {
             let at = self.now + self.draw(REACHES_NODE);
             self.agenda.add(at, Happening::PodReachesNode(pod));
+        } else if is_looked_at {
+            self.reach_node(pod);
         }
         if !self.nodes[node.0].is_there {
             self.collect_later(pod);
@@ -159,12 +167,16 @@ impl World {
         if !self.node(node).is_there || self.pods[pod.0].is_terminating {
             return;
         }
-        if self.has_room(node, pod) {
+        if self.can_overflow && !self.has_room(node, pod) {
+            self.happened.rejected += 1;
+            return self.fail(pod);
+        }
+        if !self.admit(pod, node) {
+            return self.fail_admission(pod);
+        }
+        if self.can_overflow || self.pods[pod.0].started.is_none() {
             self.pods[pod.0].started = Some(seconds(self.now));
             self.publish_pod(pod);
-        } else {
-            self.happened.rejected += 1;
-            self.fail(pod);
         }
     }
 
@@ -290,6 +302,7 @@ impl World {
         }
         let another = self.create(job, false);
         self.pods[another.0].maker = maker;
+        self.pods[another.0].refused = self.pods[pod.0].refused;
         self.welcome(another);
     }
 }

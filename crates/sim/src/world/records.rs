@@ -6,7 +6,7 @@ use std::sync::Arc;
 use model::{Diagnosis, NodeFacts, PodKey, Time};
 
 use crate::meter::PoolAt;
-use crate::plan::{Fate, NodePlan};
+use crate::plan::{AgentPlan, Fate, NodePlan};
 use crate::quantities::Columns;
 
 /// A node, by its place in the world's list.
@@ -28,6 +28,8 @@ pub(crate) struct NodeRecord {
     pub(crate) facts: NodeFacts,
     /// What becomes of it, in the order of the plan.
     pub(super) fates: Box<[Fate]>,
+    /// The agent that tells what pods hold there, if there is one.
+    pub(super) agent: Option<AgentPlan>,
     pub(crate) is_there: bool,
     /// Pods that run on it or are about to.
     pub(crate) pods: BTreeSet<PodAt>,
@@ -37,9 +39,10 @@ pub(crate) struct NodeRecord {
 
 impl NodeRecord {
     pub(crate) fn new(pool: PoolAt, plan: NodePlan) -> Self {
-        let NodePlan { facts, fates, .. } = plan;
+        let NodePlan { facts, fates, agent, .. } = plan;
         let fates = fates.into_iter().map(|(_, fate)| fate).collect();
-        Self { pool, facts, fates, is_there: false, pods: BTreeSet::new(), taken: [0; 3] }
+        let (pods, taken) = (BTreeSet::new(), [0; 3]);
+        Self { pool, facts, fates, agent, is_there: false, pods, taken }
     }
 }
 
@@ -121,6 +124,12 @@ pub(crate) struct PodRecord {
     pub(crate) told: Option<Time>,
     /// How often a binding of it was refused.
     pub(crate) refusals: u32,
+    /// Whether it was on its node before anybody scheduled it.
+    pub(super) is_given: bool,
+    /// How often in a row kubelets refused it and those in whose place it is.
+    pub(super) refused: u32,
+    /// The reason in its status, if its kubelet refused it.
+    pub(crate) failure: Option<&'static str>,
 }
 
 impl PodRecord {
@@ -152,6 +161,9 @@ impl PodRecord {
             condition: None,
             told: None,
             refusals: 0,
+            is_given: false,
+            refused: 0,
+            failure: None,
         }
     }
 }

@@ -1,5 +1,7 @@
 //! Arguments of `NUMATopology`.
 
+use std::collections::BTreeSet;
+
 use framework::{Args, NumaArgs};
 use model::{is_extended_resource, is_subdomain};
 
@@ -27,6 +29,11 @@ pub(in crate::config) fn numa(spot: Spot<'_>, problems: &mut Problems) -> Option
     if fields.get(DRIVERS).is_some() {
         let drivers = listed.into_iter().take(DRIVERS_MAX);
         args.drivers = drivers.filter_map(|spot| driver(spot, problems)).collect();
+        let names: BTreeSet<&String> = args.drivers.iter().map(|(driver, _)| driver).collect();
+        if names.len() < args.drivers.len() {
+            let message = "expected every driver once, found one twice".to_owned();
+            problems.report(&fields.place_at(DRIVERS), message);
+        }
     }
     (args != NumaArgs::default()).then_some(Args::Numa(args))
 }

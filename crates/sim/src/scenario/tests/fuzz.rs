@@ -4,8 +4,9 @@ use super::{Source, read};
 use crate::dice::{Dice, Stream};
 
 /// Files that are read together.
-const SETS: [&[&str]; 2] = [
+const SETS: [&[&str]; 3] = [
     &[include_str!("../../../../../examples/simulate/day.yaml")],
+    &[include_str!("../../../../../examples/simulate/machines.yaml")],
     &[
         include_str!("../../../../../examples/simulate/cluster.yaml"),
         include_str!("../../../../../examples/simulate/training-job.yaml"),

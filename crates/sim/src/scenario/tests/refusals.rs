@@ -138,7 +138,7 @@ fn what_is_missing_doubled_or_meant_for_others_by_table() {
 }
 
 /// Scenarios after a node of three lines, a separator and a head of two.
-fn check_scenarios(table: &[(&str, &str)]) {
+pub(super) fn check_scenarios(table: &[(&str, &str)]) {
     for (text, expected) in table {
         assert_eq!(refusal(&format!("{NODE}---\n{HEAD}{text}")), *expected, "{text}");
     }
@@ -191,7 +191,10 @@ fn mistakes_in_a_scenario_by_table() {
 #[test]
 fn mistakes_about_nodes_by_table() {
     check_scenarios(&[
-        ("pools:\n- {name: a, count: 1}\n", "a.yaml:8: pools[0]: expected either template or like"),
+        (
+            "pools:\n- {name: a, count: 1}\n",
+            "a.yaml:8: pools[0]: expected one of template, like and machine",
+        ),
         (
             "pools:\n- {name: a, count: 1, like: x}\n",
             "a.yaml:8: pools[0].like: there is no Node \"x\"",

@@ -4,6 +4,8 @@
 //! It is drawn from a stream of its own and stands behind everything else, so a seed keeps the
 //! nodes and jobs it had without it.
 
+mod more;
+
 use model::hardware::{CpuRanges, Gpu, HardwareFacts, KubeletFacts, NumaZone};
 use model::topology::{
     ContainerAsk, ContainerRole, CpuManagerFacts, PodAsk, TopologyPolicy, TopologyScope,
@@ -40,6 +42,7 @@ pub(super) fn add(plan: &mut Plan) {
             job.spec.ask = Some(Box::new(ask(&mut dice, &job.spec)));
         }
     }
+    more::add(plan);
 }
 
 fn hardware(dice: &mut Dice, gpus: i64) -> HardwareFacts {

@@ -120,6 +120,7 @@ mod tests {
 
     use super::super::plain;
     use super::*;
+    use crate::plan::{AgentPlan, Fate};
 
     /// How many of the first seeds have which shape.
     fn counted(seeds: u64, large: bool) -> BTreeMap<Shape, usize> {
@@ -147,8 +148,14 @@ mod tests {
     fn a_seed_keeps_what_it_had_without_them() {
         for seed in 1..=300 {
             let (without, mut with) = (plain(seed), super::super::plan(seed));
-            // What is inside nodes, and asked for there, is all that is added to them.
-            with.nodes.iter_mut().for_each(|node| node.facts.hardware = None);
+            // What is inside nodes, what becomes of that, who tells it, and what is asked for there
+            // is all that is added to them.
+            let is_outside =
+                |fate: &Fate| !matches!(fate, Fate::Hardware(_) | Fate::AgentVanishes { .. });
+            for node in &mut with.nodes {
+                (node.facts.hardware, node.agent) = (None, Some(AgentPlan::default()));
+                node.fates.retain(|(_, fate)| is_outside(fate));
+            }
             with.jobs.iter_mut().for_each(|job| job.spec.ask = None);
             let text = |plan: &Plan, counts: [usize; 4]| {
                 let [nodes, jobs, groups, namespaces] = counts;

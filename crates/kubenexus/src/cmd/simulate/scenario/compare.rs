@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 use sim::page::Part;
-use sim::{Placement, PoolReport, Report, Share, TenantReport};
+use sim::{KubeletReport, Placement, PoolReport, Report, Share, TenantReport};
 
 use crate::cmd::report::section;
 use crate::cmd::table::Align::{Left, Right, Wrap};
@@ -104,6 +104,18 @@ fn figures(a: &Report, b: &Report) -> Table {
         table.row(time(name, a.placement.as_ref().map(wait), b.placement.as_ref().map(wait)));
     }
     table.row(number("decisions", a.bindings + a.waits, b.bindings + b.waits));
+    if a.kubelets.is_some() || b.kubelets.is_some() {
+        let both = [a, b].map(|report| report.kubelets.as_ref());
+        let [aligned_a, aligned_b] = both.map(|one| one.map_or(0, |one| one.aligned));
+        table.row(number("aligned by kubelets", aligned_a, aligned_b));
+        let [refused_a, refused_b] = both.map(|one| one.map_or(0, |one| one.rejected));
+        table.row(number("rejected by kubelets", refused_a, refused_b));
+        let share = |one: Option<&KubeletReport>| {
+            one.map_or("-".to_owned(), |one| percent(one.rejected_permille))
+        };
+        let [share_a, share_b] = both.map(share);
+        table.row(["rejected of aligned".to_owned(), share_a, share_b, String::new()]);
+    }
     table
 }
 
