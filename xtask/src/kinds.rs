@@ -13,7 +13,7 @@ const LIST: &str = "crates/model/src/kinds.rs";
 
 /// How many files name the kinds that everything is about, and those that were there first.
 const FIRST: [(&str, usize); 6] = [
-    ("Node", 19),
+    ("Node", 20),
     ("Pod", 21),
     ("Namespace", 13),
     ("Budget", 10),
@@ -93,9 +93,9 @@ mod tests {
             assert!(found(FILES_MAX + 1, text).contains(say), "{text}");
         }
         assert_eq!(found(FILES_MAX + 1, "Kind::QueueOf OtherKind Queue"), "");
-        assert_eq!(found(19, "Kind::Node"), "");
+        assert_eq!(found(20, "Kind::Node"), "");
         assert!(lines(&check(&tree::of(&[]))).contains("the list of kinds is not there"));
-        assert!(found(20, "Kind::Node").contains("Node is named in 20 files, at most 19"));
+        assert!(found(21, "Kind::Node").contains("Node is named in 21 files, at most 20"));
     }
 
     #[test]

@@ -206,7 +206,6 @@ impl Core {
             Event::Gone(Key { kind: Kind::PodGroup(sort), name }) => {
                 self.state.groups.deleted(&PodGroupKey::of(*sort, name));
             }
-            Event::Gone(Key { kind: Kind::ResourceSlice, name }) => self.slice_gone(name),
             Event::Seen(Fact::Namespace(facts)) => {
                 let before = self.scheduler.catalog().namespace_labels(&facts.name);
                 if before != Some(&facts.labels) {
@@ -220,18 +219,9 @@ impl Core {
             Event::Listed(kind, present) => self.listed(*kind, present),
             Event::Seen(_) | Event::Gone(_) | Event::Outcome(_) => {}
         }
+        self.note_doubts(&seen.event);
         let now = self.moment();
         self.scheduler.apply(&seen.event, now);
-        match &seen.event {
-            Event::Seen(Fact::Node(facts)) => self.state.doubts.seen(&facts.name),
-            Event::Seen(Fact::NodeResourceTopology(facts)) => self.state.doubts.seen(&facts.node),
-            Event::Seen(Fact::ResourceSlice(facts)) => self.state.doubts.seen(&facts.node),
-            Event::Gone(Key { kind: Kind::Node, name }) => self.state.doubts.gone(name),
-            Event::Gone(Key { kind: Kind::NodeResourceTopology, name }) => {
-                self.state.doubts.seen(name);
-            }
-            Event::Seen(_) | Event::Gone(_) | Event::Listed(..) | Event::Outcome(_) => {}
-        }
         if let Event::Seen(Fact::Pod(facts)) = &seen.event
             && let Some(pod) = self.scheduler.catalog().find_pod(&facts.key.uid)
         {

@@ -7,8 +7,14 @@ use crate::wake::Case;
 
 /// Every fault, and what is tried for it.
 pub(crate) fn cases() -> Vec<(NumaFault, Case)> {
+    let own = |(fault, case): (NumaFault, Case)| (fault, case.with(own_profile()));
+    of_facts().into_iter().chain(of_load()).map(own).collect()
+}
+
+/// Those that follow from what pods ask for and what nodes are.
+fn of_facts() -> Vec<(NumaFault, Case)> {
     let asked = NumaPolicy::SingleNuma;
-    let cases = vec![
+    vec![
         (
             NumaFault::Invalid("x".into()),
             Case::new(
@@ -34,6 +40,13 @@ pub(crate) fn cases() -> Vec<(NumaFault, Case)> {
                 &["gone pod r", "node a cpu=8 zones=4x2 policy=restricted"],
             ),
         ),
+    ]
+}
+
+/// Those that follow from what others take.
+fn of_load() -> Vec<(NumaFault, Case)> {
+    let asked = NumaPolicy::SingleNuma;
+    vec![
         (
             NumaFault::Refused { cause: KubeletCause::Topology, is_estimated: false },
             Case::new(
@@ -77,9 +90,7 @@ pub(crate) fn cases() -> Vec<(NumaFault, Case)> {
                 &["gone pod r", "gone pod s"],
             ),
         ),
-    ];
-    let own = |(fault, case): (NumaFault, Case)| (fault, case.with(own_profile()));
-    cases.into_iter().map(own).collect()
+    ]
 }
 
 /// What is tried for a fault.

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use k8s::render;
 use model::hardware::Unread;
+use model::{Event, Fact, Key, Kind};
 use tracing::warn;
 
 use super::Core;
@@ -19,14 +20,14 @@ pub(super) struct Doubts {
 
 impl Doubts {
     /// Takes in that something is said of a node, or not any more.
-    pub(super) fn seen(&mut self, name: &str) {
+    fn seen(&mut self, name: &str) {
         if !name.is_empty() {
             self.untold.insert(name.into());
         }
     }
 
     /// A node is gone.
-    pub(super) fn gone(&mut self, name: &str) {
+    fn gone(&mut self, name: &str) {
         self.told.remove(name);
         self.untold.remove(name);
     }
@@ -39,6 +40,21 @@ impl Doubts {
 }
 
 impl Core {
+    /// Notes of which node something is about to be said, or not any more. What that is, is looked
+    /// at when it is told.
+    pub(super) fn note_doubts(&mut self, event: &Event) {
+        let doubts = &mut self.state.doubts;
+        match event {
+            Event::Seen(Fact::Node(facts)) => doubts.seen(&facts.name),
+            Event::Seen(Fact::NodeResourceTopology(facts)) => doubts.seen(&facts.node),
+            Event::Seen(Fact::ResourceSlice(facts)) => doubts.seen(&facts.node),
+            Event::Gone(Key { kind: Kind::Node, name }) => doubts.gone(name),
+            Event::Gone(Key { kind: Kind::NodeResourceTopology, name }) => doubts.seen(name),
+            Event::Gone(Key { kind: Kind::ResourceSlice, name }) => self.slice_gone(name),
+            Event::Seen(_) | Event::Gone(_) | Event::Listed(..) | Event::Outcome(_) => {}
+        }
+    }
+
     /// A ResourceSlice is about to be forgotten: what is said of its node may not fit any more.
     pub(super) fn slice_gone(&mut self, slice: &str) {
         if let Some(node) = self.scheduler.catalog().node_of_slice(slice) {

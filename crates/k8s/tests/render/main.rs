@@ -1,12 +1,16 @@
 //! Decisions as the API server and users see them, to the letter.
 
+mod faults;
+
 use std::collections::BTreeSet;
 
 use kubenexus_k8s::render::{binding, code_word, condition, reason_text};
 use model::{
-    Catalog, Code, Diagnosis, KubeletCause, Need, NodeFacts, NumaFault, NumaPolicy, PodFacts,
-    PodKey, PodSpec, Reason, Rescue, ResourceId, VolumeFault,
+    Catalog, Code, Diagnosis, Need, NodeFacts, PodFacts, PodKey, PodSpec, Reason, Rescue,
+    ResourceId,
 };
+
+use faults::{numa_faults, volume_faults};
 
 fn boxed(names: &[&str]) -> Box<[Box<str>]> {
     names.iter().map(|name| (*name).into()).collect()
@@ -56,54 +60,21 @@ fn every_reason(gpu: ResourceId) -> Vec<Reason> {
     .collect()
 }
 
-/// Every fault of zones with its text, and whether evicting pods may help.
-fn numa_faults() -> Vec<(NumaFault, &'static str, bool)> {
-    let asked = NumaPolicy::SingleNuma;
-    let refused = |cause, is_estimated| NumaFault::Refused { cause, is_estimated };
-    vec![
-        (
-            NumaFault::Invalid("annotation x is \"y\": expected z".into()),
-            "NUMA request: annotation x is \"y\": expected z",
-            false,
-        ),
-        (
-            NumaFault::Unknown(asked),
-            "node(s) had unknown NUMA topology, and the pod asks for single-numa",
-            false,
-        ),
-        (
-            NumaFault::Weaker { asked },
-            "node(s) had a kubelet whose topologyManagerPolicy does not guarantee single-numa",
-            false,
-        ),
-        (
-            refused(KubeletCause::Topology, false),
-            "node(s) had a kubelet that would reject the pod with TopologyAffinityError",
-            true,
-        ),
-        (
-            refused(KubeletCause::Cores, false),
-            "node(s) had a kubelet that would reject the pod with SMTAlignmentError",
-            true,
-        ),
-        (
-            refused(KubeletCause::Admission, true),
-            "node(s) had a kubelet that would reject the pod with UnexpectedAdmissionError \
-             (estimated)",
-            true,
-        ),
-        (
-            NumaFault::NoZones { asked, is_estimated: true },
-            "node(s) had no NUMA nodes free that satisfy single-numa (estimated)",
-            true,
-        ),
-        (NumaFault::Avoided, "node(s) had room in NUMA nodes only that the pod avoids", true),
-        (NumaFault::Kept, "node(s) had room only in NUMA nodes of isolated pods", true),
-    ]
-}
-
 fn short_in_all(resource: &str, (asked, free, offered): (i64, i64, i64)) -> Reason {
     Reason::ClusterShort { resource: resource.into(), asked, free, offered }
+}
+
+/// What users read for a reason that is about a gang.
+fn of_gang(reason: &Reason) -> &'static str {
+    match reason.word() {
+        "GangInvalid" => "gang: two names",
+        "PodGroupMissing" => "waiting for PodGroup \"train\", which is not there",
+        "GangIncomplete" => "waiting for the gang: 7 of at least 8 are there",
+        "GangMemberGated" => "waiting for the scheduling gates of \"worker-3\"",
+        "DependencyPending" => "waiting for gang \"prepare\" to succeed",
+        "DependencyCycle" => "gangs wait for each other: a -> b -> a",
+        other => panic!("{other} is not about a gang"),
+    }
 }
 
 /// What users read for a reason, and whether evicting pods may help.
@@ -151,16 +122,16 @@ fn expected(reason: &Reason) -> (&'static str, &'static str) {
         Reason::BrokenPreference => {
             ("a preferred node affinity term is invalid, so nodes cannot be ranked", "Error")
         }
-        Reason::GangFault(_) => ("gang: two names", never),
-        Reason::NoPodGroup(_) => ("waiting for PodGroup \"train\", which is not there", never),
-        Reason::GangIncomplete { .. } => ("waiting for the gang: 7 of at least 8 are there", never),
-        Reason::MemberGated(_) => ("waiting for the scheduling gates of \"worker-3\"", never),
-        Reason::After(_) => ("waiting for gang \"prepare\" to succeed", never),
-        Reason::AfterCycle(_) => ("gangs wait for each other: a -> b -> a", never),
+        Reason::GangFault(_)
+        | Reason::NoPodGroup(_)
+        | Reason::GangIncomplete { .. }
+        | Reason::MemberGated(_)
+        | Reason::After(_)
+        | Reason::AfterCycle(_) => (of_gang(reason), never),
         Reason::Numa(fault) => {
-            let mut faults = numa_faults().into_iter().filter(|(other, ..)| other == fault);
-            let (_, text, may_help) = faults.next().expect("every fault has a text");
-            (text, if may_help { "Unschedulable" } else { never })
+            let (_, text, code) =
+                numa_faults().into_iter().find(|(it, ..)| it == fault).expect("it");
+            (text, code)
         }
         Reason::Volume(fault) => {
             let (_, text, code) =
@@ -181,111 +152,6 @@ fn expected(reason: &Reason) -> (&'static str, &'static str) {
             ),
         },
     }
-}
-
-/// Every fault of volumes, what users read for it, and whether evicting pods may help.
-fn volume_faults() -> Vec<(VolumeFault, &'static str, &'static str)> {
-    let never = "UnschedulableAndUnresolvable";
-    vec![
-        (VolumeFault::NoClaim("data".into()), "persistentvolumeclaim \"data\" not found", never),
-        (VolumeFault::Nameless, "PersistentVolumeClaim had no name", never),
-        (
-            VolumeFault::NotMade("web-data".into()),
-            "waiting for ephemeral volume controller to create the persistentvolumeclaim \
-             \"web-data\"",
-            never,
-        ),
-        (
-            VolumeFault::Uncounted("team/data".into()),
-            "looking up PVC team/data: persistentvolumeclaim \"data\" not found",
-            never,
-        ),
-        (
-            VolumeFault::Lost { claim: "data".into(), volume: "pv".into() },
-            "persistentvolumeclaim \"data\" bound to non-existent persistentvolume \"pv\"",
-            never,
-        ),
-        (
-            VolumeFault::Deleted("data".into()),
-            "persistentvolumeclaim \"data\" is being deleted",
-            never,
-        ),
-        (
-            VolumeFault::NotOwned { claim: "team/data".into(), pod: "team/web".into() },
-            "PVC team/data was not created for pod team/web (pod is not owner)",
-            never,
-        ),
-        (VolumeFault::Unbound, "pod has unbound immediate PersistentVolumeClaims", never),
-        (
-            VolumeFault::NoClassNamed,
-            "PersistentVolumeClaim had no pv name and storageClass name",
-            never,
-        ),
-        (VolumeFault::NoVolumeNamed, "PersistentVolume had no name", never),
-        (
-            VolumeFault::NoClass("fast".into()),
-            "storageclass.storage.k8s.io \"fast\" not found",
-            never,
-        ),
-        (
-            VolumeFault::NoMode("fast".into()),
-            "VolumeBindingMode not set for StorageClass \"fast\"",
-            never,
-        ),
-        (
-            VolumeFault::BrokenClass("fast".into()),
-            "VolumeBindingMode not set for StorageClass \"fast\"",
-            "Error",
-        ),
-        (VolumeFault::NoVolume("pv".into()), "persistentvolume \"pv\" not found", never),
-    ]
-    .into_iter()
-    .chain(node_faults())
-    .collect()
-}
-
-/// The same of those that nodes give.
-fn node_faults() -> Vec<(VolumeFault, &'static str, &'static str)> {
-    let never = "UnschedulableAndUnresolvable";
-    vec![
-        (
-            VolumeFault::VolumeGone,
-            "node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)",
-            never,
-        ),
-        (
-            VolumeFault::Uncountable("PersistentVolumeClaim had no name".into()),
-            "PersistentVolumeClaim had no name",
-            "Error",
-        ),
-        (
-            VolumeFault::BrokenSelector("team/data".into()),
-            "the selector of persistentvolumeclaim \"team/data\" is invalid",
-            "Error",
-        ),
-        (
-            VolumeFault::Untranslatable("pv".into()),
-            "could not translate persistentvolume \"pv\" for its CSI driver",
-            "Error",
-        ),
-        (VolumeFault::NodeConflict, "node(s) didn't match PersistentVolume's node affinity", never),
-        (VolumeFault::NoMatch, "node(s) didn't find available persistent volumes to bind", never),
-        (VolumeFault::NoSpace, "node(s) did not have enough free storage", never),
-        (VolumeFault::DiskInUse, "node(s) had no available disk", "Unschedulable"),
-        (
-            VolumeFault::ClaimInUse,
-            "node(s) unavailable due to PersistentVolumeClaim with ReadWriteOncePod access mode \
-             already in-use by another pod",
-            "Unschedulable",
-        ),
-        (VolumeFault::TooMany, "node(s) exceed max volume count", "Unschedulable"),
-        (
-            VolumeFault::NoDriver("ebs".into()),
-            "ebs CSI driver is not installed on the node",
-            "Unschedulable",
-        ),
-        (VolumeFault::OtherZone, "node(s) had no available volume zone", never),
-    ]
 }
 
 fn not_supported(need: Need) -> &'static str {
@@ -319,7 +185,7 @@ fn every_code_is_in_the_documentation_and_stays_what_it_is() {
             expected.push(format!("{code} {} | {helps} |", reason_text(&reason, &catalog)));
         }
     }
-    let page = include_str!("../../../docs/reasons.md");
+    let page = include_str!("../../../../docs/reasons.md");
     let (_, table) = page.split_once("| Code |").expect("a table");
     let rows: Vec<&str> = table.lines().skip(2).collect();
     assert_eq!(rows.len(), expected.len(), "one row per code");
