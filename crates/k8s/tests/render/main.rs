@@ -64,6 +64,15 @@ fn short_in_all(resource: &str, (asked, free, offered): (i64, i64, i64)) -> Reas
     Reason::ClusterShort { resource: resource.into(), asked, free, offered }
 }
 
+/// What users read for a fault, and whether evicting pods may help.
+fn found<T: PartialEq>(
+    faults: Vec<(T, &'static str, &'static str)>,
+    fault: &T,
+) -> (&'static str, &'static str) {
+    let found = faults.into_iter().find(|(other, ..)| other == fault);
+    found.map(|(_, text, code)| (text, code)).expect("every fault is listed")
+}
+
 /// What users read for a reason that is about a gang.
 fn of_gang(reason: &Reason) -> &'static str {
     match reason.word() {
@@ -128,16 +137,8 @@ fn expected(reason: &Reason) -> (&'static str, &'static str) {
         | Reason::MemberGated(_)
         | Reason::After(_)
         | Reason::AfterCycle(_) => (of_gang(reason), never),
-        Reason::Numa(fault) => {
-            let (_, text, code) =
-                numa_faults().into_iter().find(|(it, ..)| it == fault).expect("it");
-            (text, code)
-        }
-        Reason::Volume(fault) => {
-            let (_, text, code) =
-                volume_faults().into_iter().find(|(it, ..)| it == fault).expect("it");
-            (text, code)
-        }
+        Reason::Numa(fault) => found(numa_faults(), fault),
+        Reason::Volume(fault) => found(volume_faults(), fault),
         Reason::OtherDomain => ("node(s) were outside the topology domain of the gang", never),
         Reason::ClusterShort { resource, .. } => match &**resource {
             "cpu" => (
