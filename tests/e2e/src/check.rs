@@ -15,6 +15,7 @@ use crate::fit;
 use crate::objects::{PACKING, SCHEDULER};
 use crate::wait::until;
 use crate::world::{World, condition_of, name_of, node_of};
+use crate::zones;
 
 /// How long after the last bind every `Scheduled` event is there.
 const EVENTS_WITHIN: Duration = Duration::from_secs(60);
@@ -63,6 +64,7 @@ pub(crate) async fn settled(world: &World, expected: &Expected) -> Result<()> {
     );
     let nodes = world.nodes().await?;
     fit::check_capacity(&nodes, &pods)?;
+    zones::check_capacity(&nodes, &pods)?;
     for pod in &waiting {
         check_reason(pod)?;
         fit::check_waiting(pod, &nodes, &pods)?;

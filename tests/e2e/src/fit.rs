@@ -1,6 +1,7 @@
 //! Who fits where, worked out from the objects alone: slow, simple and independent of the
 //! scheduler. It knows what the scenarios use: requests of containers, the number of pods, taints,
-//! cordons and node selectors. Pods with an affinity are taken at their word.
+//! cordons and node selectors. Pods with an affinity are taken at their word; `zones` looks after
+//! those that insist on NUMA zones.
 
 use std::collections::BTreeMap;
 
@@ -9,9 +10,10 @@ use k8s_openapi::api::core::v1::{Node, Pod, Taint, Toleration};
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 
 use crate::world::{name_of, node_of, phase_of};
+use crate::zones;
 
 /// Thousandths of everything, by the resource's name.
-type Amounts = BTreeMap<String, i128>;
+pub(crate) type Amounts = BTreeMap<String, i128>;
 
 /// What a pod requests, and the one place it takes.
 pub(crate) fn request_of(pod: &Pod) -> Result<Amounts> {
@@ -58,6 +60,9 @@ pub(crate) fn check_capacity(nodes: &[Node], pods: &[Pod]) -> Result<()> {
 
 /// Fails if a pod that waits would fit somewhere.
 pub(crate) fn check_waiting(waiting: &Pod, nodes: &[Node], pods: &[Pod]) -> Result<()> {
+    if zones::is_picky(waiting) {
+        return zones::check_waiting(waiting, nodes, pods);
+    }
     let room = room(nodes, pods)?;
     let request = request_of(waiting)?;
     for node in nodes.iter().filter(|node| is_open(waiting, node)) {

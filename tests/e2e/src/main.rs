@@ -9,6 +9,7 @@ mod scenarios;
 mod suite;
 mod wait;
 mod world;
+mod zones;
 
 use std::path::PathBuf;
 use std::process::ExitCode;

@@ -7,6 +7,7 @@ mod faults;
 mod gangs;
 mod groups;
 mod journal;
+mod numa;
 mod others;
 mod plain;
 mod replicas;
@@ -84,6 +85,13 @@ pub(crate) const ALL: &[Scenario] = &[
     ours("tier-queue", tiers::queue, STANDARD),
     ours("agent-own-node", agent::own_node, STANDARD),
     ours("agent-topology", agent::topology, STANDARD),
+    ours("numa-single", numa::single, STANDARD),
+    ours("numa-restricted", numa::restricted, STANDARD),
+    ours("numa-isolated", numa::isolated, STANDARD),
+    ours("numa-kubelet", numa::kubelet, STANDARD),
+    ours("numa-gang", numa::gang, STANDARD),
+    ours("numa-unknown", numa::unknown, STANDARD),
+    ours("numa-restart", numa::restart, STANDARD),
     standard("apiserver-restart", faults::apiserver_restart),
     standard("compaction", faults::compaction),
     ours("gang-waits-whole", gangs::waits_whole, GANGS),

@@ -154,6 +154,15 @@ impl World {
         .await
     }
 
+    /// Waits until the scenario has no pods.
+    pub(crate) async fn wait_no_pods(&self) -> Result<()> {
+        until("the pods to be gone", Duration::from_secs(30), || async {
+            let pods = self.pods().await?.len();
+            Ok((pods == 0).then_some(()).ok_or(format!("{pods} are there")))
+        })
+        .await
+    }
+
     /// Deletes all of the scenario's pods at once.
     pub(crate) async fn delete_pods(&self) -> Result<()> {
         let path = format!("/api/v1/namespaces/{}/pods", self.namespace);
