@@ -189,6 +189,30 @@ fn a_gang_is_spread_over_zones_as_it_says() {
 }
 
 #[test]
+fn a_balanced_gang_has_as_many_pods_in_every_zone() {
+    // A zone that is half full fits better; that must not outweigh a pod too many in it.
+    check(
+        "
+        node a cpu=16 memory=64Gi zones=2x8
+        pod p1 cpu=2 memory=1Gi exclusive gang=g:4 numa-spread=balanced
+        pod p2 cpu=2 memory=1Gi exclusive gang=g:4 numa-spread=balanced
+        pod p3 cpu=2 memory=1Gi exclusive gang=g:4 numa-spread=balanced
+        pod p4 cpu=2 memory=1Gi exclusive gang=g:4 numa-spread=balanced
+        step
+        > p1 -> a
+        > p2 -> a
+        > p3 -> a
+        > p4 -> a
+        inside a
+        > p1: cpus 0-1
+        > p2: cpus 8-9
+        > p3: cpus 2-3
+        > p4: cpus 10-11
+        ",
+    );
+}
+
+#[test]
 fn a_packed_gang_stays_on_the_node_and_zone_of_its_first() {
     let mut run = Script::new(&[own_profile()], Options::default());
     for node in ["a", "b", "c"] {

@@ -259,7 +259,7 @@ impl Ways<'_> {
                 let (total, ours) = (on_node + 1, zones.count() as u64);
                 let even = (total * ours).div_ceil(all);
                 let excess = (here + 1).saturating_sub(even);
-                100_u64.saturating_sub(100 * excess / total)
+                100_u64.saturating_sub(100 * excess / even)
             }
             Some(GangSpread::Isolated) => {
                 if here == 0 {
