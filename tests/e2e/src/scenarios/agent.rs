@@ -21,7 +21,7 @@ const MANIFEST: &str = "deploy/kubenexus-agent.yaml";
 const NODE: &str = "/api/v1/nodes/node-0";
 const OTHER: &str = "/api/v1/nodes/node-1";
 const PODS: &str = "/api/v1/namespaces/kube-system/pods";
-const TOPOLOGIES: &str = "/apis/topology.node.k8s.io/v1alpha2/noderesourcetopologies";
+pub(super) const TOPOLOGIES: &str = "/apis/topology.node.k8s.io/v1alpha2/noderesourcetopologies";
 
 /// An agent describes its node and takes back what is gone; keys of an administrator stay, those of
 /// `label-node.sh` are taken over. It may not write another node, nor keys of others, nor a spec.
@@ -136,9 +136,7 @@ pub(crate) fn topology(world: &mut World) -> Run<'_> {
 
         let stolen = run_agent(world, &other, &machine, "node-0", &forced).await;
         fails(stolen, "may not write the NodeResourceTopology of \"node-0\"")?;
-        world.delete_all(TOPOLOGIES).await?;
-        let name = "crd/noderesourcetopologies.topology.node.k8s.io";
-        world.plane.kubectl(&["delete", name]).await?;
+        undefine(world).await?;
         world.delete_all(PODS).await
     })
 }
@@ -285,7 +283,7 @@ impl Drop for Kubelet {
 }
 
 /// Makes the API server know NodeResourceTopology.
-async fn define(world: &World) -> Result<()> {
+pub(super) async fn define(world: &World) -> Result<()> {
     let text = |required: &[&str]| {
         let properties: serde_json::Map<_, _> =
             required.iter().map(|name| ((*name).into(), json!({"type": "string"}))).collect();
@@ -342,6 +340,14 @@ async fn define(world: &World) -> Result<()> {
         Ok(found.map(drop).map_err(|error| error.to_string()))
     })
     .await
+}
+
+/// Takes the kind away again, and waits until it is gone.
+pub(super) async fn undefine(world: &World) -> Result<()> {
+    world.delete_all(TOPOLOGIES).await?;
+    let name = "crd/noderesourcetopologies.topology.node.k8s.io";
+    world.plane.kubectl(&["delete", name]).await?;
+    Ok(())
 }
 
 async fn client(kubeconfig: &Path) -> Result<Client> {

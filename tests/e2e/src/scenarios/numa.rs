@@ -4,6 +4,7 @@
 mod asked;
 mod gangs;
 mod known;
+mod sources;
 
 use std::time::Duration;
 
@@ -14,6 +15,7 @@ use serde_json::{Value, json};
 pub(crate) use asked::{isolated, restricted, single};
 pub(crate) use gangs::gang;
 pub(crate) use known::{kubelet, restart, unknown};
+pub(crate) use sources::topology;
 
 use crate::check::all_events;
 use crate::objects::{node, pod};
