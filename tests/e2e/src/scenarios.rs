@@ -92,6 +92,7 @@ pub(crate) const ALL: &[Scenario] = &[
     ours("numa-gang", numa::gang, STANDARD),
     ours("numa-unknown", numa::unknown, STANDARD),
     ours("numa-topology", numa::topology, STANDARD),
+    ours("numa-slices", numa::slices, STANDARD),
     ours("numa-restart", numa::restart, STANDARD),
     standard("apiserver-restart", faults::apiserver_restart),
     standard("compaction", faults::compaction),

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 pub(crate) use asked::{isolated, restricted, single};
 pub(crate) use gangs::gang;
 pub(crate) use known::{kubelet, restart, unknown};
-pub(crate) use sources::topology;
+pub(crate) use sources::{slices, topology};
 
 use crate::check::all_events;
 use crate::objects::{node, pod};

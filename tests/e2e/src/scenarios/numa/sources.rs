@@ -8,13 +8,16 @@ use kube::Api;
 use kube::api::ListParams;
 use serde_json::{Value, json};
 
-use super::{POLICY, annotated, create, delete, exclusive, goes_to, machine, waits};
+use super::{GPU, POLICY, annotated, create, delete, exclusive, goes_to, machine, waits};
 use crate::check::{self, Expected};
 use crate::objects::Election;
 use crate::scenarios::agent::{TOPOLOGIES, define, undefine};
 use crate::suite::Run;
 use crate::wait::until;
 use crate::world::{Start, World};
+
+const SLICES: &str = "/apis/resource.k8s.io/v1/resourceslices";
+const DRIVER: &str = "gpu.nvidia.com";
 
 /// A NodeResourceTopology counts more than labels, and whoever wrote these is told once what they
 /// say in vain. Without it, they count.
@@ -60,6 +63,73 @@ pub(crate) fn topology(world: &mut World) -> Run<'_> {
         check::settled(world, &Expected { deleted, ..Expected::bound(1) }).await?;
         undefine(world).await
     })
+}
+
+/// A ResourceSlice tells in which zones devices are, and those of a ResourceClaim are taken: a pod
+/// goes to the zone that has two left, a second one waits until the claim is gone.
+pub(crate) fn slices(world: &mut World) -> Run<'_> {
+    Box::pin(async move {
+        let node = format!("{}-0", world.namespace);
+        let mut template = machine(&world.namespace, 8, 32, &[0, 0]);
+        for amounts in ["capacity", "allocatable"] {
+            template["status"][amounts][GPU] = "4".into();
+        }
+        world.create_nodes(1, &template).await?;
+        world.plane.create(SLICES, [slice(&node, &[0, 0, 1, 1])].into_iter()).await?;
+        allocate(world, &node, "gpu-1").await?;
+        world.run_scheduler(Start::plain(Election::Quick)).await?;
+        for name in ["first", "second"] {
+            let pod = annotated(exclusive(name, 2, 1, 2), POLICY, "single-numa");
+            create(world, pod).await?;
+            if name == "first" {
+                goes_to(world, name, &node, Some("1")).await?;
+            }
+        }
+        let why = "1 node(s) had no NUMA nodes free that satisfy single-numa (estimated)";
+        waits(world, "second", 1, why).await?;
+        world.delete_all(&format!("{}/taken", claims(world))).await?;
+        goes_to(world, "second", &node, Some("0")).await?;
+        check::settled(world, &Expected::bound(2)).await?;
+        world.delete_all(SLICES).await
+    })
+}
+
+/// The devices of a node's pool, by their zones.
+fn slice(node: &str, zones: &[u32]) -> Value {
+    let device = |(at, zone): (usize, &u32)| {
+        let attributes = json!({"resource.kubernetes.io/numaNode": {"int": zone}});
+        json!({"name": format!("gpu-{at}"), "attributes": attributes})
+    };
+    json!({
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "ResourceSlice",
+        "metadata": {"name": node},
+        "spec": {
+            "driver": DRIVER, "nodeName": node,
+            "pool": {"name": node, "generation": 1, "resourceSliceCount": 1},
+            "devices": zones.iter().enumerate().map(device).collect::<Vec<_>>(),
+        },
+    })
+}
+
+/// Makes a claim that a device is allocated to, as by another scheduler.
+async fn allocate(world: &World, pool: &str, device: &str) -> Result<()> {
+    let request = json!({"name": "gpu", "exactly": {"deviceClassName": "gpu.example.com"}});
+    let claim = json!({
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "ResourceClaim",
+        "metadata": {"name": "taken"},
+        "spec": {"devices": {"requests": [request]}},
+    });
+    let path = claims(world);
+    world.plane.create(&path, [claim].into_iter()).await?;
+    let result = json!({"request": "gpu", "driver": DRIVER, "pool": pool, "device": device});
+    let status = json!({"status": {"allocation": {"devices": {"results": [result]}}}});
+    world.patch(&format!("{path}/taken/status"), &status).await
+}
+
+fn claims(world: &World) -> String {
+    format!("/apis/resource.k8s.io/v1/namespaces/{}/resourceclaims", world.namespace)
 }
 
 /// A zone with eight CPUs of which no pod has any, as an updater tells of it.
