@@ -20,10 +20,10 @@ pub(crate) fn single(world: &mut World) -> Run<'_> {
         // `wide` has the most of everything, but in zones that are too small.
         world.create_nodes(1, &machine("wide", 12, 48, &[1, 1, 1, 1, 1])).await?;
         world.create_nodes(1, &machine("host", 24, 96, &[2, 2])).await?;
-        create(world, placed(exclusive("filler", 10, 8, 0), "host-0", "0")).await?;
+        create(world, placed(exclusive("filler", 10, 8, 0), "host-0", "1")).await?;
         world.run_scheduler(Start::plain(Election::Quick)).await?;
         world.apply_example("numa-pod.yaml").await?;
-        goes_to(world, "numa-pod", "host-0", Some("1")).await?;
+        goes_to(world, "numa-pod", "host-0", Some("0")).await?;
 
         let mut second = example(world, "numa-pod.yaml").await?;
         second["metadata"]["name"] = "second".into();
@@ -38,7 +38,7 @@ pub(crate) fn single(world: &mut World) -> Run<'_> {
         check::settled(world, &waiting).await?;
 
         delete(world, "filler").await?;
-        goes_to(world, "second", "host-0", Some("0")).await?;
+        goes_to(world, "second", "host-0", Some("1")).await?;
         check::settled(world, &Expected::bound(2)).await
     })
 }

@@ -16,13 +16,18 @@ const SPREAD: &str = "scheduling.kubenexus.io/gang-numa-spread";
 /// zone, and of an isolated one no two share a zone.
 pub(crate) fn gang(world: &mut World) -> Run<'_> {
     Box::pin(async move {
-        world.create_nodes(3, &machine("host", 8, 32, &[0, 0])).await?;
+        world.create_nodes(3, &machine("host", 10, 40, &[0, 0])).await?;
         world.run_scheduler(Start::plain(Election::Quick)).await?;
         let mut deleted = BTreeSet::new();
-        for (spread, size, expected) in
-            [("packed", 3, vec![3]), ("balanced", 4, vec![2, 2]), ("isolated", 2, vec![1, 1])]
-        {
-            let mut template = annotated(exclusive(spread, 2, 1, 0), SPREAD, spread);
+        // By how full zones get, without a word about the gang, the first would leave a zone that
+        // is almost full, and the others would fill one.
+        let gangs = [
+            ("packed", (3, 12), 3, vec![3]),
+            ("balanced", (2, 1), 4, vec![2, 2]),
+            ("isolated", (2, 1), 2, vec![1, 1]),
+        ];
+        for (spread, (cpus, gib), size, expected) in gangs {
+            let mut template = annotated(exclusive(spread, cpus, gib, 0), SPREAD, spread);
             let labels = &mut template["metadata"]["labels"];
             labels["pod-group.scheduling.kubenexus.io/name"] = spread.into();
             labels["pod-group.scheduling.kubenexus.io/min-available"] = size.to_string().into();

@@ -97,6 +97,8 @@ async fn words(world: &World) -> Result<()> {
     let told = notes(world, "HintIgnored", "hint-0").await?;
     let expected = "expected packed, balanced or isolated; it is ignored";
     ensure!(told == [format!("{spread} is \"stacked\"; {expected}")], "{told:?}");
+    // Whoever is killed does not write what is to be told later.
+    check::settled(world, &Expected { bound: 5, waiting: 1, ..Expected::default() }).await?;
     let events = all_events(world).await?;
     let all = events.iter().filter(|event| event.reason.as_deref() == Some("HintIgnored")).count();
     ensure!(all == 1, "the same hint is told {all} times");
@@ -113,12 +115,9 @@ pub(crate) fn restart(world: &mut World) -> Run<'_> {
         let asked = |pod| annotated(pod, POLICY, "single-numa");
         create(world, asked(exclusive("before", 4, 1, 2))).await?;
         goes_to(world, "before", "host-0", Some("1")).await?;
-        // The event is behind the binding, and whoever is killed does not write it.
-        check::settled(
-            world,
-            &Expected { by_others: ["filler".to_owned()].into(), ..Expected::bound(2) },
-        )
-        .await?;
+        // Whoever is killed does not write what is to be told later.
+        let by_others = ["filler".to_owned()].into();
+        check::settled(world, &Expected { by_others, ..Expected::bound(2) }).await?;
         world.kill(first)?;
         delete(world, "filler").await?;
 
