@@ -1,5 +1,9 @@
-//! Types of machines. Every entry says where it was looked up; what no source says of a machine
-//! is what its makers say of its parts.
+//! Types of machines. An entry says what of it was checked against which public source; everything
+//! else of it is what such machines usually have, and was not checked. That holds for all distances
+//! and bandwidths, which are those of the memory channels.
+//!
+//! Of GPUs were checked: devices 2330, 2335 and 26b9 (NVIDIA/gpu-admin-tools, `devid_names.py`),
+//! and the memory of H100, A100 and L40S (modal-labs/modal-client, pull request 2797).
 
 /// A type of machine. All its zones are alike.
 #[derive(Debug)]
@@ -25,7 +29,7 @@ pub(super) struct Type {
 pub(super) struct Gpus {
     /// As NVML names it.
     pub(super) product: &'static str,
-    /// The device in pci.ids.
+    /// The device by its PCI id.
     pub(super) device: &'static str,
     /// As NVML counts it.
     pub(super) memory_mib: u64,
@@ -82,28 +86,29 @@ const TWO_SOCKETS: Type = Type {
 };
 
 pub(super) const TYPES: &[Type] = &[
-    // NVIDIA DGX H100 user guide: two Xeon 8480C of 56 cores, 2 TB; CPUs and zones of its GPUs as
-    // `nvidia-smi topo -m` in vllm-project/vllm issue 13855.
+    // Checked: CPUs of both zones and the zone of every GPU, by the `nvidia-smi topo -m` of a DGX
+    // in vllm-project/vllm issue 13855.
     Type {
         name: "hgx-h100",
         gpus: gpus("NVIDIA H100 80GB HBM3", "2330", 81_559, HALVES, Link::Switch),
         ..TWO_SOCKETS
     },
-    // The same host with H200: mlcommons/inference_results_v4.1, NVIDIA H200-SXM-141GBx8.
+    // Checked: two Xeon 8480C of 56 cores and 2 TB (mlcommons/inference_results_v4.1, NVIDIA's
+    // H200-SXM-141GBx8_TRT_MaxQ).
     Type {
         name: "hgx-h200",
         gpus: gpus("NVIDIA H200", "2335", 143_771, HALVES, Link::Switch),
         ..TWO_SOCKETS
     },
-    // NVIDIA DGX B200 user guide: two Xeon 8570 of 56 cores with DDR5-5600, 2 TB.
+    // Not checked: taken to be two Xeon 8570 of 56 cores with DDR5-5600 and 2 TB.
     Type {
         name: "hgx-b200",
         bandwidth: 358_400,
         gpus: gpus("NVIDIA B200", "2901", 183_359, HALVES, Link::Switch),
         ..TWO_SOCKETS
     },
-    // NVIDIA DGX A100 user guide: two EPYC 7742 of 64 cores, four zones each, 1 TB; CPUs and zones
-    // of its GPUs as `nvidia-smi topo -m` in NVIDIA/nccl issue 1505.
+    // Checked: the zone of every GPU and the CPUs of these zones, which make eight zones of 16
+    // cores with two threads each (NVIDIA/nccl issue 1505, NVIDIA/DCGM issue 149).
     Type {
         name: "dgx-a100",
         zones_per_socket: 4,
@@ -120,8 +125,7 @@ pub(super) const TYPES: &[Type] = &[
         ),
         ..TWO_SOCKETS
     },
-    // Two sockets of 48 cores and eight L40S without NVLink, as AWS g6e.48xlarge has them: 192 CPUs
-    // and 1,536 GiB by its page of instance types.
+    // Not checked: taken to be two sockets of 48 cores and eight L40S, which have no NVLink.
     Type {
         name: "pcie-8xl40s",
         cores_per_zone: 48,
@@ -131,8 +135,8 @@ pub(super) const TYPES: &[Type] = &[
         gpus: gpus("NVIDIA L40S", "26b9", 46_068, HALVES, Link::Pcie),
         ..TWO_SOCKETS
     },
-    // Four A100 PCIe, a bridge for every two; half of the machine of eight with 112 CPUs whose
-    // `nvidia-smi topo -m` is in rapidsai/dask-cuda issue 1381.
+    // Checked: a bridge for every two A100 PCIe, and 112 CPUs of two sockets, for a machine with
+    // eight of them (rapidsai/dask-cuda issue 1381). This is one with half of its GPUs.
     Type {
         name: "4xa100-nvlink",
         cores_per_zone: 28,
@@ -141,9 +145,8 @@ pub(super) const TYPES: &[Type] = &[
         gpus: gpus("NVIDIA A100 80GB PCIe", "20b5", 81_920, &[0, 0, 1, 1], Link::Pairs),
         ..TWO_SOCKETS
     },
-    // NVIDIA GB200 NVL Multi-Node Tuning Guide: two Grace of 72 cores with 480 GB each, two GPUs at
-    // each. Zones as they are while the driver manages the memory of GPUs (CDMM), which is what
-    // NVIDIA advises for Kubernetes: without it that memory is more zones, without CPUs.
+    // Checked: two zones of 72 cores with two GPUs each (ishandhanani/srt-slurm pull request 164).
+    // Where the memory of GPUs is made zones of its own, there are more than these.
     Type {
         name: "gb200-nvl72",
         arch: "arm64",
@@ -155,7 +158,8 @@ pub(super) const TYPES: &[Type] = &[
         gpus: gpus("NVIDIA GB200", "2941", 189_471, &[0, 0, 1, 1], Link::Switch),
         ..TWO_SOCKETS
     },
-    // Two AMD EPYC 9654 with one zone per socket (NPS1), twelve channels of DDR5-4800 each.
+    // Not checked: two EPYC 9654 with one zone per socket (NPS1), twelve channels of DDR5-4800
+    // each.
     Type {
         name: "epyc-2s",
         cores_per_zone: 96,
@@ -164,7 +168,7 @@ pub(super) const TYPES: &[Type] = &[
         distances: (10, 32),
         ..TWO_SOCKETS
     },
-    // Two Intel Xeon 8490H of 60 cores whose sub-NUMA clustering makes four zones of each.
+    // Not checked: two Xeon 8490H of 60 cores whose sub-NUMA clustering makes four zones of each.
     Type {
         name: "xeon-2s-snc4",
         zones_per_socket: 4,
@@ -174,7 +178,7 @@ pub(super) const TYPES: &[Type] = &[
         distances: (12, 21),
         ..TWO_SOCKETS
     },
-    // One Ampere Altra Max of 128 cores, eight channels of DDR4-3200.
+    // Not checked: one Altra Max of 128 cores, eight channels of DDR4-3200.
     Type {
         name: "arm-1s",
         arch: "arm64",

@@ -43,7 +43,7 @@ fn every_type_is_a_machine_on_which_a_kubelet_starts() {
 }
 
 #[test]
-fn gpus_are_where_sources_say_they_are() {
+fn gpus_are_in_the_zones_of_the_table() {
     let zones = |name: &str| -> Vec<u32> {
         let hardware = facts(name).hardware.expect("it tells of its inside");
         hardware.gpus.iter().filter_map(|gpu| gpu.zone).collect()
