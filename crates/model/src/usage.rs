@@ -276,8 +276,8 @@ impl Usage {
         self.insides.restore(catalog, node, state, guests, is_contradicted)
     }
 
-    /// Takes in that other pods are on a node, or that they run: what a NodeResourceTopology tells
-    /// may account for them. Tells whether it does, and so more is free.
+    /// Takes in that other pods are on a node, or that they run: what was told of the node before
+    /// may name or account for them. Tells whether it does, and so more is free.
     pub fn recount_inside(&mut self, catalog: &Catalog, node: NodeId) -> bool {
         let is_news = catalog.has_node(node) && self.insides.recount(catalog, node);
         if is_news {

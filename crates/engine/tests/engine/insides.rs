@@ -86,6 +86,22 @@ fn what_a_kubelet_tells_replaces_what_was_foreseen() {
 }
 
 #[test]
+fn what_was_told_before_a_pod_is_seen_holds_for_it() {
+    check(
+        "
+        node a cpu=8 zones=2x4 policy=best-effort held=q:0-1:
+        pod p on=a cpu=2 memory=1Gi exclusive
+        inside a
+        > p: cpus 0-1
+        pod q on=a cpu=2 memory=1Gi exclusive
+        inside a
+        > q: cpus 0-1 (told)
+        > p: cpus 2-3
+        ",
+    );
+}
+
+#[test]
 fn a_node_that_tells_too_little_has_no_inside() {
     let known = "node a cpu=8 zones=2x4 gpus=0,1 nvidia.com/gpu=2 policy=restricted";
     for told in ["node a cpu=8", "node a cpu=8 policy=restricted"] {

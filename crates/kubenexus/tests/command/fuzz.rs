@@ -63,7 +63,7 @@ fn the_cases_are_sound_and_have_every_field_that_is_read() {
 }
 
 /// Fields that objects spell in another way.
-const RENAMED: [&str; 7] = [
+const RENAMED: [&str; 8] = [
     "host_ip",
     "volume_id",
     "disk_uri",
@@ -71,6 +71,7 @@ const RENAMED: [&str; 7] = [
     "bind_completed",
     "selected_node",
     "migrated_plugins",
+    "fingerprint",
 ];
 
 /// The fields of the structs that objects are read into, as JSON spells them.

@@ -6,6 +6,7 @@
 
 mod lag;
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 pub use lag::Account;
@@ -261,6 +262,21 @@ impl Inside {
         unnamed.into_iter().for_each(|guest| self.come(catalog, guest.pod, guest.class));
     }
 
+    /// Takes in what the kubelet told before somebody came whom it names; tells whether it did.
+    fn catch_up(&mut self, catalog: &Catalog, held: &HeldFacts) -> bool {
+        let mut foreseen = self.guests.iter().filter(|guest| !guest.is_reported).peekable();
+        if foreseen.peek().is_none() {
+            return false;
+        }
+        let named: BTreeSet<&str> = held.pods.iter().map(|held| &*held.uid).collect();
+        let is_named = |pod: PodId| named.contains(&*catalog.pod(pod).key.uid);
+        let is_news = foreseen.any(|guest| guest.pod.is_some_and(is_named));
+        if is_news {
+            self.report(catalog, held);
+        }
+        is_news
+    }
+
     /// What a pod holds by what its kubelet tells.
     fn told(&self, catalog: &Catalog, held: &HeldByPod) -> Taken {
         let mut cpus = CpuSet::EMPTY;
@@ -451,9 +467,13 @@ impl Insides {
         }
     }
 
-    /// Takes in that other pods are on a node, or that they run: what a NodeResourceTopology tells
-    /// may account for them. Tells whether it does.
+    /// Takes in that other pods are on a node, or that they run: what was told of the node before
+    /// may name or account for them. Tells whether it does.
     pub(super) fn recount(&mut self, catalog: &Catalog, node: NodeId) -> bool {
-        self.nodes.get_mut(&node).is_some_and(|inside| inside.recount(catalog, node))
+        let Some(inside) = self.nodes.get_mut(&node) else { return false };
+        match catalog.node(node).held.as_deref() {
+            Some(held) => inside.catch_up(catalog, held),
+            None => inside.recount(catalog, node),
+        }
     }
 }

@@ -134,7 +134,13 @@ fn claims(world: &World) -> String {
 
 /// A zone with eight CPUs of which no pod has any, as an updater tells of it.
 fn zone(id: u32) -> Value {
-    let amount = |name: &str, amount: &str| json!({"name": name, "capacity": amount, "allocatable": amount, "available": amount});
+    let amount = |name: &str, amount: &str| {
+        let [capacity, allocatable, available] = [amount; 3];
+        json!({
+            "name": name, "capacity": capacity, "allocatable": allocatable,
+            "available": available,
+        })
+    };
     json!({
         "name": format!("node-{id}"), "type": "Node",
         "resources": [amount("cpu", "8"), amount("memory", "16Gi")],
