@@ -5,6 +5,7 @@ mod idle;
 mod in_flight;
 mod latency;
 mod memory;
+mod numa;
 mod preemption;
 mod restart;
 mod throughput;
@@ -49,6 +50,8 @@ pub(crate) enum Part {
     Memory,
     /// From the creation of a pod until it is bound, one at a time
     Latency,
+    /// The same for pods that NUMA nodes and GPUs matter to, beside a null binder
+    Numa,
     /// Start with 5,000 nodes and 20,000 bound pods
     Restart,
     /// CPU when nothing happens, and at 500 pods per second
@@ -57,7 +60,7 @@ pub(crate) enum Part {
     InFlight,
 }
 
-const DEFAULT: [Part; 14] = [
+const DEFAULT: [Part; 15] = [
     Part::Throughput,
     Part::Sizes,
     Part::Arrival,
@@ -69,6 +72,7 @@ const DEFAULT: [Part; 14] = [
     Part::GangLatency,
     Part::Volumes,
     Part::Latency,
+    Part::Numa,
     Part::Idle,
     Part::Memory,
     Part::Restart,
@@ -210,6 +214,7 @@ pub(crate) async fn run(args: &Args) -> Result<bool> {
             Part::Volumes => volumes::measure(&mut bench).await,
             Part::Memory => memory::measure(&mut bench).await,
             Part::Latency => latency::measure(&mut bench).await,
+            Part::Numa => numa::measure(&mut bench).await,
             Part::Restart => restart::measure(&mut bench).await,
             Part::Idle => idle::measure(&mut bench).await,
             Part::InFlight => in_flight::measure(&mut bench).await,
