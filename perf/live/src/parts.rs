@@ -46,7 +46,7 @@ pub(crate) enum Part {
     GangLatency,
     /// 2,000 pods of which each has a claim that waits for it, at 1,000 nodes
     Volumes,
-    /// Peak memory at 1,000 nodes and 10,000 pods
+    /// Peak memory at 1,000 nodes and 10,000 pods, also with NUMA nodes and GPUs told
     Memory,
     /// From the creation of a pod until it is bound, one at a time
     Latency,
