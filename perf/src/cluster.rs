@@ -3,13 +3,43 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::workload::{Family, Template};
+use crate::workload::{Family, Machine, Profile, Template};
 
 const GIB: u64 = 1 << 30;
 const MIB: u64 = 1 << 20;
 
+/// What `kubenexus-agent` tells of a machine with two sockets and eight GPUs, and what its node
+/// offers. Annotations that are not texts are JSON there.
+const TWO_SOCKETS: &str = include_str!("../machines/two-sockets.json");
+/// The annotation that tells how a kubelet is configured.
+const KUBELET: &str = "numa.kubenexus.io/kubelet";
+
+/// A node of which something may be told about its inside.
+pub(crate) fn node(at: usize, machine: Machine) -> Value {
+    let mut node = bare_node(at);
+    let is_kubelet_told = match machine {
+        Machine::Untold => return node,
+        Machine::TwoSockets => true,
+        Machine::TwoSocketsKubeletUntold => false,
+    };
+    let told: Value = serde_json::from_str(TWO_SOCKETS).expect("the committed file is JSON");
+    let fields = |part: &str| told[part].as_object().into_iter().flatten();
+    for (key, label) in fields("labels") {
+        node["metadata"]["labels"][key] = label.clone();
+    }
+    for (key, value) in fields("annotations").filter(|(key, _)| is_kubelet_told || *key != KUBELET)
+    {
+        let text = value.as_str().map_or_else(|| value.to_string(), Into::into);
+        node["metadata"]["annotations"][key] = text.into();
+    }
+    for (resource, amount) in fields("allocatable") {
+        node["status"]["allocatable"][resource] = amount.clone();
+    }
+    node
+}
+
 /// A node: three sizes, eight zones, a few images; every tenth asks to be avoided.
-pub(crate) fn node(at: usize) -> Value {
+fn bare_node(at: usize) -> Value {
     let (cpu, memory) = [(32, 128), (64, 256), (96, 384)][at % 3];
     let taints = if at.is_multiple_of(10) {
         json!([{"key": "spot", "value": "true", "effect": "PreferNoSchedule"}])
@@ -42,13 +72,15 @@ pub(crate) fn node(at: usize) -> Value {
 }
 
 /// A node after its `change`th change, which is of its labels, of what it offers, or of its taints.
-pub(crate) fn changed_node(at: usize, change: usize) -> Value {
-    let mut node = node(at);
+pub(crate) fn changed_node(at: usize, machine: Machine, change: usize) -> Value {
+    let mut node = node(at, machine);
     match change % 3 {
         0 => node["metadata"]["labels"]["rollout"] = json!(format!("r{change}")),
         1 => {
-            let memory = [128, 256, 384][at % 3] * GIB + change as u64 * MIB;
-            node["status"]["allocatable"]["memory"] = json!(memory.to_string());
+            let memory = &mut node["status"]["allocatable"]["memory"];
+            let bytes = memory.as_str().and_then(|text| text.parse::<u64>().ok());
+            let bytes = bytes.expect("a node has bytes of memory") + change as u64 * MIB;
+            *memory = json!(bytes.to_string());
         }
         _ => {
             let taint = json!({"key": "rollout", "value": "r", "effect": "PreferNoSchedule"});
@@ -78,7 +110,7 @@ pub(crate) fn pod_of_uid(uid: &str) -> Option<usize> {
 
 /// A pod of a shape, without a name. Shapes differ in what they ask for and, if the template says
 /// so, in where they may go.
-pub(crate) fn pod(shape: usize, template: &Template) -> Value {
+pub(crate) fn pod(shape: usize, template: &Template, profile: Profile) -> Value {
     let (cpu, memory) = match template.from {
         Family::Plain | Family::Mixed => (100 + 10 * shape, (128 + 16 * shape) << 10),
         Family::Sizes => (50 + 37 * shape % 400, ((64 + 53 * shape % 900) << 10) + shape),
@@ -90,11 +122,17 @@ pub(crate) fn pod(shape: usize, template: &Template) -> Value {
         Family::Mixed => mixed(shape),
     };
     let image = format!("registry/app-{}:1", shape % 7);
-    spec["schedulerName"] = json!("default-scheduler");
-    spec["containers"] =
-        json!([{"name": "main", "image": image, "resources": {"requests": requests}}]);
+    spec["schedulerName"] = json!(profile.scheduler());
+    let mut resources = json!({"requests": requests});
+    if template.guaranteed {
+        resources["limits"] = resources["requests"].clone();
+    }
+    spec["containers"] = json!([{"name": "main", "image": image, "resources": resources}]);
     put(&mut spec, &template.spec);
-    let metadata = json!({"labels": template.labels});
+    let mut metadata = json!({"labels": template.labels});
+    if !template.annotations.is_empty() {
+        metadata["annotations"] = json!(template.annotations);
+    }
     let mut pod = json!({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec});
     name_shape(&mut pod, &shape.to_string());
     pod

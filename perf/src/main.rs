@@ -97,8 +97,9 @@ fn run(cli: &Cli) -> Result<bool> {
         nodes: cli.nodes,
         peer: oracle.map(|oracle| Peer { oracle, seconds: cli.peer_seconds }),
     };
-    println!("The engine on one core with the default profile; every node is scored, and every");
-    println!("decision written out. Medians of several runs; time on a core, not by the clock.");
+    println!("The engine on one core, with the default profile where a workload names no other;");
+    println!("every node is scored, and every decision written out. Medians of several runs; time");
+    println!("on a core, not by the clock.");
     if options.peer.is_none() {
         println!("No oracle was given (--oracle PATH): nothing is compared with kube-scheduler.");
     }

@@ -16,7 +16,7 @@ use crate::cluster::{node_of_name, pod_of_uid};
 use crate::memory::resident;
 use crate::metric::Metric;
 use crate::stopwatch::{Stopwatch, Taken, on_core};
-use crate::workload::{CreatePods, Size, Step, Workload};
+use crate::workload::{CreatePods, Profile, Size, Step, Workload};
 use crate::world::World;
 
 /// How many pods arrive between two rounds of decisions, as they would in bursts from a watch.
@@ -69,7 +69,7 @@ impl Stock {
 /// Runs all steps. Without a stock, pods are made as they arrive.
 pub(crate) fn run(workload: &Workload, size: &Size, stock: Option<&Stock>) -> Result<Sample> {
     let mut run = Run {
-        scheduler: scheduler()?,
+        scheduler: scheduler(workload.profile)?,
         world: World::new(workload, size),
         size,
         now: Time::default(),
@@ -108,12 +108,18 @@ pub(crate) fn run(workload: &Workload, size: &Size, stock: Option<&Stock>) -> Re
     Ok(sample)
 }
 
-/// A scheduler with kube-scheduler's default profile that knows nothing. Labels make gangs in it.
-fn scheduler() -> Result<Scheduler> {
-    const FILE: &str = "{apiVersion: kubescheduler.config.k8s.io/v1, \
-                        kind: KubeSchedulerConfiguration, profiles: [{plugins: \
-                        {permit: {enabled: [{name: Coscheduling}]}}}]}";
-    let settings = config::load(FILE, plugins::known())?;
+/// A scheduler that knows nothing. Labels make gangs in either profile.
+fn scheduler(profile: Profile) -> Result<Scheduler> {
+    let plugins = match profile {
+        Profile::DefaultScheduler => "{permit: {enabled: [{name: Coscheduling}]}}",
+        Profile::KubenexusScheduler => "{}",
+    };
+    let name = profile.scheduler();
+    let file = format!(
+        "{{apiVersion: kubescheduler.config.k8s.io/v1, kind: KubeSchedulerConfiguration, \
+         profiles: [{{schedulerName: {name}, plugins: {plugins}}}]}}"
+    );
+    let settings = config::load(&file, plugins::known())?;
     let mut catalog = Catalog::default();
     let profile = plugins::build(&settings.profiles[0], &mut catalog)?;
     Ok(Scheduler::new(catalog, vec![profile], Options::default()))

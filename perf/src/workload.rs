@@ -39,6 +39,9 @@ pub(crate) struct Workload {
     /// Whether kube-scheduler places the same pods.
     #[serde(default)]
     pub(crate) peer: bool,
+    /// The profile that places the pods.
+    #[serde(default)]
+    pub(crate) profile: Profile,
     /// What happens, in order.
     pub(crate) steps: Vec<Spanned<Step>>,
     /// What is printed for machines.
@@ -72,6 +75,43 @@ pub(crate) enum Step {
 #[serde(deny_unknown_fields)]
 pub(crate) struct CreateNodes {
     pub(crate) count: Number,
+    /// What is told of the inside of each.
+    #[serde(default)]
+    pub(crate) machine: Machine,
+}
+
+/// What is told of the inside of nodes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Machine {
+    /// Nothing.
+    #[default]
+    Untold,
+    /// Two sockets with a zone each, eight GPUs, and a kubelet that gives CPUs of one zone or none.
+    TwoSockets,
+    /// The same, and nothing of the kubelet.
+    TwoSocketsKubeletUntold,
+}
+
+/// Profiles that pods can ask for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Profile {
+    /// kube-scheduler's, in which labels make gangs.
+    #[default]
+    DefaultScheduler,
+    /// Our own.
+    KubenexusScheduler,
+}
+
+impl Profile {
+    /// The name by which pods ask for it.
+    pub(crate) fn scheduler(self) -> &'static str {
+        match self {
+            Self::DefaultScheduler => "default-scheduler",
+            Self::KubenexusScheduler => "kubenexus-scheduler",
+        }
+    }
 }
 
 #[derive(Debug, Deserialize)]
@@ -118,6 +158,11 @@ pub(crate) struct Template {
     /// Labels of the pod. `{shape}` in them, and in the spec, becomes the number of the shape.
     #[serde(default)]
     pub(crate) labels: Map<String, Value>,
+    #[serde(default)]
+    pub(crate) annotations: Map<String, Value>,
+    /// Whether limits are as high as requests.
+    #[serde(default)]
+    pub(crate) guaranteed: bool,
     /// Fields of the pod's spec beside, or instead of, those of the shape.
     #[serde(default)]
     pub(crate) spec: Map<String, Value>,
@@ -235,6 +280,15 @@ impl Workload {
     /// Whether it measures a restart: nothing is told to a scheduler before.
     pub(crate) fn is_restart(&self) -> bool {
         self.steps.iter().any(|step| matches!(step.value, Step::Restart(_)))
+    }
+
+    /// What is told of the inside of its nodes.
+    pub(crate) fn machine(&self) -> Machine {
+        let machine = |step: &Spanned<Step>| match &step.value {
+            Step::CreateNodes(nodes) => Some(nodes.machine),
+            Step::CreatePods(_) | Step::Restart(_) => None,
+        };
+        self.steps.iter().find_map(machine).unwrap_or_default()
     }
 
     /// Whether a figure or a threshold is about a metric.

@@ -10,12 +10,15 @@ use model::{Event, Kind};
 use serde_json::Value;
 
 use crate::cluster;
-use crate::workload::{CreatePods, Meanwhile, Size, Step, Workload};
+use crate::workload::{CreatePods, Machine, Meanwhile, Size, Step, Template, Workload};
 
 /// The state of the API server.
 pub(crate) struct World<'a> {
+    workload: &'a Workload,
     size: &'a Size,
     creations: Vec<Creation<'a>>,
+    /// What is told of the inside of nodes.
+    machine: Machine,
     /// Nodes that are there, oldest first.
     nodes: VecDeque<usize>,
     nodes_made: usize,
@@ -47,7 +50,8 @@ impl<'a> World<'a> {
                 let first = creations.last().map_or(0, |creation| creation.pods.end);
                 let pods = first..first + step.count.at(size);
                 let shapes = 0..step.shapes.at(size).max(1);
-                let shapes = shapes.map(|shape| cluster::pod(shape, step.template(shape)));
+                let pod = |shape| cluster::pod(shape, step.template(shape), workload.profile);
+                let shapes = shapes.map(pod);
                 let (shapes, namespaces) = (shapes.collect(), step.namespaces.at(size));
                 let (job, is_gang) = (step.job.at(size), step.gang.at(size) > 0);
                 creations.push(Creation { step, pods, shapes, namespaces, job, is_gang });
@@ -55,7 +59,9 @@ impl<'a> World<'a> {
         }
         let is_moving = |creation: &Creation<'_>| rates(&creation.step.meanwhile, size) != [0; 4];
         Self {
+            workload,
             size,
+            machine: workload.machine(),
             is_placed_kept: creations.iter().any(is_moving),
             creations,
             nodes: VecDeque::new(),
@@ -134,7 +140,19 @@ impl<'a> World<'a> {
         let at = self.nodes_made;
         self.nodes_made += 1;
         self.nodes.push_back(at);
-        cluster::node(at)
+        self.node(at)
+    }
+
+    /// A node.
+    pub(crate) fn node(&self, at: usize) -> Value {
+        cluster::node(at, self.machine)
+    }
+
+    /// A pod that no step creates, with a number.
+    pub(crate) fn extra_pod(&self, at: usize) -> Value {
+        let mut pod = cluster::pod(0, &Template::default(), self.workload.profile);
+        cluster::name(&mut pod, at, None);
+        pod
     }
 
     /// Nodes that are there.
@@ -166,7 +184,7 @@ impl<'a> World<'a> {
             self.changes += 1;
             // A step that is prime to most numbers goes through all nodes.
             let node = self.nodes[self.changes * 7919 % self.nodes.len()];
-            events.push(ingest::node(&cluster::changed_node(node, self.changes))?);
+            events.push(ingest::node(&cluster::changed_node(node, self.machine, self.changes))?);
         }
         Ok(events)
     }

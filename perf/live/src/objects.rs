@@ -18,6 +18,12 @@ pub(crate) const KIND: &str = "bench";
 /// What pods are worth that may take the place of others.
 pub(crate) const HIGH_PRIORITY: &str = "high";
 
+/// Where a pod says with which NUMA nodes it was bound.
+pub(crate) const PLACEMENT: &str = "numa.kubenexus.io/placement";
+/// What `kubenexus-agent` tells of a machine, and what its node offers. Annotations that are not
+/// texts are JSON there.
+const TWO_SOCKETS: &str = include_str!("../../machines/two-sockets.json");
+
 /// Who makes volumes.
 pub(crate) const PROVISIONER: &str = "bench.kubenexus.io";
 /// Which node is selected for the volume of a claim.
@@ -49,6 +55,8 @@ pub(crate) enum Workload {
     Gangs(usize),
     /// All of one shape, each with a claim of its own.
     Volumes,
+    /// Five shapes with CPUs, and some with GPUs, of their own.
+    Numa,
 }
 
 impl Workload {
@@ -65,6 +73,7 @@ impl Workload {
             Self::High => "high",
             Self::Gangs(_) => "gangs",
             Self::Volumes => "volumes",
+            Self::Numa => "numa",
         }
     }
 
@@ -104,6 +113,7 @@ impl Workload {
                 });
                 pod(at, json!({"app": "bench"}), [100, 128], json!({"volumes": [volume]}))
             }
+            Self::Numa => aligned(at),
         }
     }
 
@@ -130,7 +140,8 @@ impl Workload {
             | Self::AntiAffinity
             | Self::Low
             | Self::High
-            | Self::Volumes => 0,
+            | Self::Volumes
+            | Self::Numa => 0,
         }
     }
 }
@@ -214,6 +225,42 @@ fn pod(at: usize, labels: Value, [cpu, memory]: [usize; 2], mut spec: Value) -> 
     })
 }
 
+/// A pod that a kubelet gives CPUs of its own to; two of five have a GPU, and two of five insist on
+/// one NUMA node.
+fn aligned(at: usize) -> Value {
+    let (cpus, gpus, is_single) =
+        [(4, 0, false), (2, 0, true), (4, 1, false), (6, 0, false), (8, 1, true)][at % 5];
+    let labels = json!({"app": "bench", "workload.kubenexus.io/type": "batch"});
+    let mut pod = pod(at, labels, [1_000 * cpus, 4_096], json!({}));
+    let resources = &mut pod["spec"]["containers"][0]["resources"];
+    if gpus > 0 {
+        resources["requests"]["nvidia.com/gpu"] = json!(gpus.to_string());
+    }
+    resources["limits"] = resources["requests"].clone();
+    if is_single {
+        let policy = json!({"numa.scheduling.kubenexus.io/policy": "single-numa"});
+        pod["metadata"]["annotations"] = policy;
+    }
+    pod
+}
+
+/// Makes a node one that tells what is inside it.
+pub(crate) fn tell_zones(node: &mut Value) {
+    let told: Value = serde_json::from_str(TWO_SOCKETS).expect("the committed file is JSON");
+    let fields = |part: &str| told[part].as_object().into_iter().flatten();
+    for (key, label) in fields("labels") {
+        node["metadata"]["labels"][key] = label.clone();
+    }
+    for (key, value) in fields("annotations") {
+        let text = value.as_str().map_or_else(|| value.to_string(), Into::into);
+        node["metadata"]["annotations"][key] = text.into();
+    }
+    for (resource, amount) in fields("allocatable") {
+        node["status"]["capacity"][resource] = amount.clone();
+        node["status"]["allocatable"][resource] = amount.clone();
+    }
+}
+
 fn diverse(at: usize) -> Value {
     let shape = at % SHAPES;
     let mut spec = json!({});
@@ -288,6 +335,19 @@ mod tests {
         assert_eq!(shapes(Workload::Diverse), SHAPES);
         assert_eq!(shapes(Workload::Sizes), 3_600);
         assert_eq!(shapes(Workload::AntiAffinity), APPS);
+        assert_eq!(shapes(Workload::Numa), 5);
+    }
+
+    #[test]
+    fn a_node_that_tells_of_its_inside_keeps_what_it_had() {
+        let (_, mut node) = pools(1).next().unwrap();
+        tell_zones(&mut node);
+        let (labels, offer) = (&node["metadata"]["labels"], &node["status"]["allocatable"]);
+        assert_eq!(labels["pool"], "pool-0");
+        assert_eq!(labels["numa.kubenexus.io/node-count"], "2");
+        assert_eq!((&offer["pods"], &offer["nvidia.com/gpu"]), (&json!("110"), &json!("8")));
+        let kubelet = node["metadata"]["annotations"]["numa.kubenexus.io/kubelet"].as_str();
+        assert!(kubelet.unwrap().contains(r#""topologyManagerPolicy":"single-numa-node""#));
     }
 
     #[test]

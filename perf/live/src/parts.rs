@@ -5,6 +5,7 @@ mod idle;
 mod in_flight;
 mod latency;
 mod memory;
+mod numa;
 mod preemption;
 mod restart;
 mod throughput;
@@ -45,10 +46,12 @@ pub(crate) enum Part {
     GangLatency,
     /// 2,000 pods of which each has a claim that waits for it, at 1,000 nodes
     Volumes,
-    /// Peak memory at 1,000 nodes and 10,000 pods
+    /// Peak memory at 1,000 nodes and 10,000 pods, also with NUMA nodes and GPUs told
     Memory,
     /// From the creation of a pod until it is bound, one at a time
     Latency,
+    /// The same for pods that NUMA nodes and GPUs matter to, beside a null binder
+    Numa,
     /// Start with 5,000 nodes and 20,000 bound pods
     Restart,
     /// CPU when nothing happens, and at 500 pods per second
@@ -57,7 +60,7 @@ pub(crate) enum Part {
     InFlight,
 }
 
-const DEFAULT: [Part; 14] = [
+const DEFAULT: [Part; 15] = [
     Part::Throughput,
     Part::Sizes,
     Part::Arrival,
@@ -69,6 +72,7 @@ const DEFAULT: [Part; 14] = [
     Part::GangLatency,
     Part::Volumes,
     Part::Latency,
+    Part::Numa,
     Part::Idle,
     Part::Memory,
     Part::Restart,
@@ -210,6 +214,7 @@ pub(crate) async fn run(args: &Args) -> Result<bool> {
             Part::Volumes => volumes::measure(&mut bench).await,
             Part::Memory => memory::measure(&mut bench).await,
             Part::Latency => latency::measure(&mut bench).await,
+            Part::Numa => numa::measure(&mut bench).await,
             Part::Restart => restart::measure(&mut bench).await,
             Part::Idle => idle::measure(&mut bench).await,
             Part::InFlight => in_flight::measure(&mut bench).await,

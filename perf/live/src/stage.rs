@@ -12,7 +12,7 @@ use serde_json::json;
 use tokio::time::sleep;
 
 use crate::objects::{self, Workload};
-use crate::watch::Page;
+use crate::watch::{Page, Pod};
 use crate::{client, usage};
 
 /// The native API for gangs, and kube-scheduler's use of it.
@@ -60,12 +60,14 @@ enum Extra {
     Gangs,
     /// The controller that binds volumes to claims.
     Volumes,
+    /// Nodes that tell of their NUMA nodes, GPUs and kubelets.
+    Zones,
 }
 
 impl Extra {
     fn apiserver_flags(self) -> &'static [&'static str] {
         match self {
-            Self::Nothing => &[],
+            Self::Nothing | Self::Zones => &[],
             Self::Gangs => &[GANGS, "--runtime-config=scheduling.k8s.io/v1beta1=true"],
             Self::Volumes => &[NOT_ADMITTED_BY],
         }
@@ -102,6 +104,11 @@ impl Stage {
         Ok(stage)
     }
 
+    /// The same, with nodes that tell of their NUMA nodes, GPUs and kubelets.
+    pub(crate) async fn start_with_zones(programs: &Programs, nodes: usize) -> Result<Self> {
+        Self::start_as(programs, nodes, Extra::Zones).await
+    }
+
     async fn start_as(programs: &Programs, nodes: usize, extra: Extra) -> Result<Self> {
         let began = Instant::now();
         // Pods are deleted between runs, not during them.
@@ -119,7 +126,10 @@ impl Stage {
         };
         let plane = ControlPlane::start(&programs.control_plane, options).await?;
         let client = client::of_kubeconfig(&plane.kubeconfig(User::Admin)).await?;
-        for (count, node) in objects::pools(nodes) {
+        for (count, mut node) in objects::pools(nodes) {
+            if extra == Extra::Zones {
+                objects::tell_zones(&mut node);
+            }
             plane.create_nodes(count, &node).await?;
         }
         let (programs, namespaces) = (programs.clone(), Cell::new(0));
@@ -205,7 +215,7 @@ impl Stage {
     pub(crate) async fn delete_pods(&self, namespace: &str) -> Result<()> {
         self.delete_all(&pods_path(namespace)).await?;
         match self.extra {
-            Extra::Nothing => {}
+            Extra::Nothing | Extra::Zones => {}
             Extra::Gangs => client::delete_all(&self.client, &groups_path(namespace)).await?,
             Extra::Volumes => {
                 self.delete_all(&claims_path(namespace)).await?;
@@ -263,6 +273,14 @@ impl Stage {
     /// How many pods there are in a namespace.
     pub(crate) async fn pods(&self, namespace: &str) -> Result<usize> {
         self.count(&pods_path(namespace)).await
+    }
+
+    /// How many pods of a namespace say with which NUMA nodes they were bound.
+    pub(crate) async fn aligned_pods(&self, namespace: &str) -> Result<usize> {
+        let body = client::get(&self.client, &pods_path(namespace)).await?;
+        let page: Page = serde_json::from_slice(&body).context("list pods")?;
+        let is_aligned = |pod: &&Pod| pod.metadata.annotations.contains_key(objects::PLACEMENT);
+        Ok(page.items.iter().filter(is_aligned).count())
     }
 
     /// How many events there are in a namespace.

@@ -10,10 +10,8 @@ use serde::de::IgnoredAny;
 use serde_json::Value;
 
 use super::{Run, Sample};
-use crate::cluster;
 use crate::memory::resident;
 use crate::stopwatch::{Stopwatch, Taken};
-use crate::workload::Template;
 
 /// Objects of a page, as lists are asked for.
 const PAGE: usize = 500;
@@ -24,7 +22,7 @@ impl Run<'_> {
         let nodes: Vec<usize> = self.world.nodes().collect();
         let mut names = BTreeSet::new();
         for page in nodes.chunks(PAGE) {
-            let objects = page.iter().map(|at| cluster::node(*at)).collect();
+            let objects = page.iter().map(|at| self.world.node(*at)).collect();
             self.tell(&mut sample, objects, &mut names, |text| Ok(ingest::read_node(text)?.event))?;
         }
         sample.taken += self.end_of_list(Kind::Node, names);
@@ -38,8 +36,7 @@ impl Run<'_> {
             self.tell(&mut sample, objects, &mut uids, |text| Ok(ingest::read_pod(text)?.event))?;
         }
         sample.taken += self.end_of_list(Kind::Pod, uids);
-        let mut first = cluster::pod(0, &Template::default());
-        cluster::name(&mut first, pods, None);
+        let first = self.world.extra_pod(pods);
         sample.taken += self.decide([ingest::pod(&first)?].iter())?;
         let is_bound = matches!(self.decisions[..], [Decision::Bind { .. }]);
         ensure!(is_bound, "the first pod after the restart found no node");

@@ -50,6 +50,24 @@ fn pods_made_beforehand_and_as_they_arrive_lead_to_the_same() {
 }
 
 #[test]
+fn machines_of_nodes_are_known_where_they_are_told() {
+    let kubelet = |machine: &str| {
+        let text = small("    templates: [{from: plain}]\n", "").1;
+        let text = text.replace("count: nodes", &format!("count: nodes, machine: {machine}"));
+        let workload = Workload::read("small.yaml", &text).expect("a good file");
+        let mut scheduler = scheduler(Profile::KubenexusScheduler).expect("a profile");
+        let node = World::new(&workload, &workload.quick.value).join();
+        scheduler.apply(&ingest::node(&node).expect("a node"), Time::default());
+        let catalog = scheduler.catalog();
+        let node = *catalog.nodes().first().expect("it joined");
+        catalog.machine(node).map(|it| (it.zone_ids().len(), it.is_kubelet_unknown()))
+    };
+    assert_eq!(kubelet("untold"), None);
+    assert_eq!(kubelet("two-sockets"), Some((2, false)));
+    assert_eq!(kubelet("two-sockets-kubelet-untold"), Some((2, true)));
+}
+
+#[test]
 fn a_missed_threshold_is_reported_with_its_place_and_reason() {
     let templates = "    templates: [{from: plain}]\n";
     let threshold =

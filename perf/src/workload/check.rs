@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use anyhow::Result;
 use serde_saphyr::Spanned;
 
-use super::{CreatePods, Figure, Meanwhile, Number, Step, Threshold, Workload};
+use super::{CreatePods, Figure, Meanwhile, Number, Profile, Step, Threshold, Workload};
 use crate::metric::Metric;
 
 /// Looks at one file by itself.
@@ -141,6 +141,9 @@ fn check_peer(workload: &Workload) -> Result<()> {
         let text = "peer: kube-scheduler can be given nodes, bound pods and pods that arrive, \
                     no more";
         return workload.refuse(line(&workload.steps[0]), text);
+    }
+    if workload.peer && workload.profile != Profile::default() {
+        return workload.refuse(1, "profile: kube-scheduler has none but its own");
     }
     Ok(())
 }

@@ -68,6 +68,11 @@ fn bad_files_are_refused_with_file_line_and_key() {
             "  - createNodes: {count: node}",
             "9: steps[0].createNodes.count: the sizes have no number node",
         ),
+        (
+            9,
+            "  - createNodes: {count: nodes, machine: two}",
+            "9: steps[0].createNodes.machine: unknown variant `two`",
+        ),
         (9, "  - restart: {}", "9: steps[0]: the first step"),
         (9, "  - makeNodes: {count: nodes}", "9: steps[0]: unknown variant"),
         (11, "      count: -1", "11: steps[1].createPods.count: invalid value: integer `-1`"),
@@ -107,6 +112,15 @@ fn a_restart_comes_last_after_bound_pods() {
     assert_eq!(error.to_string(), expected);
     let bound = restart.replace("  - restart", "      bound: true\n  - restart");
     assert!(Workload::read("good.yaml", &bound).expect("bound").is_restart());
+}
+
+#[test]
+fn kube_scheduler_is_no_peer_of_our_own_profile() {
+    let profile =
+        |name: &str| GOOD.replace("steps:", &format!("peer: true\nprofile: {name}\nsteps:"));
+    assert!(Workload::read("good.yaml", &profile("default-scheduler")).is_ok());
+    let error = Workload::read("good.yaml", &profile("kubenexus-scheduler")).expect_err("ours");
+    assert_eq!(error.to_string(), "good.yaml:1: profile: kube-scheduler has none but its own");
 }
 
 #[test]

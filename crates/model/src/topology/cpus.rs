@@ -35,13 +35,13 @@ impl CpuSet {
     /// How many.
     #[must_use]
     pub fn count(&self) -> u32 {
-        self.0.iter().map(|word| word.count_ones()).sum()
+        self.0.iter().map(|word| ones(*word)).sum()
     }
 
     /// How many are in both.
     #[must_use]
     pub fn count_in(&self, other: &Self) -> u32 {
-        self.0.iter().zip(&other.0).map(|(word, theirs)| (word & theirs).count_ones()).sum()
+        self.0.iter().zip(&other.0).map(|(word, theirs)| ones(word & theirs)).sum()
     }
 
     /// Whether there is none.
@@ -87,6 +87,12 @@ impl CpuSet {
             })
         })
     }
+}
+
+/// How many bits are set. Machines have far fewer CPUs than there is room for, and to count is many
+/// instructions where none is made for it.
+fn ones(word: u64) -> u32 {
+    if word == 0 { 0 } else { word.count_ones() }
 }
 
 impl FromIterator<u32> for CpuSet {

@@ -33,15 +33,16 @@ pub(super) fn of_cpus(machine: &Machine, free: &CpuSet, reusable: &CpuSet, count
     let narrowest = processors.zones_for(count);
     let is_by_socket = machine.cpu_manager.is_some_and(|options| options.is_aligned_by_socket);
     let (mut free_in, mut reusable_in) = ([0; ZONES_MAX], ZoneMask::EMPTY);
+    let has_reusable = !reusable.is_empty();
     for place in processors.with_cpus.places() {
         free_in[place] = free.count_in(&processors.zones[place]).into();
-        if reusable.count_in(&processors.zones[place]) > 0 {
+        if has_reusable && reusable.count_in(&processors.zones[place]) > 0 {
             reusable_in = reusable_in.union(ZoneMask::of(place));
         }
     }
-    let reusable = u64::from(reusable.count());
+    let reusable = if has_reusable { u64::from(reusable.count()) } else { 0 };
     let (mut possible, mut preferred) = (MaskSet::EMPTY, MaskSet::EMPTY);
-    let free_in = Sums::new(&free_in);
+    let free_in = Sums::new(&free_in, processors.zones.len());
     for mask in processors.with_cpus.subsets() {
         let matching = free_in.of(mask);
         if !reusable_in.is_within(mask) || matching + reusable < count.into() {

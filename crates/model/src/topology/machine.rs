@@ -2,6 +2,7 @@
 
 use super::devices::Devices;
 use super::facts::{CpuManagerFacts, MachineFacts, TopologyPolicy, TopologyScope, ZoneFacts};
+use super::needs::Whole;
 use super::processors::Processors;
 use super::zones::{ZONES_MAX, ZoneMask};
 use crate::ids::ResourceId;
@@ -28,6 +29,8 @@ pub struct Machine {
     pub(super) processors: Processors,
     pub(super) devices: Box<[Devices]>,
     pub(super) memory: Option<Memory>,
+    /// What there is in its zones together.
+    pub(super) whole: Whole,
     /// Distances by place, row by row, if closeness counts.
     distances: Option<Box<[u32]>>,
 }
@@ -107,8 +110,10 @@ impl Machine {
         check_options(facts, &processors)?;
         let distances = facts.prefers_closest.then(|| distances(&zones)).transpose()?;
         let memory = facts.is_memory_static.then(|| Memory::new(&zones)).transpose()?;
+        let zones: Box<[Zone]> = zones.iter().map(|zone| Zone::new(zone, &zone_ids)).collect();
         Ok(Machine {
-            zones: zones.iter().map(|zone| Zone::new(zone, &zone_ids)).collect(),
+            whole: Whole::new(&processors, &zones),
+            zones,
             zone_ids,
             is_kubelet_unknown: facts.is_kubelet_unknown,
             policy: facts.policy,

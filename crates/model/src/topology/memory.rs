@@ -87,8 +87,10 @@ fn masks(
     if amounts.iter().flatten().next().is_none() {
         return (possible, MaskSet::EMPTY);
     }
-    let sums =
-        |of: &[[u64; ZONES_MAX]], kind: usize| amounts[kind].and(of.get(kind)).map(Sums::new);
+    let zones = machine.zone_ids().len();
+    let sums = |of: &[[u64; ZONES_MAX]], kind: usize| {
+        amounts[kind].and(of.get(kind)).map(|of| Sums::new(of, zones))
+    };
     let allocatable: [_; MEMORY_KINDS_MAX] =
         std::array::from_fn(|kind| sums(&memory.allocatable, kind));
     let free: [_; MEMORY_KINDS_MAX] = std::array::from_fn(|kind| sums(&state.free, kind));

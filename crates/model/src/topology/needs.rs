@@ -1,7 +1,8 @@
 //! What a pod needs of zones as a whole, and which sets of zones have it.
 
 use super::ask::PodAsk;
-use super::machine::Machine;
+use super::machine::{Machine, Zone};
+use super::processors::Processors;
 use super::state::State;
 use super::zones::{Sums, ZONES_MAX, ZoneMask};
 use crate::ids::ResourceId;
@@ -65,16 +66,41 @@ impl Shared {
     }
 }
 
+/// What there is in the zones of a machine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Whole {
+    /// CPUs that are not reserved.
+    cpu_milli: Sums,
+    memory: Sums,
+    /// Zones whose memory is known.
+    with_memory: ZoneMask,
+}
+
+impl Whole {
+    pub(super) fn new(processors: &Processors, zones: &[Zone]) -> Self {
+        let (mut cpu_milli, mut memory) = ([0; ZONES_MAX], [0; ZONES_MAX]);
+        let mut with_memory = ZoneMask::EMPTY;
+        for (place, zone) in zones.iter().enumerate() {
+            let cpus = &processors.zones[place];
+            let reserved = processors.reserved.count_in(cpus);
+            cpu_milli[place] = u64::from(cpus.count() - reserved) * 1_000;
+            if let Some(all) = zone.memory {
+                with_memory = with_memory.union(ZoneMask::of(place));
+                memory[place] = all;
+            }
+        }
+        let sums = |of| Sums::new(of, zones.len());
+        Self { cpu_milli: sums(&cpu_milli), memory: sums(&memory), with_memory }
+    }
+}
+
 /// What is free of the zones of a machine, and what there is.
 pub struct Free<'a> {
     machine: &'a Machine,
     state: &'a State,
     cpu_milli: Sums,
-    cpu_milli_all: Sums,
     memory: Sums,
-    memory_all: Sums,
-    /// Zones whose memory is known.
-    with_memory: ZoneMask,
+    all: &'a Whole,
 }
 
 impl<'a> Free<'a> {
@@ -82,18 +108,13 @@ impl<'a> Free<'a> {
     // Hot: once per node that a pod which is to be aligned is looked at on.
     #[must_use]
     pub fn new(machine: &'a Machine, state: &'a State, shared: &Shared) -> Self {
-        let (mut cpu, mut cpu_all) = ([0; ZONES_MAX], [0; ZONES_MAX]);
-        let (mut memory, mut memory_all) = ([0; ZONES_MAX], [0; ZONES_MAX]);
-        let mut with_memory = ZoneMask::EMPTY;
-        for place in 0..machine.zone_ids().len() {
+        let (mut cpu, mut memory) = ([0; ZONES_MAX], [0; ZONES_MAX]);
+        let zones = machine.zone_ids().len();
+        for place in 0..zones {
             let cpus = machine.cpus_of(place);
-            let reserved = machine.reserved_cpus().count_in(cpus);
-            cpu_all[place] = u64::from(cpus.count() - reserved) * 1_000;
             let free = u64::from(state.free_cpus().count_in(cpus)) * 1_000;
             cpu[place] = free.saturating_sub(shared.cpu_milli[place]);
             if let Some(all) = machine.zone(place).memory {
-                with_memory = with_memory.union(ZoneMask::of(place));
-                memory_all[place] = all;
                 let free = state.memory(0, place).map_or(all, |(free, _)| free);
                 memory[place] = free.saturating_sub(shared.memory[place]);
             }
@@ -101,11 +122,9 @@ impl<'a> Free<'a> {
         Self {
             machine,
             state,
-            cpu_milli: Sums::new(&cpu),
-            cpu_milli_all: Sums::new(&cpu_all),
-            memory: Sums::new(&memory),
-            memory_all: Sums::new(&memory_all),
-            with_memory,
+            cpu_milli: Sums::new(&cpu, zones),
+            memory: Sums::new(&memory, zones),
+            all: &machine.whole,
         }
     }
 
@@ -129,15 +148,15 @@ impl<'a> Free<'a> {
     }
 
     fn fits_memory(&self, needs: &Needs, zones: ZoneMask) -> bool {
-        !zones.is_within(self.with_memory) || needs.memory <= self.memory.of(zones)
+        !zones.is_within(self.all.with_memory) || needs.memory <= self.memory.of(zones)
     }
 
     /// Whether zones would have what a pod needs if nothing else were there.
     #[must_use]
     pub fn could_fit(&self, needs: &Needs, zones: ZoneMask) -> bool {
         let has_memory =
-            !zones.is_within(self.with_memory) || needs.memory <= self.memory_all.of(zones);
-        needs.cpu_milli <= self.cpu_milli_all.of(zones)
+            !zones.is_within(self.all.with_memory) || needs.memory <= self.all.memory.of(zones);
+        needs.cpu_milli <= self.all.cpu_milli.of(zones)
             && has_memory
             && needs.devices.iter().all(|(resource, count)| {
                 self.devices(*resource, zones).is_none_or(|(_, all)| *count <= all)
@@ -153,9 +172,9 @@ impl<'a> Free<'a> {
             enough.unwrap_or(usize::MAX)
         };
         let cpu = (needs.cpu_milli > 0)
-            .then(|| least(&|mask| needs.cpu_milli <= self.cpu_milli_all.of(mask)));
-        let memory = (needs.memory > 0 && self.with_memory == all)
-            .then(|| least(&|mask| needs.memory <= self.memory_all.of(mask)));
+            .then(|| least(&|mask| needs.cpu_milli <= self.all.cpu_milli.of(mask)));
+        let memory = (needs.memory > 0 && self.all.with_memory == all)
+            .then(|| least(&|mask| needs.memory <= self.all.memory.of(mask)));
         let devices = needs.devices.iter().filter_map(move |(resource, count)| {
             self.devices(*resource, all)?;
             let enough = |mask| self.devices(*resource, mask).is_some_and(|(_, of)| *count <= of);
@@ -175,8 +194,8 @@ impl<'a> Free<'a> {
                 count += 1;
             }
         };
-        add(needs.cpu_milli, self.cpu_milli.of(zones), self.cpu_milli_all.of(zones));
-        add(needs.memory, self.memory.of(zones), self.memory_all.of(zones));
+        add(needs.cpu_milli, self.cpu_milli.of(zones), self.all.cpu_milli.of(zones));
+        add(needs.memory, self.memory.of(zones), self.all.memory.of(zones));
         for (resource, asked) in &needs.devices {
             if let Some((free, all)) = self.devices(*resource, zones) {
                 add((*asked).into(), free.into(), all.into());
@@ -189,8 +208,8 @@ impl<'a> Free<'a> {
     /// How full the memory of zones is, in percent; nothing if it is not known.
     #[must_use]
     pub fn memory_used(&self, zones: ZoneMask) -> Option<u64> {
-        let (free, all) = (self.memory.of(zones), self.memory_all.of(zones));
-        let is_known = zones.is_within(self.with_memory) && all > 0;
+        let (free, all) = (self.memory.of(zones), self.all.memory.of(zones));
+        let is_known = zones.is_within(self.all.with_memory) && all > 0;
         is_known
             .then(|| (all - free.min(all)) as u128 * 100 / u128::from(all))
             .map(|used| used as u64)

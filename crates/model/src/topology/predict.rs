@@ -389,11 +389,14 @@ impl Admission<'_> {
     /// Whether whole cores can be given, if only those are. CPUs of init containers do not count
     /// as free here, though they may be given again.
     fn check_cores(&self, options: &CpuManagerFacts, count: u32) -> Result<(), RejectionCause> {
+        if !options.is_full_cores_only {
+            return Ok(());
+        }
         let processors = &self.machine.processors;
         let is_whole = processors.per_core() > 0 && count.is_multiple_of(processors.per_core());
         let mut whole = self.free;
         whole.remove(&processors.reserved_cores);
-        if options.is_full_cores_only && (!is_whole || count > whole.count()) {
+        if !is_whole || count > whole.count() {
             return Err(RejectionCause::SmtAlignment);
         }
         Ok(())

@@ -105,18 +105,26 @@ impl ZoneMask {
 }
 
 /// How much sets of zones have of something, by what each zone has: two tables of half a mask each.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Sums {
     low: [u64; 16],
     high: [u64; 16],
 }
 
 impl Sums {
-    pub(super) fn new(of: &[u64; ZONES_MAX]) -> Sums {
-        let mut sums = Sums { low: [0; 16], high: [0; 16] };
-        for bits in 1..16_usize {
+    /// Adds up what the first `zones` zones have. Sets with others among them are not asked about.
+    // Hot: machines with few zones pay for few sets.
+    pub(super) fn new(of: &[u64; ZONES_MAX], zones: usize) -> Sums {
+        let (low, high) = of.split_at(4);
+        let zones = [zones.min(4), zones.saturating_sub(4)];
+        Sums { low: Self::half(low, zones[0]), high: Self::half(high, zones[1]) }
+    }
+
+    fn half(of: &[u64], zones: usize) -> [u64; 16] {
+        let mut sums = [0; 16];
+        for bits in 1..1_usize << zones {
             let (rest, zone) = (bits & (bits - 1), bits.trailing_zeros() as usize);
-            sums.low[bits] = sums.low[rest].saturating_add(of[zone]);
-            sums.high[bits] = sums.high[rest].saturating_add(of[zone + 4]);
+            sums[bits] = of[zone].saturating_add(sums[rest]);
         }
         sums
     }

@@ -45,13 +45,39 @@ pub struct Inside {
 }
 
 /// What guests take of zones together.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Sums {
     shared: Shared,
     /// Zones in which somebody has CPUs or devices alone.
     busy: ZoneMask,
     /// Zones that are kept for pods which must be alone there.
     kept: ZoneMask,
+}
+
+impl Sums {
+    /// Adds what a guest takes. The order in which guests are added does not matter.
+    fn add(&mut self, machine: &Machine, alignment: &Alignment, guest: &Guest) {
+        let (cpu, memory) = shared_by(machine, alignment, &guest.taken);
+        self.shared.add(guest.zones, cpu, memory);
+        if !guest.taken.is_empty() {
+            self.busy = self.busy.union(guest.zones);
+        }
+        if alignment.wish.policy == Some(NumaPolicy::Isolated) {
+            self.kept = self.kept.union(guest.zones);
+        }
+    }
+}
+
+/// CPU and memory of a guest that nobody gives to it alone.
+fn shared_by(
+    machine: &Machine,
+    Alignment { ask, needs, .. }: &Alignment,
+    taken: &Taken,
+) -> (u64, u64) {
+    let alone = u64::from(taken.cpus.count()) * 1_000;
+    let is_pinned = ask.is_exclusive && !machine.memory_kinds().is_empty();
+    let memory = if is_pinned { 0 } else { needs.memory };
+    (needs.cpu_milli.saturating_sub(alone), memory)
 }
 
 /// What a pod, or room that is kept for one, takes of the inside of a node.
@@ -142,8 +168,10 @@ impl Inside {
         let (taken, zones) = self.foreseen(catalog, pod, alignment);
         self.state.apply(&taken);
         let account = Account::Open;
-        self.guests.push(Guest { pod, class, taken, zones, is_reported: false, account });
-        self.sum_up(catalog);
+        let guest = Guest { pod, class, taken, zones, is_reported: false, account };
+        self.sums.add(&self.machine, alignment, &guest);
+        self.guests.push(guest);
+        debug_assert_eq!(self.sums, self.summed(catalog), "what is added is what adds up");
     }
 
     /// What a pod takes, and the zones it is in: those that it was bound with, those that its
@@ -214,28 +242,17 @@ impl Inside {
 
     /// Adds up anew what guests take together.
     fn sum_up(&mut self, catalog: &Catalog) {
+        self.sums = self.summed(catalog);
+    }
+
+    fn summed(&self, catalog: &Catalog) -> Sums {
         let busy = self.told.map_or(ZoneMask::EMPTY, |told| told.busy);
         let mut sums = Sums { busy, ..Sums::default() };
         for guest in &self.guests {
             let Some(alignment) = catalog.class(guest.class).alignment.as_deref() else { continue };
-            let (cpu, memory) = self.shared_by(alignment, &guest.taken);
-            sums.shared.add(guest.zones, cpu, memory);
-            if !guest.taken.is_empty() {
-                sums.busy = sums.busy.union(guest.zones);
-            }
-            if alignment.wish.policy == Some(NumaPolicy::Isolated) {
-                sums.kept = sums.kept.union(guest.zones);
-            }
+            sums.add(&self.machine, alignment, guest);
         }
-        self.sums = sums;
-    }
-
-    /// CPU and memory of a guest that nobody gives to it alone.
-    fn shared_by(&self, Alignment { ask, needs, .. }: &Alignment, taken: &Taken) -> (u64, u64) {
-        let alone = u64::from(taken.cpus.count()) * 1_000;
-        let is_pinned = ask.is_exclusive && !self.machine.memory_kinds().is_empty();
-        let memory = if is_pinned { 0 } else { needs.memory };
-        (needs.cpu_milli.saturating_sub(alone), memory)
+        sums
     }
 
     /// Takes in what the kubelet tells. Whoever it does not name came after it was told.
@@ -348,6 +365,7 @@ impl Insides {
             {
                 inside.state.clone_from(state);
                 inside.guests.insert(*place, (**guest).clone());
+                inside.sum_up(catalog);
                 *place
             }
             Some(_) | None => {
@@ -355,7 +373,6 @@ impl Insides {
                 inside.guests.len() - 1
             }
         };
-        inside.sum_up(catalog);
         self.undo.push((node, before, Change::Came(at)));
     }
 
@@ -450,6 +467,7 @@ impl Insides {
                 sums: Sums::default(),
                 told: before.and_then(|inside| inside.told),
             };
+            inside.sum_up(catalog);
             guests.for_each(|guest| inside.come(catalog, guest.pod, guest.class));
             for guest in &mut inside.guests {
                 let account = guest.pod.and_then(|pod| accounts.get(&pod));

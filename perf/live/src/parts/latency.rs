@@ -30,7 +30,8 @@ pub(crate) async fn measure(bench: &mut Bench) -> Result<()> {
     let mut rows = Vec::new();
     for contender in bench.present(&Contender::ALL[1..]) {
         eprintln!("  {}", contender.title());
-        rows.push((contender, one(&stage, contender, pods).await?));
+        let latency = one(&stage, contender, Workload::Plain, pods).await?;
+        rows.push((contender, latency));
     }
     println!(
         "\nLatency: {pods} pods one at a time, {NODES} nodes. From the request that creates a"
@@ -56,33 +57,55 @@ pub(crate) async fn measure(bench: &mut Bench) -> Result<()> {
     Ok(())
 }
 
-struct Latency {
+/// What it took to bind pods one at a time.
+pub(super) struct Latency {
     /// From creation to binding, for each pod.
-    millis: Vec<f64>,
+    pub(super) millis: Vec<f64>,
+    /// CPU time per pod in microseconds.
+    pub(super) cpu_us: f64,
+    /// Peak of resident memory.
+    pub(super) peak_mib: f64,
+    /// Pods that say with which NUMA nodes they were bound.
+    pub(super) aligned: usize,
     /// What ours says about itself.
     decision: Option<Histogram>,
 }
 
-async fn one(stage: &Stage, contender: Contender, pods: usize) -> Result<Latency> {
+/// Lets a contender bind pods that are created one at a time.
+pub(super) async fn one(
+    stage: &Stage,
+    contender: Contender,
+    workload: Workload,
+    pods: usize,
+) -> Result<Latency> {
     let namespace = stage.namespace().await?;
     let mut bound = Bound::open(&stage.client, &namespace).await?;
     let mut running = Running::start(stage, contender, &namespace).await?;
     running.ready().await?;
     sleep(Duration::from_secs(1)).await;
     for at in 0..WARM_UP {
-        create_and_wait(stage, &namespace, &mut bound, at).await?;
+        create_and_wait(stage, &namespace, &mut bound, (workload, at)).await?;
     }
+    let cpu_before = running.cpu()?;
     let before = decisions(&running, contender).await?;
     let mut millis = Vec::new();
     for at in WARM_UP..WARM_UP + pods {
-        let took = create_and_wait(stage, &namespace, &mut bound, at).await?;
+        let took = create_and_wait(stage, &namespace, &mut bound, (workload, at)).await?;
         millis.push(took.as_secs_f64() * 1e3);
     }
     let after = decisions(&running, contender).await?;
     let decision = after.zip(before).map(|(after, before)| after.since(&before));
+    let cpu = running.cpu()? - cpu_before;
+    let latency = Latency {
+        millis,
+        cpu_us: cpu.as_secs_f64() * 1e6 / pods as f64,
+        peak_mib: running.peak_mib()?,
+        aligned: stage.aligned_pods(&namespace).await?,
+        decision,
+    };
     running.kill()?;
     stage.delete_pods(&namespace).await?;
-    Ok(Latency { millis, decision })
+    Ok(latency)
 }
 
 async fn decisions(running: &Running, contender: Contender) -> Result<Option<Histogram>> {
@@ -98,12 +121,11 @@ async fn create_and_wait(
     stage: &Stage,
     namespace: &str,
     bound: &mut Bound,
-    at: usize,
+    (workload, at): (Workload, usize),
 ) -> Result<Duration> {
     sleep(PAUSE).await;
     let began = Instant::now();
-    let both =
-        async { tokio::try_join!(stage.create_pod(namespace, Workload::Plain, at), bound.next()) };
+    let both = async { tokio::try_join!(stage.create_pod(namespace, workload, at), bound.next()) };
     let ((), pod) = timeout(BOUND_WITHIN, both)
         .await
         .with_context(|| format!("pod-{at} is not bound after {BOUND_WITHIN:?}"))??;
