@@ -102,6 +102,31 @@ fn what_was_told_before_a_pod_is_seen_holds_for_it() {
 }
 
 #[test]
+fn what_a_report_says_twice_or_of_another_machine_is_not_free_by_mistake() {
+    // CPUs 8 and 9 are not there any more, and CPU 1 is told of two pods.
+    check(
+        "
+        node a cpu=8 zones=2x4 policy=best-effort held=p:1,8-9: held=q:0-1:
+        pod p on=a cpu=1 memory=1Gi exclusive
+        pod q on=a cpu=2 memory=1Gi exclusive
+        inside a
+        > p: cpus 1 (told)
+        > q: cpus 0-1 (told)
+        gone pod p
+        pod r on=a cpu=2 memory=1Gi exclusive
+        inside a
+        > q: cpus 0-1 (told)
+        > r: cpus 2-3
+        gone pod r
+        pod s on=a cpu=6 memory=1Gi exclusive
+        inside a
+        > q: cpus 0-1 (told)
+        > s: cpus 2-7
+        ",
+    );
+}
+
+#[test]
 fn a_node_that_tells_too_little_has_no_inside() {
     let known = "node a cpu=8 zones=2x4 gpus=0,1 nvidia.com/gpu=2 policy=restricted";
     for told in ["node a cpu=8", "node a cpu=8 policy=restricted"] {

@@ -194,6 +194,12 @@ impl Machine {
         self.scope
     }
 
+    /// All CPUs, reserved ones included.
+    #[must_use]
+    pub fn cpus(&self) -> &super::CpuSet {
+        &self.processors.all
+    }
+
     /// CPUs of the zone at a place, reserved ones included.
     #[must_use]
     pub fn cpus_of(&self, place: usize) -> &super::CpuSet {

@@ -299,13 +299,15 @@ impl Inside {
         let mut cpus = CpuSet::EMPTY;
         held.cpus.iter().for_each(|cpu| _ = cpus.insert(cpu));
         let mut taken = Taken::default();
-        taken.cpus = cpus;
+        // A report may be older than the machine.
+        taken.cpus = cpus.common(self.machine.cpus());
         let places: Vec<_> = self.machine.device_resources().collect();
         for HeldDevices { resource, indices } in &held.devices {
             let resource = catalog.find_resource(resource);
             let place = places.iter().position(|of| Some(*of) == resource);
             let Some(resource) = place else { continue };
-            let named = indices.iter().flatten().filter(|index| **index < u128::BITS);
+            let count = self.machine.device_count(resource);
+            let named = indices.iter().flatten().filter(|index| **index < count);
             let mut devices = named.fold(0_u128, |devices, index| devices | 1 << index);
             // Of which only the number is told: any that are free.
             let unnamed = indices.iter().filter(|index| index.is_none()).count();
@@ -329,6 +331,19 @@ impl Inside {
             }
         }
         taken
+    }
+
+    /// What a guest gave back stays taken as far as others were told to have it too.
+    fn hold_shared(&mut self, given: &Taken) {
+        let mut free = *self.state.free_cpus();
+        for other in &self.guests {
+            free.remove(&other.taken.cpus.common(&given.cpus));
+            for DevicesTaken { resource, devices } in &other.taken.devices {
+                let before = self.state.taken_devices(*resource);
+                self.state.set_devices(*resource, before | devices);
+            }
+        }
+        self.state.set_free_cpus(&self.machine, free);
     }
 
     /// Takes what was told, whatever was thought to be taken before.
@@ -385,6 +400,7 @@ impl Insides {
         let guest = inside.guests.remove(at);
         if guest.account != Account::Counted {
             inside.state.release(&inside.machine, &guest.taken);
+            inside.hold_shared(&guest.taken);
         }
         inside.sum_up(catalog);
         self.undo.push((node, state, Change::Left(at, Box::new(guest))));

@@ -81,13 +81,17 @@ fn fault(
 
 /// Whether a pod holds what was told of it, as far as the machine has it.
 fn is_what(scheduler: &Scheduler, inside: &Inside, guest: &Guest, told: &HeldByPod) -> bool {
+    let machine = inside.machine();
     let cpus: CpuSet = told.cpus.iter().collect();
+    let cpus = cpus.common(machine.cpus());
     let mut resources = inside.machine().device_resources().enumerate();
     let is_same = |(place, resource)| {
         let name = scheduler.catalog().resource_name(resource);
         let told = told.devices.iter().find(|of| *of.resource == *name);
         let told: BTreeSet<u32> =
             told.into_iter().flat_map(|of| of.indices.iter().copied().flatten()).collect();
+        let told: BTreeSet<u32> =
+            told.into_iter().filter(|index| *index < machine.device_count(place)).collect();
         let taken = guest.taken.devices.iter().filter(|of| of.resource == place);
         let taken: BTreeSet<u32> = taken.flat_map(|of| bits(of.devices)).collect();
         taken == told
