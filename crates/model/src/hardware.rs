@@ -9,9 +9,6 @@ use crate::topology::{CpuManagerFacts, TopologyPolicy, TopologyScope};
 /// The largest id of a zone: the kubelet has room for so many in a mask.
 pub const ZONE_ID_MAX: u32 = 63;
 
-/// The largest number of a CPU.
-pub const CPU_ID_MAX: u32 = 65_535;
-
 /// What one source tells of the inside of a node.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -62,36 +59,78 @@ pub struct NumaZone {
 
 /// CPUs as first and last of each range, lowest first.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct CpuRanges(Box<[(u32, u32)]>);
+#[serde(try_from = "Vec<(u32, u32)>", into = "Vec<(u32, u32)>")]
+pub struct CpuRanges(Ranges);
+
+/// Ranges of CPUs. A node lists as many cores as it has, of which each is one or two, so these need
+/// no room elsewhere.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+enum Ranges {
+    #[default]
+    None,
+    One([(u16, u16); 1]),
+    Two([(u16, u16); 2]),
+    More(Box<[(u16, u16)]>),
+}
 
 impl CpuRanges {
     /// CPUs by ranges in any order, which may overlap. Nothing if one is inverted, or a CPU is
-    /// beyond [`CPU_ID_MAX`].
+    /// beyond 65,535.
     #[must_use]
     pub fn new(mut ranges: Vec<(u32, u32)>) -> Option<Self> {
-        if ranges.iter().any(|(first, last)| first > last || *last > CPU_ID_MAX) {
+        if ranges.iter().any(|(first, last)| first > last) {
             return None;
         }
         ranges.sort_unstable();
-        let mut joined: Vec<(u32, u32)> = Vec::with_capacity(ranges.len());
+        let mut joined: Vec<(u16, u16)> = Vec::with_capacity(ranges.len());
         for (first, last) in ranges {
-            match joined.last_mut().filter(|before| first <= before.1 + 1) {
+            let (first, last) = (u16::try_from(first).ok()?, u16::try_from(last).ok()?);
+            match joined.last_mut().filter(|before| first <= before.1.saturating_add(1)) {
                 Some(before) => before.1 = before.1.max(last),
                 None => joined.push((first, last)),
             }
         }
-        Some(Self(joined.into()))
+        Some(Self(match joined[..] {
+            [] => Ranges::None,
+            [one] => Ranges::One([one]),
+            [one, two] => Ranges::Two([one, two]),
+            _ => Ranges::More(joined.into()),
+        }))
+    }
+
+    fn ranges(&self) -> impl Iterator<Item = (u32, u32)> {
+        let ranges: &[(u16, u16)] = match &self.0 {
+            Ranges::None => &[],
+            Ranges::One(ranges) => ranges,
+            Ranges::Two(ranges) => ranges,
+            Ranges::More(ranges) => ranges,
+        };
+        ranges.iter().map(|(first, last)| ((*first).into(), (*last).into()))
     }
 
     /// The CPUs, lowest first.
     pub fn iter(&self) -> impl Iterator<Item = u32> {
-        self.0.iter().flat_map(|(first, last)| *first..=*last)
+        self.ranges().flat_map(|(first, last)| first..=last)
     }
 
     /// How many there are.
     #[must_use]
     pub fn count(&self) -> u32 {
-        self.0.iter().map(|(first, last)| last - first + 1).sum()
+        self.ranges().map(|(first, last)| last - first + 1).sum()
+    }
+}
+
+impl TryFrom<Vec<(u32, u32)>> for CpuRanges {
+    type Error = &'static str;
+
+    fn try_from(ranges: Vec<(u32, u32)>) -> Result<Self, Self::Error> {
+        Self::new(ranges).ok_or("ranges of CPUs from 0 to 65535 are expected")
+    }
+}
+
+impl From<CpuRanges> for Vec<(u32, u32)> {
+    fn from(cpus: CpuRanges) -> Self {
+        cpus.ranges().collect()
     }
 }
 
@@ -295,4 +334,32 @@ pub struct HeldMemory {
     pub zones: Box<[u32]>,
     /// How much.
     pub bytes: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_of_cpus_are_joined_and_written_as_they_are_read() {
+        let table: [[&[(u32, u32)]; 2]; 6] = [
+            [&[], &[]],
+            [&[(0, 65_535)], &[(0, 65_535)]],
+            [&[(64, 64), (0, 0)], &[(0, 0), (64, 64)]],
+            [&[(4, 7), (0, 3)], &[(0, 7)]],
+            [&[(65_535, 65_535), (3, 65_535)], &[(3, 65_535)]],
+            [&[(8, 9), (0, 1), (4, 5), (4, 4)], &[(0, 1), (4, 5), (8, 9)]],
+        ];
+        for [told, joined] in table {
+            let cpus = CpuRanges::new(told.to_vec()).expect("they make sense");
+            let ids: Vec<u32> = joined.iter().flat_map(|(first, last)| *first..=*last).collect();
+            assert_eq!((cpus.count() as usize, cpus.iter().collect()), (ids.len(), ids));
+            let written = Vec::from(cpus.clone());
+            assert_eq!(written, joined);
+            assert_eq!(CpuRanges::try_from(written), Ok(cpus));
+        }
+        for told in [[(1, 0)], [(0, 65_536)], [(65_536, 65_536)]] {
+            assert_eq!(CpuRanges::new(told.to_vec()), None);
+        }
+    }
 }

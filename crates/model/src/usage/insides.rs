@@ -6,10 +6,12 @@
 
 mod lag;
 mod reports;
+mod sums;
 
 use std::sync::Arc;
 
 pub use lag::Account;
+use sums::Sums;
 
 use super::ways::zones_by_id;
 use crate::catalog::{Catalog, Occupant};
@@ -38,42 +40,6 @@ pub struct Inside {
     sums: Sums,
     /// What a NodeResourceTopology tells, if one does.
     told: Option<lag::Told>,
-}
-
-/// What guests take of zones together.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-struct Sums {
-    shared: Shared,
-    /// Zones in which somebody has CPUs or devices alone.
-    busy: ZoneMask,
-    /// Zones that are kept for pods which must be alone there.
-    kept: ZoneMask,
-}
-
-impl Sums {
-    /// Adds what a guest takes. The order in which guests are added does not matter.
-    fn add(&mut self, machine: &Machine, alignment: &Alignment, guest: &Guest) {
-        let (cpu, memory) = shared_by(machine, alignment, &guest.taken);
-        self.shared.add(guest.zones, cpu, memory);
-        if !guest.taken.is_empty() {
-            self.busy = self.busy.union(guest.zones);
-        }
-        if alignment.wish.policy == Some(NumaPolicy::Isolated) {
-            self.kept = self.kept.union(guest.zones);
-        }
-    }
-}
-
-/// CPU and memory of a guest that nobody gives to it alone.
-fn shared_by(
-    machine: &Machine,
-    Alignment { ask, needs, .. }: &Alignment,
-    taken: &Taken,
-) -> (u64, u64) {
-    let alone = u64::from(taken.cpus.count()) * 1_000;
-    let is_pinned = ask.is_exclusive && !machine.memory_kinds().is_empty();
-    let memory = if is_pinned { 0 } else { needs.memory };
-    (needs.cpu_milli.saturating_sub(alone), memory)
 }
 
 /// What a pod, or room that is kept for one, takes of the inside of a node.
@@ -166,6 +132,10 @@ impl Inside {
         let account = Account::Open;
         let guest = Guest { pod, class, taken, zones, is_reported: false, account };
         self.sums.add(&self.machine, alignment, &guest);
+        // A guest is large: room for twice as many would be most of what a node takes.
+        if self.guests.len() == self.guests.capacity() {
+            self.guests.reserve_exact(2);
+        }
         self.guests.push(guest);
         debug_assert_eq!(self.sums, self.summed(catalog), "what is added is what adds up");
     }
