@@ -463,7 +463,7 @@ impl Scheduler {
         self.change(|txn| txn.place(occupant, node));
         self.catalog.set_pod_state(pod, PodState::Bound(node));
         self.gangs.refused.remove(&pod);
-        self.recount_inside(node, now);
+        self.catch_up_inside(node, now);
         self.wake_around(occupant, now);
     }
 

@@ -286,6 +286,16 @@ impl Usage {
         is_news
     }
 
+    /// Takes in what the kubelet of a node told of pods before they were seen. Tells whether there
+    /// was anything.
+    pub fn catch_up_inside(&mut self, catalog: &Catalog, node: NodeId) -> bool {
+        let is_news = catalog.has_node(node) && self.insides.catch_up(catalog, node);
+        if is_news {
+            self.touch(Touch { node, is_facts: false });
+        }
+        is_news
+    }
+
     /// Puts a pod where it takes something inside a node.
     pub(crate) fn come_inside(&mut self, catalog: &Catalog, occupant: Occupant, node: NodeId) {
         if self.insides.is_guest(catalog, occupant.class, node) {

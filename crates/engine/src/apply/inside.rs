@@ -22,6 +22,13 @@ impl Scheduler {
         self.wake(INSIDE_CHANGED, node, now);
     }
 
+    /// Another pod is on a node: its kubelet may have told before what the pod holds.
+    pub(super) fn catch_up_inside(&mut self, node: NodeId, now: Time) {
+        if self.usage.catch_up_inside(&self.catalog, node) {
+            self.wake(INSIDE_CHANGED, node, now);
+        }
+    }
+
     /// All pods are known: what is told of the inside of any node may account for them.
     pub(super) fn recount_insides(&mut self, now: Time) {
         for node in self.catalog.nodes().to_vec() {

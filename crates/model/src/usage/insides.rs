@@ -367,10 +367,15 @@ impl Insides {
     /// Takes in that other pods are on a node, or that they run: what was told of the node before
     /// may name or account for them. Tells whether it does.
     pub(super) fn recount(&mut self, catalog: &Catalog, node: NodeId) -> bool {
+        self.catch_up(catalog, node)
+            || self.nodes.get_mut(&node).is_some_and(|inside| inside.recount(catalog, node))
+    }
+
+    /// Takes in what the kubelet of a node told of pods before they were seen. Tells whether there
+    /// was anything.
+    pub(super) fn catch_up(&mut self, catalog: &Catalog, node: NodeId) -> bool {
         let Some(inside) = self.nodes.get_mut(&node) else { return false };
-        match catalog.node(node).held.as_deref() {
-            Some(held) => inside.catch_up(catalog, held),
-            None => inside.recount(catalog, node),
-        }
+        let held = catalog.node(node).held.as_deref();
+        held.is_some_and(|held| inside.catch_up(catalog, held))
     }
 }
