@@ -90,7 +90,7 @@ impl Inside {
     /// What a guest gave back stays taken as far as others were told to have it too.
     pub(super) fn hold_shared(&mut self, given: &Taken) {
         let mut free = *self.state.free_cpus();
-        for other in &self.guests {
+        for other in self.guests.iter().filter(|guest| guest.is_reported) {
             free.remove(&other.taken.cpus.common(&given.cpus));
             for DevicesTaken { resource, devices } in &other.taken.devices {
                 let before = self.state.taken_devices(*resource);
