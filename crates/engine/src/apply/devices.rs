@@ -1,7 +1,7 @@
 //! Devices that drivers tell of, and those that are allocated to claims.
 
 use model::device::{ResourceClaimFacts, ResourceSliceFacts};
-use model::{Change, NodeAspects, NodeId, Time};
+use model::{NodeId, Time};
 
 use crate::Scheduler;
 
@@ -28,10 +28,6 @@ impl Scheduler {
 
     /// Takes in that nodes have other devices, or that others of them are allocated to claims.
     fn touch_devices(&mut self, nodes: &[NodeId], now: Time) {
-        let aspects = NodeAspects { hardware: true, ..NodeAspects::default() };
-        for node in nodes {
-            self.usage.touch_facts(&self.catalog, *node);
-            self.wake(Change::Changed(aspects), *node, now);
-        }
+        nodes.iter().for_each(|node| self.told_of_inside(Some(*node), now));
     }
 }
