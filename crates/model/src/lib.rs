@@ -15,6 +15,7 @@ pub mod device;
 mod event;
 mod fingerprint;
 mod gang;
+mod gpu;
 mod grouping;
 pub mod hardware;
 mod ids;
@@ -58,6 +59,7 @@ pub use gang::{
     GANG_AFTER_MAX, GANG_CHAIN_MAX, GANG_CLAIMS_MAX, GANG_LEVELS_MAX, GANG_MAX, GangClaim,
     GroupPart, JobFacts, PodGroupFacts, PodGroupKey, PodGroupKind, SucceededFacts, Workers,
 };
+pub use gpu::{GpuAsk, GpuFault, GpuShare, GpuWish, WHOLE_MILLI, is_gpu};
 pub use grouping::{GroupingFacts, GroupingKey, GroupingKind, Owner};
 pub use ids::{
     ClassId, CrowdId, DomainId, GangId, KeyId, NodeId, PodId, ResourceId, TagsId, UnitId,

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::amounts::Requests;
+use crate::gpu::GpuWish;
 use crate::names::{is_label_value, is_qualified_name};
 use crate::need::{Features, Need};
 use crate::numa::NumaWish;
@@ -57,6 +58,9 @@ pub struct PodSpec {
     /// What it says of the zones it wants.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub numa: Option<Box<NumaWish>>,
+    /// What it says of the GPUs it wants.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub gpu: Option<Box<GpuWish>>,
 }
 
 impl PodSpec {

@@ -17,7 +17,7 @@
 use framework::{ClassifierArgs, Classify, Plugin, Tenant};
 use model::{
     Bond, Catalog, Class, Hardware, Hints, Ignored, Known, Labels, Said, Source, Tier, Workload,
-    WorkloadProfile,
+    WorkloadProfile, is_gpu,
 };
 
 /// The label of a namespace that says how its pods are served.
@@ -211,18 +211,4 @@ fn gpus(class: &Class) -> i64 {
     let amounts = class.spec.requests.fit.scalars.iter();
     let amounts = amounts.filter(|(name, _)| is_gpu(name)).map(|(_, amount)| *amount);
     amounts.fold(0, i64::saturating_add)
-}
-
-/// Whether a resource is GPUs, parts of them, or accelerators that are used like them.
-fn is_gpu(resource: &str) -> bool {
-    const OTHERS: [&str; 6] = [
-        "nvidia.com/gpu.shared",
-        "gpu.intel.com/i915",
-        "gpu.intel.com/xe",
-        "habana.ai/gaudi",
-        "google.com/tpu",
-        "aws.amazon.com/neuron",
-    ];
-    let is_named_gpu = resource.split_once('/').is_some_and(|(_, name)| name == "gpu");
-    is_named_gpu || resource.starts_with("nvidia.com/mig-") || OTHERS.contains(&resource)
 }

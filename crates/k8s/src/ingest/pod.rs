@@ -145,6 +145,7 @@ fn spec(view: PodView, volumes: &[PodVolume]) -> PodSpec {
         hints,
         ask,
         numa: wish,
+        gpu: None,
         scheduler: spec.scheduler_name,
         node_selector: spec.node_selector.into_iter().collect(),
         required: spec

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crate::amounts::Requests;
 use crate::catalog::compile_preferences;
+use crate::gpu::GpuAsk;
 use crate::ids::{ClassId, CrowdId, KeyId, ResourceId};
 use crate::map::{Table, hash_of};
 use crate::need::Need;
@@ -39,6 +40,8 @@ pub struct Class {
     pub images: Box<[Symbol]>,
     /// What decides which zones of a node its pods get; nothing if they take any.
     pub alignment: Option<Arc<Alignment>>,
+    /// What its pods ask of GPUs; nothing if they ask for none.
+    pub gpus: Option<Arc<GpuAsk>>,
     /// What its rules about other pods are about.
     pub company: Company,
     /// Every string above, as often as it is held.
@@ -86,6 +89,7 @@ impl Class {
             ports: spec.ports.iter().map(|p| port(symbols, p)).collect(),
             images: spec.images.iter().map(|image| symbols.hold(image)).collect(),
             alignment,
+            gpus: GpuAsk::new(spec, resources).map(Arc::new),
             company: Company::default(),
             held: Box::default(),
             hash,

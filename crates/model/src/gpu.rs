@@ -1,0 +1,23 @@
+//! GPUs: what pods ask of them, how those of a node are laid out, which sets are good, and what a
+//! placement costs the pods that are yet to come.
+
+mod ask;
+mod wish;
+
+pub use ask::GpuAsk;
+pub use wish::{GpuFault, GpuShare, GpuWish, WHOLE_MILLI};
+
+/// Whether a resource is GPUs, parts of them, or accelerators that are used like them.
+#[must_use]
+pub fn is_gpu(resource: &str) -> bool {
+    const OTHERS: [&str; 6] = [
+        "nvidia.com/gpu.shared",
+        "gpu.intel.com/i915",
+        "gpu.intel.com/xe",
+        "habana.ai/gaudi",
+        "google.com/tpu",
+        "aws.amazon.com/neuron",
+    ];
+    let is_named_gpu = resource.split_once('/').is_some_and(|(_, name)| name == "gpu");
+    is_named_gpu || resource.starts_with("nvidia.com/mig-") || OTHERS.contains(&resource)
+}
