@@ -11,6 +11,7 @@ mod crowds;
 mod devices;
 mod domains;
 mod gangs;
+mod gpus;
 mod groupings;
 mod known;
 mod machines;
@@ -48,6 +49,7 @@ use crowds::Crowds;
 use devices::Devices;
 use domains::Domains;
 use gangs::Gangs;
+use gpus::Gpus;
 use machines::Machines;
 use nodes::{Nodes, Replaced};
 use pods::Pods;
@@ -74,6 +76,7 @@ pub struct Catalog {
     storage: Storage,
     slices: Slices,
     devices: Devices,
+    gpus: Gpus,
     machines: Machines,
     topologies: Topologies,
     tenants: Tenants,
@@ -193,6 +196,9 @@ impl Catalog {
             self.pods.note_node(self.nodes.name(id));
         }
         let has_other_devices = self.renew_machine(id, replaced);
+        if has_other_devices || replaced.offer != *self.nodes.offer(id) {
+            self.lay_out_gpus(id);
+        }
         let nodes = replaced.node.as_deref().into_iter().chain(self.nodes.get(id));
         self.domains.put(id, nodes.flat_map(Node::label_keys), &self.nodes);
         has_other_devices

@@ -266,6 +266,9 @@ pub struct PodRest {
     /// The zones that it was bound with, a bit for each id; 0 if nothing is written on it.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub placed: u64,
+    /// The GPUs that it was bound with, bit 0 being the first; 0 if nothing is written on it.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub gpus: u64,
 }
 
 impl Default for PodRest {
@@ -283,6 +286,7 @@ impl Default for PodRest {
             eligible: Eligible::Created,
             is_remade: false,
             placed: 0,
+            gpus: 0,
         }
     }
 }

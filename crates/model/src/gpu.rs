@@ -2,9 +2,14 @@
 //! placement costs the pods that are yet to come.
 
 mod ask;
+mod layout;
+mod sets;
 mod wish;
 
 pub use ask::GpuAsk;
+pub(crate) use layout::places;
+pub use layout::{GpuLayout, GpuModel};
+pub use sets::Nearness;
 pub use wish::{GpuFault, GpuShare, GpuWish, WHOLE_MILLI};
 
 /// Whether a resource is GPUs, parts of them, or accelerators that are used like them.

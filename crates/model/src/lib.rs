@@ -59,7 +59,9 @@ pub use gang::{
     GANG_AFTER_MAX, GANG_CHAIN_MAX, GANG_CLAIMS_MAX, GANG_LEVELS_MAX, GANG_MAX, GangClaim,
     GroupPart, JobFacts, PodGroupFacts, PodGroupKey, PodGroupKind, SucceededFacts, Workers,
 };
-pub use gpu::{GpuAsk, GpuFault, GpuShare, GpuWish, WHOLE_MILLI, is_gpu};
+pub use gpu::{
+    GpuAsk, GpuFault, GpuLayout, GpuModel, GpuShare, GpuWish, Nearness, WHOLE_MILLI, is_gpu,
+};
 pub use grouping::{GroupingFacts, GroupingKey, GroupingKind, Owner};
 pub use ids::{
     ClassId, CrowdId, DomainId, GangId, KeyId, NodeId, PodId, ResourceId, TagsId, UnitId,
@@ -88,8 +90,8 @@ pub use taint::{Effect, Operator, Taint, Toleration};
 pub use time::{Millis, Moment, Time};
 pub use txn::{Savepoint, Txn};
 pub use usage::{
-    AMOUNT_MAX, Account, Assigned, Columns, Guest, Hold, HoldOwner, Holds, Inside, Levels, Load,
-    Touch, Touched, Usage, Ways,
+    AMOUNT_MAX, Account, Assigned, Columns, GpuGuest, GpuPool, Guest, Hold, HoldOwner, Holds,
+    Inside, Levels, Load, Touch, Touched, Usage, Ways,
 };
 pub use volume::{
     AccessModes, Assignment, BindingMode, ClaimRef, CsiDriverFacts, CsiNodeFacts,

@@ -5,6 +5,7 @@
 
 mod columns;
 mod crowds;
+mod gpus;
 mod holds;
 mod insides;
 mod log;
@@ -13,6 +14,7 @@ mod ways;
 
 use crate::amounts::Charge;
 use crate::catalog::{Catalog, Class, Occupant};
+use crate::gpu::GpuAsk;
 use crate::ids::{CrowdId, NodeId, PodId, ResourceId, TagsId};
 use crate::spec::HostPort;
 use crate::symbol::Symbol;
@@ -20,6 +22,8 @@ use crate::topology::State;
 use columns::Odd;
 pub use columns::{AMOUNT_MAX, Columns, Levels};
 use crowds::Gatherings;
+use gpus::Gpus;
+pub use gpus::{GpuGuest, GpuPool};
 pub use holds::{Hold, HoldOwner, Holds};
 use insides::Insides;
 pub use insides::{Account, Guest, Inside};
@@ -157,6 +161,7 @@ pub struct Usage {
     holds: Holds,
     mounts: Mounts,
     insides: Insides,
+    gpus: Gpus,
     assigned: Assigned,
     /// Scratch of transactions, kept so that a placement allocates nothing.
     pub(crate) undo: Vec<crate::txn::Step>,
@@ -264,6 +269,29 @@ impl Usage {
         self.insides.get(node)
     }
 
+    /// The GPUs of a node by resource, and what is taken of them.
+    #[must_use]
+    pub fn gpus(&self, node: NodeId) -> &[GpuPool] {
+        self.gpus.pools(node)
+    }
+
+    /// The GPUs of a node that pods of a class take from.
+    #[must_use]
+    pub fn gpus_for(&self, ask: &GpuAsk, node: NodeId) -> Option<&GpuPool> {
+        self.gpus.pools(node).iter().find(|pool| pool.layout().resource == ask.resource)
+    }
+
+    /// Puts back what was taken of GPUs of a node. No, if others are there or the GPUs are others.
+    #[must_use]
+    pub fn restore_gpus(
+        &mut self,
+        node: NodeId,
+        resource: ResourceId,
+        guests: &[GpuGuest],
+    ) -> bool {
+        self.gpus.restore(node, resource, guests)
+    }
+
     /// Puts back what was taken inside a node. No, if others are there or it is another machine.
     #[must_use]
     pub fn restore_inside(
@@ -301,15 +329,18 @@ impl Usage {
         if self.insides.is_guest(catalog, occupant.class, node) {
             self.insides.come(catalog, occupant, node);
         }
+        self.gpus.come(catalog, occupant, node, self.insides.get(node));
     }
 
     pub(crate) fn leave_inside(&mut self, catalog: &Catalog, occupant: Occupant, node: NodeId) {
         if self.insides.is_guest(catalog, occupant.class, node) {
             self.insides.leave(catalog, occupant, node);
         }
+        self.gpus.leave(catalog, occupant, node);
     }
 
     pub(crate) fn undo_inside(&mut self, catalog: &Catalog, occupant: Occupant, node: NodeId) {
+        self.gpus.undo(catalog, occupant, node);
         if self.insides.is_guest(catalog, occupant.class, node) {
             self.insides.undo(catalog);
         }
@@ -317,7 +348,9 @@ impl Usage {
 
     /// Brings in line what is taken inside a node with its facts.
     pub fn renew_inside(&mut self, catalog: &Catalog, node: NodeId) {
-        if catalog.machine(node).is_none() && self.insides.get(node).is_none() {
+        let has_machine = catalog.machine(node).is_some() || self.insides.get(node).is_some();
+        let has_gpus = !catalog.gpu_layouts(node).is_empty() || !self.gpus.pools(node).is_empty();
+        if !has_machine && !has_gpus {
             return;
         }
         let mut pods: Vec<PodId> = catalog.pods_on(node).to_vec();
@@ -327,7 +360,13 @@ impl Usage {
         });
         let pods = pods.into_iter().map(|pod| catalog.pod(pod).occupant(pod));
         let holds = self.holds.charged_on(node).iter().map(|hold| hold.occupant);
-        self.insides.renew(catalog, node, pods.chain(holds));
+        let guests: Vec<Occupant> = pods.chain(holds).collect();
+        if has_machine {
+            self.insides.renew(catalog, node, guests.iter().copied());
+        }
+        if has_gpus {
+            self.gpus.renew(catalog, node, self.insides.get(node), &guests);
+        }
     }
 
     /// Notes that the facts of a node changed.
@@ -420,6 +459,7 @@ impl Usage {
 
     pub(crate) fn commit_insides(&mut self) {
         self.insides.commit();
+        self.gpus.commit();
     }
 
     pub(crate) fn hold(&mut self, catalog: &Catalog, hold: Hold) {

@@ -59,6 +59,7 @@ fn rest(view: &PodView) -> PodRest {
         eligible: eligible(view),
         is_remade: metadata.owner_references.iter().any(|owner| owner.controller),
         placed: numa::placed(view),
+        gpus: 0,
     }
 }
 

@@ -133,6 +133,7 @@ impl Catalog {
             let is_other = self.merge_devices(*node);
             if is_other {
                 self.make_machine(*node);
+                self.lay_out_gpus(*node);
             }
             is_other
         });

@@ -19,6 +19,8 @@ pub struct GpuAsk {
     /// How much it uses of each, if it shares them. Nothing means what the node makes of it: a
     /// whole GPU, or a replica where GPUs are offered more than once.
     pub share: Option<GpuShare>,
+    /// Other counted resources that it asks for.
+    pub others: Box<[ResourceId]>,
 }
 
 impl GpuAsk {
@@ -34,7 +36,10 @@ impl GpuAsk {
         let memory = wish.and_then(|wish| wish.memory).into_iter().chain(part).max();
         let share = wish.and_then(|wish| wish.share);
         let resource = resources.find(name)?;
-        Some(Self { resource, count, memory: memory.unwrap_or(0), share })
+        let asked = spec.requests.charge.amounts.scalars.iter();
+        let others = asked.filter(|(other, amount)| *amount > 0 && other != name);
+        let others = others.filter_map(|(other, _)| resources.find(other)).collect();
+        Some(Self { resource, count, memory: memory.unwrap_or(0), share, others })
     }
 
     /// Whether it asks for whole GPUs, or for a part of each.

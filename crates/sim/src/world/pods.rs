@@ -47,6 +47,7 @@ impl World {
                 eligible: if job.gates.is_some() { Eligible::Ungated } else { Eligible::Created },
                 is_remade: !self.is_bare(record.job),
                 placed: 0,
+                gpus: 0,
             },
         }
     }
