@@ -4,6 +4,7 @@
 //! for they follow from the rest. Places of nodes are part of it, free ones as well, because nodes
 //! that are equally good are told apart by their places.
 
+mod gpus;
 mod resume;
 mod take;
 mod written;
@@ -17,6 +18,7 @@ use model::{
 };
 use serde::{Deserialize, Serialize};
 
+pub use gpus::{GpuGuestEntry, GpusEntry};
 pub use resume::ResumeError;
 use written::Written;
 
@@ -60,6 +62,9 @@ pub struct Checkpoint {
     /// What pods take inside nodes.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub insides: Vec<InsideEntry>,
+    /// What pods take of GPUs.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub gpus: Vec<GpusEntry>,
 }
 
 /// What is taken inside a node.
@@ -291,6 +296,7 @@ impl Checkpoint {
             commits,
             evictions,
             insides,
+            gpus,
         } = part;
         self.attempt = self.attempt.max(attempt);
         self.arrivals = self.arrivals.max(arrivals);
@@ -307,6 +313,7 @@ impl Checkpoint {
         self.commits.extend(commits);
         self.evictions.extend(evictions);
         self.insides.extend(insides);
+        self.gpus.extend(gpus);
     }
 
     /// The same in parts of at most `max` items, of which there is at least one, to be put together
@@ -333,6 +340,7 @@ impl Checkpoint {
             commits,
             evictions,
             insides,
+            gpus,
         } = self;
         let (mut facts, mut kinds) = (facts.into_iter(), pod_group_kinds.into_iter());
         let (mut resources, mut nodes) = (resources.into_iter(), nodes.into_iter());
@@ -340,6 +348,7 @@ impl Checkpoint {
         let (mut specs, mut pods) = (specs.into_iter(), pods.into_iter());
         let (mut diagnoses, mut units) = (diagnoses.into_iter(), units.into_iter());
         let (mut evictions, mut insides) = (evictions.into_iter(), insides.into_iter());
+        let mut gpus = gpus.into_iter();
         let mut is_first = true;
         std::iter::from_fn(move || {
             let mut room = max;
@@ -359,6 +368,7 @@ impl Checkpoint {
                 commits: take(&mut commits, &mut room),
                 evictions: take(&mut evictions, &mut room),
                 insides: take(&mut insides, &mut room),
+                gpus: take(&mut gpus, &mut room),
             };
             let is_needed = std::mem::take(&mut is_first) || room < max;
             is_needed.then_some(part)

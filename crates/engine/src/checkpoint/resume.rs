@@ -24,7 +24,7 @@ use crate::{Options, Scheduler};
 #[error("the checkpoint makes no sense: {0}")]
 pub struct ResumeError(String);
 
-fn fault<T>(text: impl Into<String>) -> Result<T, ResumeError> {
+pub(super) fn fault<T>(text: impl Into<String>) -> Result<T, ResumeError> {
     Err(ResumeError(text.into()))
 }
 
@@ -59,6 +59,7 @@ impl Scheduler {
             commits,
             evictions,
             insides,
+            gpus,
         } = checkpoint;
         scheduler.attempt = attempt;
         scheduler.queue.restore_arrivals(arrivals);
@@ -91,6 +92,9 @@ impl Scheduler {
         }
         for entry in insides {
             scheduler.resume_inside(entry, &resumed)?;
+        }
+        for entry in gpus {
+            scheduler.resume_gpus(entry, &resumed)?;
         }
         for (victim, purpose) in evictions {
             scheduler.evictions.begin(victim, Arc::new(purpose));

@@ -69,6 +69,7 @@ impl Scheduler {
             checkpoint.units.push(entry(unit, &pods, place, catalog));
         }
         checkpoint.insides = self.inside_entries(&pods).collect();
+        checkpoint.gpus = self.gpu_entries(&pods);
         let evictions = self.evictions.all();
         let evictions = evictions.map(|(victim, purpose)| (victim.into(), (**purpose).clone()));
         checkpoint.evictions = evictions.collect();

@@ -6,7 +6,9 @@ use model::{
 };
 use serde::Deserialize;
 
-use super::{Checkpoint, CommitEntry, GangEntry, InsideEntry, NodePlace, PodEntry, UnitEntry};
+use super::{
+    Checkpoint, CommitEntry, GangEntry, GpusEntry, InsideEntry, NodePlace, PodEntry, UnitEntry,
+};
 use crate::evictions::Purpose;
 
 /// A checkpoint, or a part of one, in a journal of any format.
@@ -28,6 +30,7 @@ pub(super) struct Written {
     commits: Vec<CommitEntry>,
     evictions: Vec<(Box<str>, Purpose)>,
     insides: Vec<InsideEntry>,
+    gpus: Vec<GpusEntry>,
     // Format 1 has a list for every kind there was.
     namespaces: Vec<NamespaceFacts>,
     budgets: Vec<BudgetFacts>,
@@ -62,6 +65,7 @@ impl From<Written> for Checkpoint {
             commits: written.commits,
             evictions: written.evictions,
             insides: written.insides,
+            gpus: written.gpus,
         }
     }
 }
