@@ -270,4 +270,39 @@ mod tests {
             other => panic!("{other:?} is about nodes"),
         }
     }
+
+    /// The rows of a table on the page, cell by cell.
+    fn rows(head: &str) -> Vec<Vec<&'static str>> {
+        let page = include_str!("../../../../docs/gpu.md");
+        let (_, table) = page.split_once(head).expect("a table");
+        let table = table.split_once("\n\n").map_or(table, |(table, _)| table);
+        let cells = |row: &'static str| row.split('|').skip(1).map(str::trim).collect();
+        table.lines().skip(2).map(cells).collect()
+    }
+
+    #[test]
+    fn the_page_lists_every_annotation_with_a_value_that_is_read() {
+        let rows = rows("| Annotation of a pod |");
+        let bare = |cell: &'static str| cell.trim_matches('`');
+        let listed: Vec<&str> = rows.iter().map(|row| bare(row[0])).collect();
+        assert_eq!(listed, ANNOTATIONS);
+        for row in &rows {
+            assert_eq!(read(&[(bare(row[0]), bare(row[1]))]).fault, None, "{row:?}");
+        }
+    }
+
+    #[test]
+    fn the_page_lists_every_reason() {
+        let all = [
+            GpuFault::InvalidMemory("".into()),
+            GpuFault::InvalidShare("".into()),
+            GpuFault::NoSharing,
+            GpuFault::MemoryUnknown,
+            GpuFault::MemoryTooSmall,
+            GpuFault::NoneFree,
+            GpuFault::ShareFull,
+        ];
+        let listed: Vec<&str> = rows("| Code |").iter().map(|row| row[0]).collect();
+        assert_eq!(listed, all.map(|fault| format!("`{}`", fault.word())));
+    }
 }
