@@ -27,6 +27,10 @@ pub enum Args {
     VolumeBinding(VolumeBindingArgs),
     /// Of `NUMATopology`.
     Numa(NumaArgs),
+    /// Of `VRAMScheduler`.
+    Vram(VramArgs),
+    /// Of `ResourceFragmentation`.
+    Fragmentation(FragmentationArgs),
 }
 
 /// How gangs wait, and who goes first among units of the same priority.
@@ -293,5 +297,31 @@ impl Default for NumaArgs {
     fn default() -> Self {
         let drivers = vec![("gpu.nvidia.com".to_owned(), "nvidia.com/gpu".to_owned())];
         Self { allows_unknown: false, drivers }
+    }
+}
+
+/// What GPUs have to have for pods that ask for memory of them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct VramArgs {
+    /// How much of the memory of every GPU is kept free, in thousandths, 0 to 500.
+    pub headroom_milli: u16,
+    /// Whether the GPUs of a pod may be of several models.
+    pub allows_mixed: bool,
+}
+
+/// Which sets of GPUs are kept whole.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FragmentationArgs {
+    /// How many GPUs that reach each other well, and are all free, are kept from small requests.
+    pub pristine_min: u32,
+    /// How many GPUs a small request asks for at most; less than `pristine_min`.
+    pub small_max: u32,
+    /// Over how much time it is learnt what pods ask for.
+    pub window: Millis,
+}
+
+impl Default for FragmentationArgs {
+    fn default() -> Self {
+        Self { pristine_min: 8, small_max: 2, window: Millis::seconds(86_400) }
     }
 }

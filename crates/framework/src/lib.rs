@@ -19,9 +19,10 @@ mod wake;
 
 pub use admit::Admit;
 pub use args::{
-    Args, BalancedArgs, ClassifierArgs, CoschedulingArgs, FitArgs, NamespaceOffset, Namespaces,
-    NodeAffinityArgs, NumaArgs, PodAffinityArgs, PreemptionArgs, ResourceWeight, ShapePoint,
-    SpreadArgs, Strategy, Tenant, TierBoosts, VolumeBindingArgs,
+    Args, BalancedArgs, ClassifierArgs, CoschedulingArgs, FitArgs, FragmentationArgs,
+    NamespaceOffset, Namespaces, NodeAffinityArgs, NumaArgs, PodAffinityArgs, PreemptionArgs,
+    ResourceWeight, ShapePoint, SpreadArgs, Strategy, Tenant, TierBoosts, VolumeBindingArgs,
+    VramArgs,
 };
 pub use classify::Classify;
 pub use feasible::{Feasible, Narrow, Reach, Rows, UNFIT, Verdict, View};

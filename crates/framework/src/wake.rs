@@ -29,6 +29,8 @@ pub fn cures(reason: &Reason, change: Change) -> bool {
         Reason::Volume(fault) => aspects.labels && is_about_place(fault),
         Reason::Numa(NumaFault::Invalid(_)) => false,
         Reason::Numa(_) => aspects.hardware || aspects.allocatable,
+        // Labels that tell of GPUs are hardware too.
+        Reason::Gpu(fault) => !fault.is_invalid() && (aspects.hardware || aspects.allocatable),
         Reason::NoNodes
         | Reason::Gated(_)
         | Reason::OtherNode
@@ -72,6 +74,7 @@ fn is_about_nodes(reason: &Reason) -> bool {
         | Reason::ClusterShort { .. } => true,
         Reason::Volume(fault) => is_about_place(fault) || is_about_mounts(fault),
         Reason::Numa(fault) => !matches!(fault, NumaFault::Invalid(_)),
+        Reason::Gpu(fault) => !fault.is_invalid(),
         Reason::Gated(_)
         | Reason::AffinityConflict
         | Reason::NoneNamed(_)
@@ -96,6 +99,7 @@ fn is_about_load(reason: &Reason) -> bool {
         | Reason::Insufficient { is_beyond_node: false, .. }
         | Reason::ClusterShort { .. } => true,
         Reason::Numa(fault) => fault.is_about_load(),
+        Reason::Gpu(fault) => fault.is_about_load(),
         // Who is helped by the volumes of a pod that left is found by these.
         Reason::Volume(_)
         | Reason::Insufficient { is_beyond_node: true, .. }
@@ -161,6 +165,7 @@ pub fn is_about_others(reason: &Reason) -> bool {
         | Reason::AfterCycle(_)
         | Reason::Volume(_)
         | Reason::Numa(_)
+        | Reason::Gpu(_)
         | Reason::OtherDomain
         | Reason::ClusterShort { .. } => false,
     }
@@ -205,4 +210,47 @@ pub fn names_object(reason: &Reason) -> bool {
             | VolumeFault::BrokenSelector(_)
             | VolumeFault::Untranslatable(_)
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use model::{GpuFault, NodeAspects};
+
+    use super::*;
+
+    #[test]
+    fn what_ends_a_fault_of_gpus_by_table() {
+        let none = NodeAspects::default();
+        let inside = Change::Changed(NodeAspects { hardware: true, ..none });
+        let more = Change::Changed(NodeAspects { allocatable: true, ..none });
+        let others = Change::Changed(NodeAspects {
+            labels: true,
+            taints: true,
+            opened: true,
+            features: true,
+            ..none
+        });
+        // (fault, whether a node ends it that joins or tells something else of itself, or a pod
+        // that leaves)
+        let table = [
+            (GpuFault::InvalidMemory("x".into()), false, false),
+            (GpuFault::InvalidShare("x".into()), false, false),
+            (GpuFault::NoSharing, true, false),
+            (GpuFault::MemoryUnknown, true, false),
+            (GpuFault::MemoryTooSmall, true, false),
+            (GpuFault::NoneFree, true, true),
+            (GpuFault::ShareFull, true, true),
+        ];
+        for (fault, by_nodes, by_pods) in table {
+            let reason = Reason::Gpu(fault);
+            for change in [Change::Added, inside, more] {
+                assert_eq!(cures(&reason, change), by_nodes, "{reason:?} {change:?}");
+            }
+            assert_eq!(cures(&reason, Change::Freed), by_pods, "{reason:?}");
+            for change in [Change::Removed, others] {
+                assert!(!cures(&reason, change), "{reason:?} {change:?}");
+            }
+            assert!(!is_about_others(&reason) && !names_object(&reason), "{reason:?}");
+        }
+    }
 }

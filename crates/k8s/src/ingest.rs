@@ -8,6 +8,7 @@ mod cluster_queue;
 mod company;
 mod device;
 mod gang;
+mod gpu;
 mod grouping;
 mod hardware;
 mod hints;

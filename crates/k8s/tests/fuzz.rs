@@ -25,6 +25,37 @@ const OPERATORS: [&str; 6] = [
     include_str!("operators/volcano.yaml"),
 ];
 
+/// A node that says how its GPUs are shared, and a pod that wants a part of one.
+const SHARED: &str = r#"
+apiVersion: v1
+kind: Node
+metadata:
+  name: shared
+  labels:
+    nvidia.com/gpu.product: NVIDIA-A100-SXM4-40GB-SHARED
+    nvidia.com/gpu.memory: "40960"
+    nvidia.com/gpu.count: "1"
+    nvidia.com/gpu.replicas: "4"
+    nvidia.com/gpu.sharing-strategy: mps
+    nvidia.com/gpu.topology: nvswitch
+    nvidia.com/gpu.clique: b2b6dbd8.1
+    nvidia.com/mig.strategy: mixed
+    nvidia.com/mig-1g.5gb.memory: "4864"
+status: {allocatable: {cpu: "8", memory: 32Gi, pods: "110", nvidia.com/gpu: "4"}}
+---
+apiVersion: v1
+kind: Pod
+metadata:
+  name: part
+  uid: part
+  annotations:
+    kubenexus.io/gpu-memory: 10Gi
+    scheduling.kubenexus.io/vram-request: 40Gi
+spec:
+  schedulerName: default-scheduler
+  containers: [{name: main, resources: {limits: {nvidia.com/gpu: "1"}}}]
+"#;
+
 const CONFIGS: [&str; 4] = [
     include_str!("../../../config/config.yaml"),
     include_str!("../../../examples/config/binpack.yaml"),
@@ -43,7 +74,7 @@ fn objects() -> Vec<Value> {
         objects.push(case["pod"].take());
         objects.extend(case["objects"].as_array().expect("a list").iter().cloned());
     }
-    for text in OPERATORS {
+    for text in OPERATORS.into_iter().chain([SHARED]) {
         let found = manifest::split(text).expect("a committed file is YAML");
         objects.extend(found.iter().map(|object| object.json().into_owned()));
     }

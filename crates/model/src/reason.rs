@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::gpu::GpuFault;
 use crate::ids::ResourceId;
 use crate::need::Need;
 use crate::numa::NumaFault;
@@ -102,6 +103,8 @@ pub enum Reason {
     Volume(VolumeFault),
     /// NUMA zones of the node are in the way.
     Numa(NumaFault),
+    /// GPUs of the node are in the way.
+    Gpu(GpuFault),
     /// The node is not in the domain of the pods of the gang that are on nodes.
     OtherDomain,
     /// All nodes together have less free than the gang asks for.
@@ -159,6 +162,7 @@ impl Reason {
             | Self::AfterCycle(_)
             | Self::Volume(_)
             | Self::Numa(_)
+            | Self::Gpu(_)
             | Self::OtherDomain
             | Self::ClusterShort { .. } => self,
         })
@@ -200,6 +204,7 @@ impl Reason {
             Self::AfterCycle(_) => "DependencyCycle",
             Self::Volume(fault) => fault.word(),
             Self::Numa(fault) => fault.word(),
+            Self::Gpu(fault) => fault.word(),
             Self::OtherDomain => "GangDomainMismatch",
             Self::ClusterShort { .. } => "MinResourcesShort",
         }
@@ -247,6 +252,8 @@ impl Reason {
             Self::Volume(fault) => fault.code(),
             Self::Numa(fault) if fault.is_about_load() => Code::Unschedulable,
             Self::Numa(_) => Code::Unresolvable,
+            Self::Gpu(fault) if fault.is_about_load() => Code::Unschedulable,
+            Self::Gpu(_) => Code::Unresolvable,
             Self::BrokenPreference | Self::BrokenSpread => Code::Error,
         }
     }

@@ -22,6 +22,7 @@ pub mod draw;
 mod facts;
 pub mod fuzz;
 mod gangs;
+pub mod gpus;
 mod hardware;
 mod profile;
 mod script;

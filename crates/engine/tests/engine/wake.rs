@@ -113,6 +113,7 @@ fn case(reason: &Reason) -> Case {
         Reason::AfterCycle(_) => in_cycle(),
         Reason::Volume(fault) => wake_volumes::case(fault),
         Reason::Numa(fault) => wake_numa::case(fault),
+        Reason::Gpu(fault) => panic!("{fault:?}: no plugin says so yet"),
         Reason::OtherDomain => elsewhere(),
         Reason::ClusterShort { .. } => short_in_all(),
         Reason::OtherNode => named(true),

@@ -120,6 +120,8 @@ fn plugin_args(info: &PluginInfo, spot: Spot<'_>, problems: &mut Problems) -> Op
         "DefaultPreemption" => args::preemption(spot, problems),
         "VolumeBinding" => args::volume_binding(spot, problems),
         "NUMATopology" => args::numa(spot, problems),
+        "VRAMScheduler" => args::vram(spot, problems),
+        "ResourceFragmentation" => args::fragmentation(spot, problems),
         "DynamicResources" => {
             args::dynamic_resources(spot, problems);
             None

@@ -2,6 +2,7 @@
 
 mod fuzz;
 mod gangs;
+mod gpus;
 mod notes;
 mod refusals;
 mod written;
@@ -16,7 +17,7 @@ use super::{ConfigError, Settings, defaults, from_json, load};
 
 const HEAD: &str = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n";
 
-/// The in-tree plugins and one of ours, of which some are not built.
+/// The in-tree plugins and some of ours, of which some are not built.
 fn known() -> Vec<PluginInfo> {
     use Point::{
         Bind, Filter, Permit, PodGroupPostFilter, PostFilter, PreBind, PreEnqueue, PreFilter,
@@ -24,7 +25,7 @@ fn known() -> Vec<PluginInfo> {
     };
     const FILTER: &[Point] = &[PreFilter, Filter];
     const ALL: &[Point] = &[PreFilter, Filter, PreScore, Score];
-    let table: [(&'static str, &'static [&'static str], &[Point], bool); 24] = [
+    let table: [(&'static str, &'static [&'static str], &[Point], bool); 27] = [
         ("SchedulingGates", &[], &[PreEnqueue], true),
         ("PrioritySort", &[], &[QueueSort], true),
         ("NodeName", &[], FILTER, true),
@@ -63,6 +64,9 @@ fn known() -> Vec<PluginInfo> {
             &[PreFilter, Filter, PreScore, Score, Reserve, Bind],
             true,
         ),
+        ("VRAMScheduler", &[], ALL, true),
+        ("GPUTopology", &[], ALL, true),
+        ("ResourceFragmentation", &["ResourceFragmentationScore"], &[PreScore, Score], true),
         ("NetworkFabric", &["NetworkFabricScore"], ALL, false),
     ];
     let infos = table.map(|(name, aliases, points, is_built)| PluginInfo {

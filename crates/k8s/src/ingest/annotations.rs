@@ -7,7 +7,7 @@ use serde::de::{Deserialize, Deserializer, Error, IgnoredAny, MapAccess, Visitor
 use serde_json::Value;
 
 use super::slim::Slim;
-use super::{cut, gang, hints, numa};
+use super::{cut, gang, gpu, hints, numa};
 
 /// How many bytes an annotation may have that is read.
 const BYTES_MAX: usize = 4_096;
@@ -18,12 +18,23 @@ const SHOWN_MAX: usize = 80;
 
 /// The keys of annotations that are read.
 fn keys() -> impl Iterator<Item = &'static str> {
-    gang::ANNOTATIONS.into_iter().chain(hints::ANNOTATIONS).chain(numa::ANNOTATIONS)
+    let of_gangs = gang::ANNOTATIONS.into_iter().chain(hints::ANNOTATIONS);
+    of_gangs.chain(numa::ANNOTATIONS).chain(gpu::ANNOTATIONS)
 }
 
 /// Our own keys of labels and annotations.
 pub(crate) fn own_keys() -> impl Iterator<Item = &'static str> {
-    keys().chain([hints::PREEMPTIBLE]).filter(|key| key.contains(".kubenexus.io/"))
+    let is_ours = |key: &&str| {
+        let (domain, _) = key.split_once('/').unwrap_or_default();
+        domain == "kubenexus.io" || domain.ends_with(".kubenexus.io")
+    };
+    keys().chain([hints::PREEMPTIBLE]).filter(is_ours)
+}
+
+/// That the value of an annotation means nothing, in words.
+pub(super) fn fault(key: &str, value: &str, expected: &str) -> String {
+    let value = cut(value, SHOWN_MAX);
+    format!("annotation {key} is {value:?}: expected {expected}")
 }
 
 fn bytes_max(key: &str) -> usize {

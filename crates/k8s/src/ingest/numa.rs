@@ -4,6 +4,7 @@
 use model::hardware::{Unread, ZONE_ID_MAX};
 use model::{GangSpread, NumaPolicy, NumaWish, is_extended_resource, is_huge_page};
 
+use super::annotations::fault;
 use super::view::PodView;
 use super::{cut, gang};
 
@@ -79,11 +80,6 @@ fn constraints(wish: &mut NumaWish, pod: &PodView) -> Result<(), String> {
 }
 
 const ZONES: &str = "numbers of zones from 0 to 63, separated by commas";
-
-fn fault(key: &str, value: &str, expected: &str) -> String {
-    let value = cut(value, SHOWN_MAX);
-    format!("annotation {key} is {value:?}: expected {expected}")
-}
 
 /// Reads what a pod had better have.
 fn hints(wish: &mut NumaWish, pod: &PodView) {

@@ -14,7 +14,7 @@ use super::requests::requests;
 use super::terms::{preference, term};
 use super::view::{Condition, Container, PodSpecView, PodView, Port, TolerationView};
 use super::volume::volumes;
-use super::{IngestError, gang, numa, read};
+use super::{IngestError, gang, gpu, numa, read};
 use crate::render::HELD;
 
 /// The event that a pod is there.
@@ -128,6 +128,7 @@ fn key(view: &PodView) -> PodKey {
 fn spec(view: PodView, volumes: &[PodVolume]) -> PodSpec {
     let (requests, hints, wish) = (requests(&view), hints(&view), numa::wish(&view));
     let ask = ask(&view, wish.as_deref());
+    let gpu = gpu::wish(&view, &requests);
     let wish = if ask.is_some() { numa::with_gang(wish, &view) } else { wish };
     let (spec, meta) = (view.spec, view.metadata);
     let Company { spread, near, far, prefers } = company(&meta, &spec);
@@ -146,7 +147,7 @@ fn spec(view: PodView, volumes: &[PodVolume]) -> PodSpec {
         hints,
         ask,
         numa: wish,
-        gpu: None,
+        gpu,
         scheduler: spec.scheduler_name,
         node_selector: spec.node_selector.into_iter().collect(),
         required: spec

@@ -1,6 +1,6 @@
 //! Reasons in kube-scheduler's words, which users, dashboards and alerts already know.
 
-use model::{Catalog, Code, Need, NumaFault, Reason, VolumeFault, is_huge_page};
+use model::{Catalog, Code, GpuFault, Need, NumaFault, Reason, VolumeFault, is_huge_page};
 
 /// The text of a reason.
 #[must_use]
@@ -50,6 +50,7 @@ pub fn reason_text(reason: &Reason, catalog: &Catalog) -> String {
         Reason::AfterCycle(gangs) => format!("gangs wait for each other: {}", gangs.join(" -> ")),
         Reason::Volume(fault) => volume_text(fault),
         Reason::Numa(fault) => numa_text(fault),
+        Reason::Gpu(fault) => gpu_text(fault),
         Reason::OtherDomain => "node(s) were outside the topology domain of the gang".into(),
         Reason::ClusterShort { resource, asked, free, offered } => {
             let text = |amount: i64| amount_text(resource, amount);
@@ -88,6 +89,18 @@ fn numa_text(fault: &NumaFault) -> String {
         }
         NumaFault::Avoided => "node(s) had room in NUMA nodes only that the pod avoids".into(),
         NumaFault::Kept => "node(s) had room only in NUMA nodes of isolated pods".into(),
+    }
+}
+
+fn gpu_text(fault: &GpuFault) -> String {
+    match fault {
+        GpuFault::InvalidMemory(fault) => format!("GPU memory request: {fault}"),
+        GpuFault::InvalidShare(fault) => format!("GPU share request: {fault}"),
+        GpuFault::NoSharing => "node(s) had nothing that lets pods share a GPU".into(),
+        GpuFault::MemoryUnknown => "node(s) had GPUs of unknown memory".into(),
+        GpuFault::MemoryTooSmall => "node(s) had too few GPUs with the requested memory".into(),
+        GpuFault::NoneFree => "node(s) had too few free GPUs with the requested memory".into(),
+        GpuFault::ShareFull => "node(s) had too little left of their shared GPUs".into(),
     }
 }
 

@@ -1,6 +1,6 @@
-//! Every fault of volumes and of zones, with what users read for it.
+//! Every fault of volumes, of zones and of GPUs, with what users read for it.
 
-use model::{KubeletCause, NumaFault, NumaPolicy, VolumeFault};
+use model::{GpuFault, KubeletCause, NumaFault, NumaPolicy, VolumeFault};
 
 /// Every fault of volumes, what users read for it, and whether evicting pods may help.
 pub(crate) fn volume_faults() -> Vec<(VolumeFault, &'static str, &'static str)> {
@@ -152,5 +152,29 @@ pub(crate) fn numa_faults() -> Vec<(NumaFault, &'static str, &'static str)> {
         ),
         (NumaFault::Avoided, "node(s) had room in NUMA nodes only that the pod avoids", helps),
         (NumaFault::Kept, "node(s) had room only in NUMA nodes of isolated pods", helps),
+    ]
+}
+
+/// Every fault of GPUs, what users read for it, and whether evicting pods may help.
+pub(crate) fn gpu_faults() -> Vec<(GpuFault, &'static str, &'static str)> {
+    let never = "UnschedulableAndUnresolvable";
+    let helps = "Unschedulable";
+    let words = "annotation x is \"y\": expected z";
+    vec![
+        (
+            GpuFault::InvalidMemory(words.into()),
+            "GPU memory request: annotation x is \"y\": expected z",
+            never,
+        ),
+        (
+            GpuFault::InvalidShare(words.into()),
+            "GPU share request: annotation x is \"y\": expected z",
+            never,
+        ),
+        (GpuFault::NoSharing, "node(s) had nothing that lets pods share a GPU", never),
+        (GpuFault::MemoryUnknown, "node(s) had GPUs of unknown memory", never),
+        (GpuFault::MemoryTooSmall, "node(s) had too few GPUs with the requested memory", never),
+        (GpuFault::NoneFree, "node(s) had too few free GPUs with the requested memory", helps),
+        (GpuFault::ShareFull, "node(s) had too little left of their shared GPUs", helps),
     ]
 }

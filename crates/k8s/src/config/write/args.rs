@@ -3,9 +3,9 @@
 mod gangs;
 
 use framework::{
-    Args, BalancedArgs, ClassifierArgs, CoschedulingArgs, FitArgs, NodeAffinityArgs, NumaArgs,
-    PodAffinityArgs, PreemptionArgs, ResourceWeight, ShapePoint, SpreadArgs, Strategy,
-    VolumeBindingArgs,
+    Args, BalancedArgs, ClassifierArgs, CoschedulingArgs, FitArgs, FragmentationArgs,
+    NodeAffinityArgs, NumaArgs, PodAffinityArgs, PreemptionArgs, ResourceWeight, ShapePoint,
+    SpreadArgs, Strategy, VolumeBindingArgs, VramArgs,
 };
 use model::{FieldOperator, LabelOperator, NodeTerm, RequirementSpec, SpreadSpec};
 use serde_json::{Map, Value, json};
@@ -13,7 +13,7 @@ use serde_json::{Map, Value, json};
 use crate::config::sections::API_VERSION;
 
 /// The arguments of every plugin that takes any, where nothing is given.
-pub(super) fn defaults() -> [(&'static str, Args); 10] {
+pub(super) fn defaults() -> [(&'static str, Args); 12] {
     [
         ("NodeResourcesFit", Args::Fit(FitArgs::default())),
         ("NodeResourcesBalancedAllocation", Args::Balanced(BalancedArgs::default())),
@@ -25,6 +25,8 @@ pub(super) fn defaults() -> [(&'static str, Args); 10] {
         ("ProfileClassifier", Args::Classifier(ClassifierArgs::default())),
         ("VolumeBinding", Args::VolumeBinding(VolumeBindingArgs::default())),
         ("NUMATopology", Args::Numa(NumaArgs::default())),
+        ("VRAMScheduler", Args::Vram(VramArgs::default())),
+        ("ResourceFragmentation", Args::Fragmentation(FragmentationArgs::default())),
     ]
 }
 
@@ -60,6 +62,19 @@ pub(super) fn write(args: &Args) -> Value {
             "shape": shape(&args.shape),
         }),
         Args::Numa(args) => numa(args),
+        Args::Vram(args) => json!({
+            "apiVersion": API_VERSION,
+            "kind": "VRAMSchedulerArgs",
+            "headroom": f64::from(args.headroom_milli) / 1000.0,
+            "allowMixed": args.allows_mixed,
+        }),
+        Args::Fragmentation(args) => json!({
+            "apiVersion": API_VERSION,
+            "kind": "ResourceFragmentationArgs",
+            "pristineMin": args.pristine_min,
+            "smallRequestMax": args.small_max,
+            "windowSeconds": args.window.0 / 1000,
+        }),
     }
 }
 

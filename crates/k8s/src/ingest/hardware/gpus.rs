@@ -200,3 +200,56 @@ fn sharing(reader: &mut Reader<'_>, all: &mut AllGpus) {
     let part = |(profile, part): (&str, GpuPart)| GpuPart { profile: profile.into(), ..part };
     (all.shared, all.parts) = (shared.into(), parts.into_iter().map(part).collect());
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::{NodeAnnotations, hardware};
+    use super::*;
+
+    /// Every key that is read, with what stands for numbers and profiles in it.
+    const KEYS: [&str; 18] = [
+        GFD_PRODUCT,
+        GFD_MEMORY,
+        GFD_COUNT,
+        "nvidia.com/gpu.replicas",
+        SHARING,
+        GFD_CLIQUE,
+        TOPOLOGY,
+        NVLINK[0],
+        NVLINK[1],
+        MIG_STRATEGY,
+        "nvidia.com/mig-<profile>.count",
+        "nvidia.com/mig-<profile>.memory",
+        "nvidia.com/mig-<profile>.product",
+        "nvidia.com/mig-<profile>.replicas",
+        DEVICES,
+        "gpu.kubenexus.io/gpu<k>-numa",
+        "gpu.kubenexus.io/numa-node-<k>",
+        CLIQUE,
+    ];
+
+    /// What a node says of its GPUs with these labels, beside two that others speak of.
+    fn told(more: &[(String, &str)]) -> HardwareFacts {
+        let product = (GFD_PRODUCT.to_owned(), "NVIDIA-H100-PCIe-MIG-1g.10gb-SHARED");
+        let replicas = ("nvidia.com/gpu.replicas".to_owned(), "3");
+        let all = [product, replicas].into_iter().chain(more.iter().cloned());
+        let labels = all.map(|(key, value)| (key, value.to_owned())).collect();
+        let (facts, _) = hardware(&labels, &NodeAnnotations::default());
+        *facts.expect("the product is told")
+    }
+
+    #[test]
+    fn the_page_lists_every_key_with_a_value_that_says_something() {
+        let page = include_str!("../../../../../docs/gpu.md");
+        let (_, table) = page.split_once("| Label or annotation of a node |").expect("a table");
+        let (table, _) = table.split_once("\n\n").expect("an end");
+        let quoted = |row: &'static str| -> Vec<&str> { row.split('`').collect() };
+        let rows: Vec<Vec<&str>> = table.lines().skip(2).map(quoted).collect();
+        assert_eq!(rows.iter().map(|row| row[1]).collect::<Vec<_>>(), KEYS);
+        for row in rows {
+            let key = row[1].replace("<k>", "1").replace("<profile>", "1g.5gb");
+            let facts = told(&[(key, row[3])]);
+            assert!(facts.unread.is_empty() && facts != told(&[]), "{row:?}");
+        }
+    }
+}

@@ -5,8 +5,9 @@ mod gangs;
 use std::fmt::Write as _;
 
 use framework::{
-    Args, FitArgs, NodeAffinityArgs, NumaArgs, PluginInfo, PodAffinityArgs, Point, PreemptionArgs,
-    ProfileSettings, ResourceWeight, ShapePoint, SpreadArgs, Strategy, VolumeBindingArgs,
+    Args, FitArgs, FragmentationArgs, NodeAffinityArgs, NumaArgs, PluginInfo, PodAffinityArgs,
+    Point, PreemptionArgs, ProfileSettings, ResourceWeight, ShapePoint, SpreadArgs, Strategy,
+    VolumeBindingArgs, VramArgs,
 };
 use k8s::config::{ClientConnection, LeaderElection, Notes, Settings};
 use model::{Millis, NodeTerm, SpreadSpec};
@@ -89,6 +90,12 @@ fn profile(profile: &ProfileSettings, known: &[PluginInfo], text: &mut String) {
                     row(plugin, &line, text);
                 }
             }
+            Args::Vram(args) => {
+                for line in vram(*args) {
+                    row(plugin, &line, text);
+                }
+            }
+            Args::Fragmentation(args) => row(plugin, &fragmentation(*args), text),
         }
     }
     text.push('\n');
@@ -115,6 +122,23 @@ fn numa(args: &NumaArgs) -> Vec<String> {
         format!("devices of driver {driver} are counted as {resource}")
     };
     unknown.into_iter().chain(args.drivers.iter().map(driver)).collect()
+}
+
+fn vram(args: VramArgs) -> Vec<String> {
+    let kept = f64::from(args.headroom_milli) / 10.0;
+    let headroom = (args.headroom_milli > 0)
+        .then(|| format!("{kept} % of the memory of every GPU are kept free"));
+    let mixed = args.allows_mixed.then(|| "the GPUs of a pod may be of several models".to_owned());
+    headroom.into_iter().chain(mixed).collect()
+}
+
+fn fragmentation(args: FragmentationArgs) -> String {
+    let FragmentationArgs { pristine_min, small_max, window } = args;
+    format!(
+        "{pristine_min} or more GPUs that are all free are kept from requests for {small_max} or \
+         fewer; demand is learnt over {}",
+        span(window)
+    )
 }
 
 fn points(shape: &[ShapePoint]) -> String {
