@@ -10,15 +10,14 @@ mod around;
 mod ground;
 mod grounds;
 mod kept;
+mod ranked;
 mod room;
 mod seen;
 
 use std::sync::Arc;
 
-use framework::{
-    Feasible, Narrow, Parts, Profile, Ranking, Reach, Rescues, Rows, Scores, UNFIT, View,
-};
-use model::{Catalog, Class, NodeId, Occupant, PodSpec, Touch, Touched};
+use framework::{Feasible, Narrow, Parts, Profile, Reach, Rescues, Rows, UNFIT, View, plus};
+use model::{Catalog, Class, NodeId, Occupant, Touch, Touched};
 
 use crate::peaks::Peaks;
 use crate::preempt::Contest;
@@ -26,8 +25,10 @@ use crate::screen::Named;
 use crate::tally::Tally;
 pub(crate) use alone::{Answers, NodeAlone};
 use ground::{Ground, Raws};
-use grounds::GroundId;
+use grounds::{GroundId, GroundKey};
 pub(crate) use kept::Boards;
+pub(crate) use ranked::Prepared;
+use ranked::{Ranked, load_revision, rank};
 use room::Room;
 use seen::Seen;
 
@@ -46,6 +47,8 @@ pub(crate) struct Board {
     pub(crate) before: Vec<Named<dyn Narrow>>,
     pub(crate) filters: Vec<Named<dyn Narrow>>,
     pub(crate) rankings: Vec<Prepared>,
+    /// How many units of totals make a point.
+    pub(crate) per_point: i32,
     /// Who is asked when nothing fits. Plugins are counted among those that are prepared.
     pub(crate) rescues: Rescues,
     is_broken: bool,
@@ -73,6 +76,8 @@ struct Totals {
     /// The epoch of the ground they stand on, and the mark of its last change of a raw score.
     epoch: u64,
     raw_mark: u64,
+    /// The revision of the rankings by load that they were worked out with.
+    revision: u64,
     peaks: Peaks,
     highs: Vec<High>,
 }
@@ -86,13 +91,6 @@ struct Scratch {
     fitting: Vec<NodeId>,
     scores: Vec<i32>,
     sums: Vec<i32>,
-}
-
-/// A ranking prepared for the class.
-pub(crate) struct Prepared {
-    pub(crate) plugin: &'static str,
-    pub(crate) weight: i32,
-    pub(crate) scores: Box<dyn Scores>,
 }
 
 /// The highest raw score of one column of the ground among the nodes that fit.
@@ -138,7 +136,7 @@ impl High {
 
 impl Board {
     /// What is prepared for a class, and by what it shares what facts say with others.
-    pub(crate) fn new(profile: &Profile, catalog: &Catalog, class: &Class) -> (Self, PodSpec) {
+    pub(crate) fn new(profile: &Profile, catalog: &Catalog, class: &Class) -> (Self, GroundKey) {
         let mut parts = Parts::default();
         let mut prepare = |plugins: &[Arc<dyn Feasible>]| -> Vec<Named<dyn Narrow>> {
             let prepared = |plugin: &Arc<dyn Feasible>| {
@@ -155,18 +153,8 @@ impl Board {
             asked.map_or(usize::MAX, |asked| prepare(asked).len())
         });
         let (before, filters) = (prepare(&profile.before), prepare(&profile.filters));
-        let ranking = |ranking: &Ranking| {
-            let scores = ranking.plugin.prepare(catalog, class)?;
-            // Without weight a ranking still has a say: it can find the question broken.
-            if ranking.weight == 0 && !scores.is_broken() {
-                return None;
-            }
-            if scores.reach() == Reach::Facts {
-                parts = parts | ranking.plugin.reads();
-            }
-            Some(Prepared { plugin: ranking.plugin.name(), weight: ranking.weight, scores })
-        };
-        let rankings: Vec<_> = profile.rankings.iter().filter_map(ranking).collect();
+        let Ranked { rankings, per_point, parts: of_rankings } = rank(profile, catalog, class);
+        let parts = parts | of_rankings;
         let board = Self {
             generation: class.generation(),
             before,
@@ -174,6 +162,7 @@ impl Board {
             filters,
             is_broken: rankings.iter().any(|ranking| ranking.scores.is_broken()),
             rankings,
+            per_point,
             ground_id: GroundId::default(),
             ground: Box::default(),
             totals: Totals::default(),
@@ -185,7 +174,7 @@ impl Board {
             scratch: Scratch::default(),
             use_: kept::Use::default(),
         };
-        (board, parts.of(&class.spec))
+        (board, GroundKey { spec: parts.of(&class.spec), per_point })
     }
 
     /// Whether a pod that comes to a node or leaves it could help pods of the class.
@@ -210,7 +199,9 @@ impl Board {
 
     /// Brings the results up to date.
     pub(crate) fn refresh(&mut self, view: View<'_>) {
-        let mark = self.totals.mark.filter(|_| self.totals.epoch == self.ground.epoch);
+        let revision = load_revision(&self.rankings, view.catalog);
+        let is_current = (self.totals.epoch, self.totals.revision) == (self.ground.epoch, revision);
+        let mark = self.totals.mark.filter(|_| is_current);
         let touched = mark.and_then(|mark| view.usage.rows_since(mark));
         let few = view.catalog.nodes().len() / TOUCHED_PART;
         match touched.filter(|touched| touched.touches.len() <= few) {
@@ -219,6 +210,7 @@ impl Board {
             None => self.rebuild(view),
         }
         self.totals.mark = Some(view.usage.mark());
+        self.totals.revision = revision;
         if self.is_around(view) {
             self.refresh_around(view);
         }
@@ -418,7 +410,7 @@ impl Board {
         match fixed[0] {
             UNFIT => UNFIT,
             fixed if takes(&self.filters, view, node) => {
-                fixed + load_scores(&self.rankings, view, node)
+                plus_load_scores(fixed, &self.rankings, view, node)
             }
             _ => UNFIT,
         }
@@ -459,15 +451,14 @@ fn takes(filters: &[Named<dyn Narrow>], view: View<'_>, node: NodeId) -> bool {
     by_load(filters).all(|filter| filter.why_not(view, node).is_empty())
 }
 
-/// The scores of a node by its load.
-fn load_scores(rankings: &[Prepared], view: View<'_>, node: NodeId) -> i32 {
+/// A total with the scores of the node by its load.
+fn plus_load_scores(total: i32, rankings: &[Prepared], view: View<'_>, node: NodeId) -> i32 {
     let by_load = rankings.iter().filter(|ranking| ranking.scores.reach() == Reach::Load);
-    let score = |prepared: &Prepared| {
+    by_load.fold(total, |total, prepared| {
         let mut score = [0];
         prepared.scores.scores(view, &[node], &mut score);
-        prepared.weight * score[0]
-    };
-    by_load.map(score).sum()
+        plus(total, prepared.weight, score[0])
+    })
 }
 
 /// Works totals out anew where the highest raw score among the nodes that fit is another one.

@@ -1,7 +1,7 @@
 //! Why not: the cold path that asks about every node by itself, and shares nothing with the kept
 //! results but the plugins.
 
-use framework::View;
+use framework::{LAST_RESORT, View};
 use model::{Code, NodeId, PodFacts, PodId, Reason, Txn};
 
 use crate::board::Board;
@@ -11,7 +11,7 @@ use crate::trial::{Trial, view};
 use crate::{Scheduler, profile_of};
 
 /// What the scheduler thinks of a pod on every node.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, Default, PartialEq, Eq)]
 pub struct Judgement {
     /// Who turned the pod away before any node was looked at, and why.
     pub refusal: Option<(&'static str, Reason)>,
@@ -19,6 +19,8 @@ pub struct Judgement {
     pub fault: Option<Reason>,
     /// Every node, in the order of their ids; none if the pod was turned away.
     pub nodes: Vec<(NodeId, NodeJudgement)>,
+    /// How many units of scores make a point: one, or more where a plugin scores in parts of it.
+    pub per_point: i32,
     /// Whom evicting would help the pod, if nothing else does.
     pub preemption: Option<JudgedPreemption>,
 }
@@ -35,10 +37,19 @@ pub struct JudgedPreemption {
 /// What the scheduler thinks of a pod on one node.
 #[derive(Debug, PartialEq, Eq)]
 pub enum NodeJudgement {
-    /// The pod fits; weighted scores by plugin.
-    Fits(Vec<(&'static str, i32)>),
+    /// The pod fits.
+    Fits(Merits),
     /// The pod does not fit: who says so first, and all it says.
     Unfit(&'static str, Vec<Reason>),
+}
+
+/// What a node that fits is worth.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Merits {
+    /// Weighted scores by plugin.
+    pub scores: Vec<(&'static str, i32)>,
+    /// Whether it is taken only if no other node fits.
+    pub is_last_resort: bool,
 }
 
 impl Scheduler {
@@ -56,7 +67,7 @@ impl Scheduler {
         let refusal =
             profile.gang_reader.and_then(|plugin| Some((plugin, self.gang_refusal(pod)?)));
         let judgement = match refusal {
-            Some(_) => Judgement { refusal, fault: None, nodes: Vec::new(), preemption: None },
+            Some(_) => Judgement { refusal, per_point: 1, ..Judgement::default() },
             None => self.judge_waiting(pod),
         };
         self.catalog.remove_pod(pod);
@@ -88,8 +99,7 @@ impl Scheduler {
 }
 
 fn judge(trial: &mut Trial<'_, '_>) -> Judgement {
-    let mut judgement =
-        Judgement { refusal: None, fault: None, nodes: Vec::new(), preemption: None };
+    let mut judgement = Judgement { per_point: trial.board.per_point, ..Judgement::default() };
     let nodes = trial.txn.catalog().nodes();
     if nodes.is_empty() {
         return judgement;
@@ -102,7 +112,7 @@ fn judge(trial: &mut Trial<'_, '_>) -> Judgement {
     for node in nodes {
         let verdict = match trial.why_not(&screen, *node) {
             Some((plugin, reasons)) => NodeJudgement::Unfit(plugin, reasons),
-            None => NodeJudgement::Fits(Vec::new()),
+            None => NodeJudgement::Fits(Merits::default()),
         };
         judgement.nodes.push((*node, verdict));
     }
@@ -156,9 +166,12 @@ fn score(board: &Board, view: View<'_>, nodes: &mut [(NodeId, NodeJudgement)]) {
         let mut scores =
             raws.into_iter().map(|raw| prepared.scores.normalize().score(raw, highest));
         for (_, verdict) in nodes.iter_mut() {
-            if let NodeJudgement::Fits(parts) = verdict {
+            if let NodeJudgement::Fits(merits) = verdict {
                 let score = scores.next().expect("one score for every node that fits");
-                parts.push((prepared.plugin, prepared.weight * score));
+                let is_last_resort = score == LAST_RESORT;
+                merits.is_last_resort |= is_last_resort;
+                let score = if is_last_resort { 0 } else { prepared.weight * score };
+                merits.scores.push((prepared.plugin, score));
             }
         }
     }

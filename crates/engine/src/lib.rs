@@ -30,7 +30,7 @@ pub use checkpoint::{
     UnitEntry, UnitPlace,
 };
 pub use evictions::Purpose;
-pub use explain::{JudgedPreemption, Judgement, NodeJudgement};
+pub use explain::{JudgedPreemption, Judgement, Merits, NodeJudgement};
 pub use queue::{Backoff, Place, QueueCounts};
 
 use std::cell::RefCell;

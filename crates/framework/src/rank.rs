@@ -12,6 +12,42 @@ pub const MAX_SCORE: i32 = 100;
 /// What the weights of a profile may add up to: totals of scores must fit 32 bits with room.
 pub const WEIGHTS_MAX: i64 = 1_000_000;
 
+/// How many parts of a point fine scores are counted in.
+pub const FINE: i32 = 1000;
+
+/// What the weights of a profile may add up to, whatever their sign, for totals to be counted in
+/// parts of a point.
+pub const FINE_WEIGHTS_MAX: i64 = 7000;
+
+/// A raw score that is none: the node is taken only if all nodes that fit have it, whatever others
+/// say. Only where scores are ready.
+pub const LAST_RESORT: i32 = i32::MIN / 2;
+
+/// Totals of nodes lie between this and as much below zero: fine weights times the best score.
+const TOTAL_MAX: i32 = 7000 * MAX_SCORE * FINE;
+const _: () = assert!(FINE_WEIGHTS_MAX == 7000 && WEIGHTS_MAX <= 7000 * FINE as i64);
+
+/// By how much the total of a last resort is lowered: it then lies below that of any other node,
+/// and above that of a node that does not fit.
+const LOWERED: i32 = 2 * TOTAL_MAX + 1;
+
+/// Hot: a total with one more score.
+#[inline]
+#[must_use]
+pub fn plus(total: i32, weight: i32, score: i32) -> i32 {
+    match score {
+        LAST_RESORT if is_last_resort(total) => total,
+        LAST_RESORT => total - LOWERED,
+        _ => total + weight * score,
+    }
+}
+
+/// Whether a total of a node that fits has a last resort in it.
+#[must_use]
+pub fn is_last_resort(total: i32) -> bool {
+    total < -TOTAL_MAX
+}
+
 /// How raw scores become scores from 0 to 100.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Normalize {
@@ -80,8 +116,14 @@ pub trait Scores: Send + Sync {
         false
     }
 
+    /// Whether raw scores are counted in [`FINE`] parts of a point. Only where scores are ready.
+    fn is_fine(&self) -> bool {
+        false
+    }
+
     /// Another one when something beyond single nodes changed, so that all kept scores are out of
-    /// date. Only asked after facts of a node changed.
+    /// date. Where answers reach no further than facts, only asked after facts of a node changed;
+    /// where they reach as far as the load, for every pod, so it must cost next to nothing.
     fn revision(&self, _catalog: &Catalog) -> u64 {
         0
     }
@@ -110,7 +152,37 @@ pub fn sweep_by_node(
     let mut added = vec![0; nodes.len()];
     scores.scores(view, &nodes, &mut added);
     let totals = totals.iter_mut().filter(|total| **total != UNFIT);
-    totals.zip(added).for_each(|(total, score)| *total += weight * score);
+    totals.zip(added).for_each(|(total, score)| *total = plus(*total, weight, score));
+}
+
+/// Fine scores in whole points, for profiles whose totals could not be counted in parts of one.
+pub struct WholePoints(pub Box<dyn Scores>);
+
+impl Scores for WholePoints {
+    fn reach(&self) -> Reach {
+        self.0.reach()
+    }
+
+    fn applies(&self, view: View<'_>) -> bool {
+        self.0.applies(view)
+    }
+
+    fn refresh(&mut self, view: View<'_>, touched: Option<&[Touch]>) {
+        self.0.refresh(view, touched);
+    }
+
+    fn is_broken(&self) -> bool {
+        self.0.is_broken()
+    }
+
+    fn revision(&self, catalog: &Catalog) -> u64 {
+        self.0.revision(catalog)
+    }
+
+    fn scores(&self, view: View<'_>, nodes: &[NodeId], out: &mut [i32]) {
+        self.0.scores(view, nodes, out);
+        out.iter_mut().filter(|score| **score != LAST_RESORT).for_each(|score| *score /= FINE);
+    }
 }
 
 #[cfg(test)]
@@ -135,5 +207,27 @@ mod tests {
         for (how, raw, highest, score) in table {
             assert_eq!(how.score(raw, highest), score, "{how:?} {raw} of {highest}");
         }
+    }
+
+    /// Whatever others say, and however often it is said.
+    #[test]
+    fn a_last_resort_is_worse_than_any_other_node_that_fits() {
+        let weight = i32::try_from(FINE_WEIGHTS_MAX).expect("a weight");
+        let best = MAX_SCORE * FINE;
+        for weight in [weight, -weight] {
+            let [low, high] = [0, best].map(|score| plus(0, weight, score));
+            for total in [low, high] {
+                assert!(!is_last_resort(total), "{total}");
+                let last = plus(total, weight, LAST_RESORT);
+                assert!(is_last_resort(last) && UNFIT < last, "{last}");
+                assert!(last < low.min(high), "{last}");
+                assert_eq!(plus(last, 1, LAST_RESORT), last, "it is said twice");
+                let said_first = plus(plus(0, 1, LAST_RESORT), 1, total);
+                assert_eq!(said_first, last, "in any order");
+            }
+        }
+        // Among themselves, other scores decide.
+        let last = |score| plus(plus(0, 5, score), 1, LAST_RESORT);
+        assert!(last(3) < last(4));
     }
 }

@@ -3,6 +3,7 @@
 mod binding;
 mod condition;
 mod group;
+mod points;
 mod profile;
 mod reason;
 mod record;
@@ -11,6 +12,7 @@ mod volume;
 pub use binding::{Binding, binding};
 pub use condition::{Condition, HELD, QUEUED, condition, message};
 pub use group::{GroupCondition, GroupPatch, gang_note, group_patch, timeouts_note};
+pub use points::points;
 pub use profile::{ignored_text, source_text, tier_note, unread_text};
 pub use reason::{code_word, reason_text};
 pub use record::{

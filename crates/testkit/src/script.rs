@@ -39,9 +39,9 @@
 
 use std::collections::BTreeMap;
 
-use engine::{Checkpoint, NodeJudgement, Options, ResumeError, Scheduler};
-use framework::ProfileSettings;
-use k8s::render::{code_word, message, reason_text, unprepared_text};
+use engine::{Checkpoint, Merits, NodeJudgement, Options, ResumeError, Scheduler};
+use framework::{Profile, ProfileSettings};
+use k8s::render::{code_word, message, points, reason_text, unprepared_text};
 use model::{
     Assignment, Attempt, Catalog, ClusterQueueFacts, Code, Decision, Diagnosis, Disband, Event,
     GangReport, GangState, JobFacts, Kind, LabelSelector, LocalQueueFacts, Millis, Outcome,
@@ -109,6 +109,24 @@ impl Script {
         let build = |settings| plugins::build(settings, &mut catalog).expect("a valid profile");
         let profiles = profiles.iter().map(build).collect();
         let scheduler = Scheduler::new(catalog, profiles, options);
+        let (now, pods, events) = (Time::default(), BTreeMap::new(), Vec::new());
+        Self { scheduler, now, pods, events }
+    }
+
+    /// A scheduler whose profile is changed before it is used, such as for plugins of a test.
+    ///
+    /// # Panics
+    /// When the profile cannot be made.
+    #[must_use]
+    pub fn changed(
+        profile: &ProfileSettings,
+        options: Options,
+        change: impl FnOnce(&mut Profile),
+    ) -> Self {
+        let mut catalog = Catalog::default();
+        let mut profile = plugins::build(profile, &mut catalog).expect("a valid profile");
+        change(&mut profile);
+        let scheduler = Scheduler::new(catalog, vec![profile], options);
         let (now, pods, events) = (Time::default(), BTreeMap::new(), Vec::new());
         Self { scheduler, now, pods, events }
     }
@@ -254,9 +272,12 @@ impl Script {
         }
         let verdict = |verdict: NodeJudgement| match verdict {
             NodeJudgement::Unfit(plugin, reasons) => says(plugin, &reasons),
-            NodeJudgement::Fits(scores) => {
-                let parts = scores.iter().map(|(plugin, score)| format!(" {plugin}={score}"));
-                format!("fits{}", parts.collect::<String>())
+            NodeJudgement::Fits(Merits { scores, is_last_resort }) => {
+                let points = |score: i32| points(score, judgement.per_point);
+                let parts =
+                    scores.iter().map(|(name, score)| format!(" {name}={}", points(*score)));
+                let last = if is_last_resort { " as a last resort" } else { "" };
+                format!("fits{}{last}", parts.collect::<String>())
             }
         };
         let nodes = judgement.nodes.into_iter();

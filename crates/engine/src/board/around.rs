@@ -4,7 +4,7 @@
 //! are asked about few nodes: those whose total is better than that of a node that is left.
 //! Otherwise all nodes that fit are looked at.
 
-use framework::{Narrow, Reach, View};
+use framework::{Narrow, Reach, View, plus};
 use model::NodeId;
 
 use super::{Board, High, Raws, Scratch};
@@ -126,7 +126,7 @@ impl Board {
             if ranking.scores.applies(view) {
                 ranking.scores.scores(view, fitting, scores);
                 for (sum, score) in sums.iter_mut().zip(&*scores) {
-                    *sum += ranking.weight * score;
+                    *sum = plus(*sum, ranking.weight, *score);
                 }
             }
         }

@@ -1,6 +1,6 @@
 //! What facts alone say of every node, shared by all classes that say the same about facts.
 
-use framework::{Narrow, Normalize, Reach, UNFIT, View};
+use framework::{Narrow, Normalize, Reach, UNFIT, View, plus};
 use model::NodeId;
 
 use super::Prepared;
@@ -262,7 +262,9 @@ impl Ground {
             prepared.scores.scores(view, &nodes, &mut scores);
             let scored = nodes.iter().map(|node| node.index()).zip(&scores);
             if prepared.scores.normalize() == Normalize::Ready {
-                scored.for_each(|(node, score)| self.fixed[node] += prepared.weight * score);
+                for (node, score) in scored {
+                    self.fixed[node] = plus(self.fixed[node], prepared.weight, *score);
+                }
             } else if let Some(column) = self.raws.iter().position(|raws| raws.ranking == ranking) {
                 nodes.iter().zip(&scores).for_each(|(node, raw)| self.set(column, *node, *raw));
             } else if scores.iter().any(|raw| *raw > 0) {

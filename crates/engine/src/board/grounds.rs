@@ -10,17 +10,26 @@ use super::ground::Ground;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct GroundId(usize);
 
+/// What classes have in common that share a ground.
+#[derive(Debug, Default, PartialEq, Eq, Hash)]
+pub(crate) struct GroundKey {
+    /// What they say about facts.
+    pub(super) spec: PodSpec,
+    /// In what unit their scores are added up.
+    pub(super) per_point: i32,
+}
+
 /// All grounds that are not lent.
 #[derive(Default)]
 pub(super) struct Grounds {
-    ids: Map<Arc<PodSpec>, GroundId>,
+    ids: Map<Arc<GroundKey>, GroundId>,
     rows: Vec<Row>,
     free: Vec<GroundId>,
 }
 
 #[derive(Default)]
 struct Row {
-    key: Arc<PodSpec>,
+    key: Arc<GroundKey>,
     /// How many boards stand on it.
     boards: usize,
     /// How many bytes it was counted with.
@@ -30,7 +39,7 @@ struct Row {
 
 impl Grounds {
     /// The ground for one more board.
-    pub(super) fn hold(&mut self, key: PodSpec) -> GroundId {
+    pub(super) fn hold(&mut self, key: GroundKey) -> GroundId {
         let id = self.ids.get(&key).copied().unwrap_or_else(|| {
             let id = self.free.pop().unwrap_or_else(|| {
                 self.rows.push(Row::default());

@@ -141,10 +141,13 @@ pub(super) fn judged(run: &mut Script, pod: PodId) -> Judgement {
     run.scheduler.judge_waiting(pod)
 }
 
-/// The total of every node that fits.
-pub(super) fn totals(judgement: &Judgement) -> BTreeMap<NodeId, i32> {
+/// The total of every node that fits, and first whether it is no last resort.
+pub(super) fn totals(judgement: &Judgement) -> BTreeMap<NodeId, (bool, i32)> {
     let total = |(node, verdict): &(NodeId, NodeJudgement)| match verdict {
-        NodeJudgement::Fits(scores) => Some((*node, scores.iter().map(|(_, score)| score).sum())),
+        NodeJudgement::Fits(merits) => {
+            let sum = merits.scores.iter().map(|(_, score)| score).sum();
+            Some((*node, (!merits.is_last_resort, sum)))
+        }
         NodeJudgement::Unfit(..) => None,
     };
     judgement.nodes.iter().filter_map(total).collect()

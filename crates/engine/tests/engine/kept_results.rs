@@ -12,17 +12,17 @@ use crate::cold_path::{
 
 /// How a sequence begins and goes on.
 #[derive(Clone, Debug)]
-struct Story {
+pub(super) struct Story {
     profile: usize,
     lines: Vec<String>,
 }
 
 /// A cluster of some nodes, and events in it.
-fn story(nodes: impl Strategy<Value = usize>) -> impl Strategy<Value = Story> {
+pub(super) fn story(nodes: impl Strategy<Value = usize>) -> impl Strategy<Value = Story> {
     let drawn = nodes.prop_flat_map(|count| {
         let line = any::<u64>().prop_map(move |dice| draw::event(count, 30, dice));
         // Events that can be left out, so that a failing story shrinks to the few that matter.
-        (0usize..5, vec(any::<u64>(), count), vec(option::weighted(0.98, line), 70..100))
+        (0usize..6, vec(any::<u64>(), count), vec(option::weighted(0.98, line), 70..100))
     });
     drawn.prop_map(|(profile, nodes, events)| {
         let nodes = nodes.iter().enumerate().map(|(at, dice)| draw::node(at, *dice));
@@ -32,7 +32,7 @@ fn story(nodes: impl Strategy<Value = usize>) -> impl Strategy<Value = Story> {
 
 /// Every decision is one that the cold path would make, nobody sleeps while a node has room, and
 /// what is taken is what the pods on nodes take.
-fn check(story: &Story, mut run: Script) {
+pub(super) fn check(story: &Story, mut run: Script) {
     for (at, line) in story.lines.iter().enumerate() {
         act(&mut run, line);
         let is_settling = at % 3 == 2;

@@ -9,14 +9,14 @@ use std::io::{self, BufRead, BufReader};
 use std::path::Path;
 
 use anyhow::{Context, Result, anyhow, bail};
-use engine::{Judgement, NodeJudgement, Options, Scheduler};
+use engine::{Judgement, Merits, NodeJudgement, Options, Scheduler};
 use framework::ProfileSettings;
 use k8s::config::{self, Settings};
 use k8s::ingest;
-use k8s::render::{code_word, reason_text};
+use k8s::render::{code_word, points, reason_text};
 use model::{Catalog, Code, Fact, GroupingKind, Reason, Time};
 use serde::Serialize;
-use serde_json::{Map, Value};
+use serde_json::{Map, Number, Value};
 
 use super::out;
 use profile::ProfileAnswer;
@@ -123,8 +123,11 @@ struct Refusal {
 enum NodeAnswer {
     Fits {
         feasible: bool,
-        scores: BTreeMap<&'static str, i32>,
-        total: i32,
+        scores: BTreeMap<&'static str, Number>,
+        total: Number,
+        /// Whether it is taken only if no other node fits; absent if not.
+        #[serde(rename = "lastResort", skip_serializing_if = "std::ops::Not::not")]
+        is_last_resort: bool,
     },
     Unfit {
         feasible: bool,
@@ -342,12 +345,14 @@ fn render(judgement: &Judgement, catalog: &Catalog) -> Result<Answer> {
     if let Some(fault) = &judgement.fault {
         bail!("{}", reason_text(fault, catalog));
     }
+    let in_points = |score: i32| points(score, judgement.per_point);
     let node = |(node, judgement): &(model::NodeId, NodeJudgement)| {
         let answer = match judgement {
-            NodeJudgement::Fits(scores) => NodeAnswer::Fits {
+            NodeJudgement::Fits(Merits { scores, is_last_resort }) => NodeAnswer::Fits {
                 feasible: true,
-                scores: scores.iter().copied().collect(),
-                total: scores.iter().map(|(_, score)| score).sum(),
+                scores: scores.iter().map(|(name, score)| (*name, in_points(*score))).collect(),
+                total: in_points(scores.iter().map(|(_, score)| score).sum()),
+                is_last_resort: *is_last_resort,
             },
             NodeJudgement::Unfit(plugin, reasons) => {
                 NodeAnswer::Unfit { feasible: false, refusal: refusal(plugin, reasons, catalog) }

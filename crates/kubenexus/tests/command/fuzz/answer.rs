@@ -59,8 +59,9 @@ fn check_verdict(case: &Value, answer: &Map<String, Value>) -> Checked {
             Some(false) => check_refusal(node)?,
             Some(true) => {
                 let scores = node["scores"].as_object().ok_or("a node without scores")?;
-                let sum: Option<i64> = scores.values().map(Value::as_i64).sum();
-                ensure(sum.is_some() && node["total"].as_i64() == sum, "a total that is no sum")?;
+                let thousandths = |score: &Value| Some((score.as_f64()? * 1000.0).round());
+                let sum: Option<f64> = scores.values().map(thousandths).sum();
+                ensure(sum.is_some() && thousandths(&node["total"]) == sum, "no sum")?;
             }
             None => return Err("neither feasible nor infeasible".into()),
         }
