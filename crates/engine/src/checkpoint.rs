@@ -18,7 +18,7 @@ use model::{
 };
 use serde::{Deserialize, Serialize};
 
-pub use gpus::{GpuGuestEntry, GpusEntry};
+pub(crate) use gpus::GpusEntry;
 pub use resume::ResumeError;
 use written::Written;
 

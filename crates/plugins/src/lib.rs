@@ -4,6 +4,7 @@
 //! compares every one of them with the original.
 
 mod coscheduling;
+mod gpu_topology;
 mod guard;
 mod image_locality;
 mod node_affinity;
@@ -22,5 +23,6 @@ mod sums;
 mod taint_toleration;
 mod topology_spread;
 mod volumes;
+mod vram_scheduler;
 
 pub use registry::{BuildError, build, known, reads_gang_keys};

@@ -6,11 +6,13 @@ use std::sync::Arc;
 use framework::{
     Admit, Args, BalancedArgs, ClassifierArgs, Classify, CoschedulingArgs, Feasible, FitArgs,
     NodeAffinityArgs, NumaArgs, Order, PluginChoice, PluginInfo, PodAffinityArgs, Point, Points,
-    Profile, ProfileSettings, Rank, Ranking, Rescues, SpreadArgs, VolumeBindingArgs, WEIGHTS_MAX,
+    Profile, ProfileSettings, Rank, Ranking, Rescues, SpreadArgs, VolumeBindingArgs, VramArgs,
+    WEIGHTS_MAX,
 };
 use model::Catalog;
 
 use crate::coscheduling::Coscheduling;
+use crate::gpu_topology::GpuTopology;
 use crate::guard::Guard;
 use crate::image_locality::ImageLocality;
 use crate::node_affinity::NodeAffinity;
@@ -27,6 +29,7 @@ use crate::scheduling_gates::SchedulingGates;
 use crate::taint_toleration::TaintToleration;
 use crate::topology_spread::PodTopologySpread;
 use crate::volumes::{NodeVolumeLimits, VolumeBinding, VolumeRestrictions, VolumeZone};
+use crate::vram_scheduler::VramScheduler;
 
 use Point::{
     Bind, Filter, Permit, PlacementGenerate, PlacementScore, PodGroupPostFilter, PostFilter,
@@ -103,8 +106,8 @@ pub fn known() -> &'static [PluginInfo] {
         },
         planned("ResourceFragmentation", &["ResourceFragmentationScore"], &[PreScore, Score]),
         planned("TenantHardware", &["TenantHardwareAffinityScore"], ALL),
-        planned("VRAMScheduler", &[], &[PreFilter, Filter, PreScore, Score, Reserve]),
-        planned("GPUTopology", &[], &[PreFilter, Filter, PreScore, Score, Reserve]),
+        built("VRAMScheduler", &[PreFilter, Filter, PreScore, Score, Reserve, Bind]),
+        built("GPUTopology", &[PreScore, Score]),
         planned("TopologySpread", &[], &[PreScore, Score]),
         planned("WorkloadAware", &[], &[PreScore, Score]),
         planned("BackfillScheduler", &["BackfillScoring"], &[PreEnqueue, PreFilter, Score]),
@@ -285,6 +288,7 @@ fn make_feasible(
         "VolumeBinding" => Arc::new(VolumeBinding::new(&volume_args(settings))),
         "VolumeZone" => Arc::new(VolumeZone),
         "NUMATopology" => Arc::new(NumaTopology::new(numa_args(settings), catalog)),
+        "VRAMScheduler" => Arc::new(VramScheduler::new(vram_args(settings))),
         name => Arc::new(Guard::of(name).ok_or_else(|| unknown(settings, choice, point))?),
     })
 }
@@ -305,6 +309,8 @@ fn make_rank(
         "PodTopologySpread" => Arc::new(PodTopologySpread::new(&spread_args(settings), catalog)),
         "InterPodAffinity" => Arc::new(InterPodAffinity::new(pod_affinity_args(settings))),
         "NUMATopology" => Arc::new(NumaTopology::new(numa_args(settings), catalog)),
+        "VRAMScheduler" => Arc::new(VramScheduler::new(vram_args(settings))),
+        "GPUTopology" => Arc::new(GpuTopology),
         "VolumeBinding" => {
             let is_asked = settings.at(Filter).iter().any(|choice| choice.name == "VolumeBinding");
             // Only nodes that it was asked about have a score.
@@ -355,6 +361,13 @@ fn volume_args(settings: &ProfileSettings) -> VolumeBindingArgs {
     match settings.args_of("VolumeBinding") {
         Some(Args::VolumeBinding(args)) => args.clone(),
         _ => VolumeBindingArgs::default(),
+    }
+}
+
+fn vram_args(settings: &ProfileSettings) -> VramArgs {
+    match settings.args_of("VRAMScheduler") {
+        Some(Args::Vram(args)) => *args,
+        _ => VramArgs::default(),
     }
 }
 

@@ -38,8 +38,8 @@ impl Scheduler {
     /// What is taken of GPUs.
     pub(super) fn gpu_entries(&self, pods: &Map<PodId, usize>) -> Vec<GpusEntry> {
         let catalog = &self.catalog;
-        let pools = |node: &NodeId| self.usage.gpus(*node).iter().map(|pool| (*node, pool));
-        let pools = catalog.nodes().iter().flat_map(pools);
+        let of_node = |node: NodeId| self.usage.gpus(node).iter().map(move |pool| (node, pool));
+        let pools = catalog.nodes().iter().copied().flat_map(of_node);
         let taken = pools.filter(|(_, pool)| !pool.guests().is_empty());
         let entry = taken.map(|(node, pool)| {
             let guest = |guest: &GpuGuest| GpuGuestEntry {
