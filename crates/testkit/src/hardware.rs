@@ -5,6 +5,9 @@
 //! node a zones=2x8 policy=restricted held=p:0-3:0,1     what its kubelet says that pod p holds
 //! pod p cpu=4 memory=1Gi nvidia.com/gpu=2 exclusive     one container, of a guaranteed pod
 //! pod p cpu=4 numa=isolated numa-avoids=0 placed=1      what it asks of zones, and was bound with
+//! node b nvidia.com/gpu=8 replicas=4 model=L40S vram=48Gi link=pcie nvlink=0,0,1,1
+//! pod q nvidia.com/gpu=1 fraction=0.5 vram=20Gi         what it asks of GPUs
+//! gpus a                                                who has which GPUs
 //! inside a
 //! > p: cpus 0-3, nvidia.com/gpu 0-1
 //! nrt a update=2 zones=2x8 free=4,8 gpus=2,2 freegpus=1,2 policy=restricted scope=pod pods=p,q
@@ -14,14 +17,16 @@
 
 use engine::Scheduler;
 use model::hardware::{
-    CpuRanges, Gpu, HardwareFacts, HeldByPod, HeldDevices, HeldFacts, KubeletFacts, NumaZone,
+    CpuRanges, Gpu, GpuLink, HardwareFacts, HeldByPod, HeldDevices, HeldFacts, KubeletFacts,
+    NumaZone, SharedGpus,
 };
 use model::topology::{
     ContainerAsk, ContainerRole, CpuManagerFacts, PodAsk, TopologyPolicy, TopologyScope,
 };
 use model::{
-    Account, Amounts, FingerprintMethod, GangSpread, Guest, Inside, NodeFacts,
-    NodeResourceTopologyFacts, NumaPolicy, PodFacts, PodsFingerprint, ToldZone, ZoneAmount,
+    Account, Amounts, FingerprintMethod, GangSpread, GpuGuest, GpuShare, Guest, Inside, NodeFacts,
+    NodeId, NodeResourceTopologyFacts, NumaPolicy, PodFacts, PodsFingerprint, Quantity, ToldZone,
+    WHOLE_MILLI, ZoneAmount,
 };
 
 /// Takes in a word of a node, if it is one about its inside.
@@ -51,6 +56,21 @@ pub(crate) fn set_node(node: &mut NodeFacts, key: &str, value: &str) -> bool {
             };
             hardware(node).gpus = value.split(',').enumerate().map(gpu).collect();
         }
+        "model" => hardware(node).all_gpus.model = Some(value.into()),
+        "vram" => hardware(node).all_gpus.memory = Some(bytes(value)),
+        "nvlink" => {
+            let all = &mut hardware(node).gpus;
+            for (gpu, domain) in all.iter_mut().zip(value.split(',')) {
+                gpu.nvlink_domain = domain.parse().ok();
+            }
+        }
+        "link" => hardware(node).all_gpus.link = Some(link(value)),
+        "replicas" => {
+            let replicas = value.parse().expect("a number of replicas");
+            let resource = "nvidia.com/gpu".into();
+            let shared = SharedGpus { resource, replicas, is_mps: false };
+            hardware(node).all_gpus.shared = [shared].into();
+        }
         "policy" => kubelet(node).policy = policy(value),
         "scope" => kubelet(node).scope = scope(value),
         "held" => {
@@ -71,6 +91,20 @@ pub(crate) fn set_node(node: &mut NodeFacts, key: &str, value: &str) -> bool {
         _ => return false,
     }
     true
+}
+
+fn link(word: &str) -> GpuLink {
+    match word {
+        "pcie" => GpuLink::Pcie,
+        "nvlink" => GpuLink::NvLink,
+        "nvswitch" => GpuLink::NvSwitch,
+        _ => panic!("there is no link {word:?}"),
+    }
+}
+
+fn bytes(text: &str) -> u64 {
+    let quantity = Quantity::parse(text).expect("a quantity");
+    u64::try_from(quantity.units()).expect("an amount")
 }
 
 fn policy(word: &str) -> TopologyPolicy {
@@ -150,6 +184,9 @@ pub fn node_resource_topology(words: &str) -> NodeResourceTopologyFacts {
 /// What is free in every zone of a node, or who takes what.
 pub(crate) fn shown(scheduler: &Scheduler, what: &str, node: &str) -> Vec<String> {
     let node = scheduler.catalog().find_node(node).expect("a node that is there");
+    if what == "gpus" {
+        return gpus(scheduler, node);
+    }
     match scheduler.usage().inside(node) {
         None => vec!["unknown".into()],
         Some(it) if what == "free" => free(scheduler, it),
@@ -207,6 +244,23 @@ pub(crate) fn set_pod(pod: &mut PodFacts, key: &str, value: &str) -> bool {
         pod.rest.placed = zones(value);
         return true;
     }
+    if key == "had-gpus" {
+        pod.rest.gpus = zones(value);
+        return true;
+    }
+    if let "vram" | "vram-total" | "fraction" | "gpu-memory" = key {
+        let wish = pod.spec.gpu.get_or_insert_default();
+        match key {
+            "vram" => wish.memory = Some(bytes(value)),
+            "vram-total" => wish.memory_total = Some(bytes(value)),
+            "gpu-memory" => wish.share = Some(GpuShare::Memory(bytes(value))),
+            _ => {
+                let percent: f64 = value.parse().expect("a part of a GPU");
+                wish.share = Some(GpuShare::Milli((percent * 1000.0) as u16));
+            }
+        }
+        return true;
+    }
     if !key.starts_with("numa") {
         return false;
     }
@@ -235,6 +289,22 @@ pub(crate) fn ask(amounts: &Amounts<String>, is_exclusive: bool) -> Box<PodAsk<S
         devices: amounts.scalars.iter().map(device).collect(),
     };
     Box::new(PodAsk { is_exclusive, containers: [container].into() })
+}
+
+/// Who has which GPUs of a node, and how much of each if it is less than all.
+fn gpus(scheduler: &Scheduler, node: NodeId) -> Vec<String> {
+    let catalog = scheduler.catalog();
+    let guests = scheduler.usage().gpus(node).iter().flat_map(|pool| pool.guests());
+    let shown = |guest: &GpuGuest| {
+        let name = guest.pod.map_or("a hold", |pod| &catalog.pod(pod).key.name);
+        let devices = (0..u128::BITS).filter(|device| guest.devices >> device & 1 == 1);
+        let devices = listed(devices);
+        match guest.milli {
+            WHOLE_MILLI => format!("{name}: {devices}"),
+            milli => format!("{name}: {milli} of {devices}"),
+        }
+    };
+    guests.map(shown).collect()
 }
 
 /// Who takes what inside a node.

@@ -196,7 +196,9 @@ impl Script {
             }
             ["written" | "unwritten", ..] => self.write(&words),
             ["given", uid] => return vec![self.given(uid)],
-            [what @ ("inside" | "free"), node] => return shown(&self.scheduler, what, node),
+            [what @ ("inside" | "free" | "gpus"), node] => {
+                return shown(&self.scheduler, what, node);
+            }
             [kind, ..] | ["gone", kind, _] if storage_kind(kind).is_some() => {
                 self.apply(&crate::storage::event(&words, rest));
             }

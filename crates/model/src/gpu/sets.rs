@@ -125,7 +125,10 @@ impl GpuLayout {
         };
         match among.count_ones() <= EXACT_MAX {
             true => subsets(among, count).max_by_key(rated),
-            false => self.candidates(free, among, count, favoured).max_by_key(rated),
+            false => {
+                let best = self.candidates(free, among, count, favoured).max_by_key(rated)?;
+                Some(improved(best, among, rated))
+            }
         }
     }
 
@@ -164,6 +167,22 @@ impl GpuLayout {
             set
         };
         places(within).map(grow).collect()
+    }
+}
+
+/// A set in which one GPU or two are replaced by others, as long as that makes it better.
+fn improved<R: Ord>(mut best: u128, among: u128, rated: impl Fn(&u128) -> R) -> u128 {
+    loop {
+        let swapped = |count: u32| {
+            let out = subsets(best, count);
+            let swaps = out
+                .flat_map(|out| subsets(among & !best, count).map(move |into| best & !out | into));
+            swaps.max_by_key(&rated).filter(|set| rated(set) > rated(&best))
+        };
+        match swapped(1).or_else(|| swapped(2)) {
+            Some(better) => best = better,
+            None => return best,
+        }
     }
 }
 
