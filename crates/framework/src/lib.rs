@@ -21,7 +21,7 @@ pub use admit::Admit;
 pub use args::{
     Args, BalancedArgs, ClassifierArgs, CoschedulingArgs, FitArgs, NamespaceOffset, Namespaces,
     NodeAffinityArgs, NumaArgs, PodAffinityArgs, PreemptionArgs, ResourceWeight, ShapePoint,
-    SpreadArgs, Strategy, Tenant, TierBoosts, VolumeBindingArgs,
+    SpreadArgs, Strategy, Tenant, TierBoosts, VolumeBindingArgs, WorkloadArgs,
 };
 pub use classify::Classify;
 pub use feasible::{Feasible, Narrow, Reach, Rows, UNFIT, Verdict, View};

@@ -22,5 +22,6 @@ mod sums;
 mod taint_toleration;
 mod topology_spread;
 mod volumes;
+mod workload_aware;
 
 pub use registry::{BuildError, build, known, reads_gang_keys};

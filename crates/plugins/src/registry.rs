@@ -7,6 +7,7 @@ use framework::{
     Admit, Args, BalancedArgs, ClassifierArgs, Classify, CoschedulingArgs, Feasible, FitArgs,
     NodeAffinityArgs, NumaArgs, Order, PluginChoice, PluginInfo, PodAffinityArgs, Point, Points,
     Profile, ProfileSettings, Rank, Ranking, Rescues, SpreadArgs, VolumeBindingArgs, WEIGHTS_MAX,
+    WorkloadArgs,
 };
 use model::Catalog;
 
@@ -27,6 +28,7 @@ use crate::scheduling_gates::SchedulingGates;
 use crate::taint_toleration::TaintToleration;
 use crate::topology_spread::PodTopologySpread;
 use crate::volumes::{NodeVolumeLimits, VolumeBinding, VolumeRestrictions, VolumeZone};
+use crate::workload_aware::WorkloadAware;
 
 use Point::{
     Bind, Filter, Permit, PlacementGenerate, PlacementScore, PodGroupPostFilter, PostFilter,
@@ -106,7 +108,7 @@ pub fn known() -> &'static [PluginInfo] {
         planned("VRAMScheduler", &[], &[PreFilter, Filter, PreScore, Score, Reserve]),
         planned("GPUTopology", &[], &[PreFilter, Filter, PreScore, Score, Reserve]),
         planned("TopologySpread", &[], &[PreScore, Score]),
-        planned("WorkloadAware", &[], &[PreScore, Score]),
+        built("WorkloadAware", &[PreScore, Score]),
         planned("BackfillScheduler", &["BackfillScoring"], &[PreEnqueue, PreFilter, Score]),
     ];
     KNOWN
@@ -305,6 +307,7 @@ fn make_rank(
         "PodTopologySpread" => Arc::new(PodTopologySpread::new(&spread_args(settings), catalog)),
         "InterPodAffinity" => Arc::new(InterPodAffinity::new(pod_affinity_args(settings))),
         "NUMATopology" => Arc::new(NumaTopology::new(numa_args(settings), catalog)),
+        "WorkloadAware" => Arc::new(WorkloadAware::new(workload_args(settings))),
         "VolumeBinding" => {
             let is_asked = settings.at(Filter).iter().any(|choice| choice.name == "VolumeBinding");
             // Only nodes that it was asked about have a score.
@@ -362,6 +365,13 @@ fn numa_args(settings: &ProfileSettings) -> NumaArgs {
     match settings.args_of("NUMATopology") {
         Some(Args::Numa(args)) => args.clone(),
         _ => NumaArgs::default(),
+    }
+}
+
+fn workload_args(settings: &ProfileSettings) -> WorkloadArgs {
+    match settings.args_of("WorkloadAware") {
+        Some(Args::Workload(args)) => args.clone(),
+        _ => WorkloadArgs::default(),
     }
 }
 

@@ -120,6 +120,7 @@ fn plugin_args(info: &PluginInfo, spot: Spot<'_>, problems: &mut Problems) -> Op
         "DefaultPreemption" => args::preemption(spot, problems),
         "VolumeBinding" => args::volume_binding(spot, problems),
         "NUMATopology" => args::numa(spot, problems),
+        "WorkloadAware" => args::workload(spot, problems),
         "DynamicResources" => {
             args::dynamic_resources(spot, problems);
             None

@@ -5,7 +5,7 @@ mod gangs;
 use framework::{
     Args, BalancedArgs, ClassifierArgs, CoschedulingArgs, FitArgs, NodeAffinityArgs, NumaArgs,
     PodAffinityArgs, PreemptionArgs, ResourceWeight, ShapePoint, SpreadArgs, Strategy,
-    VolumeBindingArgs,
+    VolumeBindingArgs, WorkloadArgs,
 };
 use model::{FieldOperator, LabelOperator, NodeTerm, RequirementSpec, SpreadSpec};
 use serde_json::{Map, Value, json};
@@ -13,7 +13,7 @@ use serde_json::{Map, Value, json};
 use crate::config::sections::API_VERSION;
 
 /// The arguments of every plugin that takes any, where nothing is given.
-pub(super) fn defaults() -> [(&'static str, Args); 10] {
+pub(super) fn defaults() -> [(&'static str, Args); 11] {
     [
         ("NodeResourcesFit", Args::Fit(FitArgs::default())),
         ("NodeResourcesBalancedAllocation", Args::Balanced(BalancedArgs::default())),
@@ -25,6 +25,7 @@ pub(super) fn defaults() -> [(&'static str, Args); 10] {
         ("ProfileClassifier", Args::Classifier(ClassifierArgs::default())),
         ("VolumeBinding", Args::VolumeBinding(VolumeBindingArgs::default())),
         ("NUMATopology", Args::Numa(NumaArgs::default())),
+        ("WorkloadAware", Args::Workload(WorkloadArgs::default())),
     ]
 }
 
@@ -60,6 +61,11 @@ pub(super) fn write(args: &Args) -> Value {
             "shape": shape(&args.shape),
         }),
         Args::Numa(args) => numa(args),
+        Args::Workload(args) => json!({
+            "apiVersion": API_VERSION,
+            "kind": "WorkloadAwareArgs",
+            "weights": resources(&args.weights),
+        }),
     }
 }
 
