@@ -31,6 +31,8 @@ pub enum Args {
     Vram(VramArgs),
     /// Of `ResourceFragmentation`.
     Fragmentation(FragmentationArgs),
+    /// Of `WorkloadAware`.
+    Workload(WorkloadArgs),
 }
 
 /// How gangs wait, and who goes first among units of the same priority.
@@ -323,5 +325,26 @@ pub struct FragmentationArgs {
 impl Default for FragmentationArgs {
     fn default() -> Self {
         Self { pristine_min: 8, small_max: 2, window: Millis::seconds(86_400) }
+    }
+}
+
+/// How full nodes are for pods that are packed or spread.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WorkloadArgs {
+    /// How much each resource counts, 0 to 100. Of those that a pod asks for and a node has, a
+    /// mean is taken; resources that are not listed do not count.
+    pub weights: Vec<ResourceWeight>,
+}
+
+impl WorkloadArgs {
+    /// Stands for all resources that are GPUs, or are used like them.
+    pub const GPUS: &str = "gpu";
+}
+
+impl Default for WorkloadArgs {
+    fn default() -> Self {
+        let weights = [("cpu", 6), ("memory", 4), (Self::GPUS, 80)];
+        let weight = |(name, weight): (&str, i64)| ResourceWeight { name: name.into(), weight };
+        Self { weights: weights.map(weight).into() }
     }
 }

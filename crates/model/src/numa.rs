@@ -102,7 +102,7 @@ pub struct NumaWish {
     /// Whether it says that it moves much memory, or that it does not.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub is_memory_intensive: Option<bool>,
-    /// Whether it names a gang.
+    /// Whether it names a gang, in journals of before its hints said so.
     pub is_in_gang: bool,
     /// What is wrong with what it asks for, so that it cannot be placed.
     #[serde(skip_serializing_if = "Option::is_none")]

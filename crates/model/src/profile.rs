@@ -142,6 +142,9 @@ pub struct Hints {
     /// The name of its priority class.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub priority_class: Option<Box<str>>,
+    /// Whether it names a gang.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub is_in_gang: bool,
 }
 
 impl Hints {

@@ -24,5 +24,6 @@ mod taint_toleration;
 mod topology_spread;
 mod volumes;
 mod vram_scheduler;
+mod workload_aware;
 
 pub use registry::{BuildError, build, known, reads_gang_keys};

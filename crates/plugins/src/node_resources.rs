@@ -3,8 +3,8 @@
 mod balanced;
 mod fit;
 mod fullness;
-mod vector;
-mod whole;
+pub(crate) mod vector;
+pub(crate) mod whole;
 
 pub(crate) use balanced::NodeResourcesBalancedAllocation;
 pub(crate) use fit::NodeResourcesFit;

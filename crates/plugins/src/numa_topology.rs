@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 use framework::{Feasible, Narrow, NumaArgs, Plugin, Rank, Reach, Scores, Verdict, View};
 use model::topology::Predictor;
-use model::{Alignment, Bond, Catalog, Class, NodeId, NumaFault, NumaPolicy, Reason, Workload};
+use model::{Alignment, Catalog, Class, NodeId, NumaFault, NumaPolicy, Reason, Workload};
 
 use crate::profile_classifier::workload_of;
 
@@ -69,10 +69,7 @@ impl Rank for NumaTopology {
 
 /// Whether pods of a class run to their end, which is worth being aligned for.
 fn is_batch(class: &Class) -> bool {
-    // How many of a gang start together is not known here: whoever names one counts as one of it.
-    let is_in_gang = class.spec.numa.as_ref().is_some_and(|wish| wish.is_in_gang);
-    let bond = if is_in_gang { Bond::Gang } else { Bond::Alone };
-    match workload_of(class, bond) {
+    match workload_of(class) {
         Workload::Training | Workload::Batch => true,
         Workload::Inference | Workload::Service | Workload::Interactive => false,
     }

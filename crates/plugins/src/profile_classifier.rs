@@ -165,10 +165,13 @@ fn lowered(granted: Known<Tier>, hints: &Hints, ignored: &mut Vec<Ignored>) -> K
     if asked < granted.value { Known { value: asked, source } } else { granted }
 }
 
-/// What pods of a class do.
-pub(crate) fn workload_of(class: &Class, bond: Bond) -> Workload {
+/// What pods of a class do. How many of a gang start together is not known here: whoever names one
+/// counts as one of it.
+pub(crate) fn workload_of(class: &Class) -> Workload {
     let silent = Hints::default();
     let hints = class.spec.hints.as_deref().unwrap_or(&silent);
+    let was_in_gang = class.spec.numa.as_ref().is_some_and(|wish| wish.is_in_gang);
+    let bond = if hints.is_in_gang || was_in_gang { Bond::Gang } else { Bond::Alone };
     workload(hints, bond, gpus(class), &mut Vec::new()).value
 }
 

@@ -7,7 +7,7 @@ use framework::{
     Admit, Args, BalancedArgs, ClassifierArgs, Classify, CoschedulingArgs, Feasible, FitArgs,
     NodeAffinityArgs, NumaArgs, Order, PluginChoice, PluginInfo, PodAffinityArgs, Point, Points,
     Profile, ProfileSettings, Rank, Ranking, Rescues, SpreadArgs, VolumeBindingArgs, VramArgs,
-    WEIGHTS_MAX,
+    WEIGHTS_MAX, WorkloadArgs,
 };
 use model::Catalog;
 
@@ -30,6 +30,7 @@ use crate::taint_toleration::TaintToleration;
 use crate::topology_spread::PodTopologySpread;
 use crate::volumes::{NodeVolumeLimits, VolumeBinding, VolumeRestrictions, VolumeZone};
 use crate::vram_scheduler::VramScheduler;
+use crate::workload_aware::WorkloadAware;
 
 use Point::{
     Bind, Filter, Permit, PlacementGenerate, PlacementScore, PodGroupPostFilter, PostFilter,
@@ -109,7 +110,7 @@ pub fn known() -> &'static [PluginInfo] {
         built("VRAMScheduler", &[PreFilter, Filter, PreScore, Score, Reserve, Bind]),
         built("GPUTopology", &[PreScore, Score]),
         planned("TopologySpread", &[], &[PreScore, Score]),
-        planned("WorkloadAware", &[], &[PreScore, Score]),
+        built("WorkloadAware", &[PreScore, Score]),
         planned("BackfillScheduler", &["BackfillScoring"], &[PreEnqueue, PreFilter, Score]),
     ];
     KNOWN
@@ -311,6 +312,7 @@ fn make_rank(
         "NUMATopology" => Arc::new(NumaTopology::new(numa_args(settings), catalog)),
         "VRAMScheduler" => Arc::new(VramScheduler::new(vram_args(settings))),
         "GPUTopology" => Arc::new(GpuTopology),
+        "WorkloadAware" => Arc::new(WorkloadAware::new(workload_args(settings))),
         "VolumeBinding" => {
             let is_asked = settings.at(Filter).iter().any(|choice| choice.name == "VolumeBinding");
             // Only nodes that it was asked about have a score.
@@ -375,6 +377,13 @@ fn numa_args(settings: &ProfileSettings) -> NumaArgs {
     match settings.args_of("NUMATopology") {
         Some(Args::Numa(args)) => args.clone(),
         _ => NumaArgs::default(),
+    }
+}
+
+fn workload_args(settings: &ProfileSettings) -> WorkloadArgs {
+    match settings.args_of("WorkloadAware") {
+        Some(Args::Workload(args)) => args.clone(),
+        _ => WorkloadArgs::default(),
     }
 }
 

@@ -125,6 +125,7 @@ pub fn pod(at: usize, node: Option<usize>, dice: u64) -> String {
             "nominated=n3",
         ]),
         dice.pick(&["", "", "exclusive"]),
+        dice.pick(&["", "", "workload=batch", "workload=interactive"]),
     ];
     let on = node.map_or(String::new(), |node| format!(" on=n{node}"));
     said(format!("pod p{at}{on}"), &words)

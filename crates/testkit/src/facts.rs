@@ -13,7 +13,7 @@
 //!           started=SECONDS owner=KIND/NAME finished terminating preempted
 //!           gang=NAME[/MIN] group=KIND/NAME[/PART] timeout=SECONDS workers=COUNT@CPU
 //!           after=GANG broken=WHY created=SECONDS eligible=SECONDS|unsaid remade tier=WORD
-//!           class=NAME
+//!           class=NAME workload=WORD
 //! podgroup KIND/NAME[/PART] min=3 timeout=SECONDS priority=5 topology=LABEL parent=NAME started
 //!           whole minres=cpu:8
 //!           where KIND is native, composite, workload, coscheduling, volcano or kai
@@ -27,6 +27,7 @@ use model::{
     Amounts, BudgetFacts, Charge, Disk, DiskId, Eligible, Features, GroupingFacts, GroupingKey,
     GroupingKind, HostPort, LabelSelector, NamespaceFacts, Need, NodeFacts, Owner, PodFacts,
     PodKey, PodRest, PodSpec, PodTerm, PodVolume, Protocol, Quantity, Requests, Said, Tier,
+    Workload,
 };
 
 use crate::{gangs, hardware, terms};
@@ -210,6 +211,9 @@ fn set_pod(pod: &mut PodFacts, key: &str, value: &str) {
             spec.hints.get_or_insert_default().tier = Some(Said::read(value, &Tier::WORDS));
         }
         "class" => spec.hints.get_or_insert_default().priority_class = Some(value.into()),
+        "workload" => {
+            spec.hints.get_or_insert_default().declared = Some(Said::read(value, &Workload::WORDS));
+        }
         "owner" => {
             let GroupingKey { kind, name, .. } = grouping_key(value);
             pod.owner = Some(Owner { kind, name });

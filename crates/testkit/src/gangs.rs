@@ -14,6 +14,7 @@ pub(crate) fn claim(pod: &mut PodFacts, key: &str, value: &str) {
             let (name, min) = value.split_once('/').map_or((value, None), |(n, m)| (n, Some(m)));
             claim.name = name.into();
             claim.min = min.map(|min| min.parse().expect("a number"));
+            pod.spec.hints.get_or_insert_default().is_in_gang = true;
         }
         "group" => {
             let PodGroupKey { kind, name, .. } = group_key(value);

@@ -17,6 +17,7 @@ mod gangs_limits;
 mod gangs_minimum;
 mod gangs_options;
 mod gangs_order;
+mod gpus;
 mod holds;
 mod insides;
 mod kept_results;

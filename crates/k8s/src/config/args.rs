@@ -11,6 +11,7 @@ mod preemption;
 mod resources;
 mod unbuilt;
 mod volumes;
+mod workload;
 
 pub(super) use affinity::node_affinity;
 pub(super) use classifier::classifier;
@@ -22,3 +23,4 @@ pub(super) use preemption::preemption;
 pub(super) use resources::{balanced, fit};
 pub(super) use unbuilt::dynamic_resources;
 pub(super) use volumes::volume_binding;
+pub(super) use workload::workload;

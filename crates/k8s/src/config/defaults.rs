@@ -14,10 +14,8 @@ pub(super) const OURS: &str = "kubenexus-scheduler";
 /// kube-scheduler 1.37's plugins in its order, feature gates at their defaults. Weights matter for
 /// those that score; zero stands for none given.
 ///
-/// Every profile starts from these, and `kubenexus-scheduler` has [`OWN`] besides. It will leave
-/// ranking by free resources to WorkloadAware and TopologySpread, which NodeResourcesFit and
-/// NodeResourcesBalancedAllocation would cancel out; until those two are built, the in-tree plugins
-/// rank there as well.
+/// Every profile starts from these, and `kubenexus-scheduler` has [`OWN`] besides. It leaves ranking
+/// by free resources to WorkloadAware, which those in [`UNSCORED`] would cancel out.
 const IN_TREE: [(&str, i64); 20] = [
     ("SchedulingGates", 0),
     ("PrioritySort", 0),
@@ -47,7 +45,16 @@ const ORDER: &str = "PrioritySort";
 /// What orders the queue of our own profile.
 pub(super) const OWN_ORDER: &str = "Coscheduling";
 /// Our plugins with their weights, which come after those of kube-scheduler.
-const OWN: [(&str, i64); 3] = [("ProfileClassifier", 0), (OWN_ORDER, 0), ("NUMATopology", 10)];
+const OWN: [(&str, i64); 6] = [
+    ("ProfileClassifier", 0),
+    (OWN_ORDER, 0),
+    ("NUMATopology", 10),
+    ("VRAMScheduler", 8),
+    ("GPUTopology", 8),
+    ("WorkloadAware", 5),
+];
+/// Plugins of kube-scheduler that do not score in our own profile, unless a file enables them there.
+const UNSCORED: [&str; 2] = ["NodeResourcesFit", "NodeResourcesBalancedAllocation"];
 
 /// Whether every profile starts with a plugin.
 pub(super) fn has(name: &str) -> bool {
@@ -92,6 +99,8 @@ pub(super) fn starting_set(
     let mut all: Vec<(PluginInfo, i64)> = in_tree.collect();
     if scheduler == OURS {
         all.retain(|(info, _)| info.name != ORDER);
+        let unscored = all.iter_mut().filter(|(info, _)| UNSCORED.contains(&info.name));
+        unscored.for_each(|(info, _)| info.points = info.points.without(Point::Score));
         all.extend(OWN.map(|(name, weight)| (find(name), weight)));
         if written.enables(ORDER) && !written.enables(OWN_ORDER) {
             let own = all.iter_mut().filter(|(info, _)| info.name == OWN_ORDER);

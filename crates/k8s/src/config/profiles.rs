@@ -122,6 +122,7 @@ fn plugin_args(info: &PluginInfo, spot: Spot<'_>, problems: &mut Problems) -> Op
         "NUMATopology" => args::numa(spot, problems),
         "VRAMScheduler" => args::vram(spot, problems),
         "ResourceFragmentation" => args::fragmentation(spot, problems),
+        "WorkloadAware" => args::workload(spot, problems),
         "DynamicResources" => {
             args::dynamic_resources(spot, problems);
             None

@@ -9,7 +9,7 @@ mod written;
 
 use framework::{
     Args, FitArgs, NodeAffinityArgs, PluginInfo, Point, Points, ProfileSettings, ResourceWeight,
-    ShapePoint, Strategy,
+    ShapePoint, Strategy, WorkloadArgs,
 };
 use model::{LabelOperator, Millis};
 
@@ -25,7 +25,7 @@ fn known() -> Vec<PluginInfo> {
     };
     const FILTER: &[Point] = &[PreFilter, Filter];
     const ALL: &[Point] = &[PreFilter, Filter, PreScore, Score];
-    let table: [(&'static str, &'static [&'static str], &[Point], bool); 27] = [
+    let table: [(&'static str, &'static [&'static str], &[Point], bool); 28] = [
         ("SchedulingGates", &[], &[PreEnqueue], true),
         ("PrioritySort", &[], &[QueueSort], true),
         ("NodeName", &[], FILTER, true),
@@ -67,6 +67,7 @@ fn known() -> Vec<PluginInfo> {
         ("VRAMScheduler", &[], ALL, true),
         ("GPUTopology", &[], ALL, true),
         ("ResourceFragmentation", &["ResourceFragmentationScore"], &[PreScore, Score], true),
+        ("WorkloadAware", &[], &[PreScore, Score], true),
         ("NetworkFabric", &["NetworkFabricScore"], ALL, false),
     ];
     let infos = table.map(|(name, aliases, points, is_built)| PluginInfo {
@@ -103,7 +104,11 @@ fn without_a_file_there_are_two_profiles() {
     let [kube, ours] = &settings.profiles[..] else { panic!("two profiles") };
     assert_eq!(at(kube, Point::QueueSort), "PrioritySort");
     assert_eq!(at(ours, Point::QueueSort), "Coscheduling");
-    assert_eq!(at(kube, Point::Score) + " NUMATopology:10", at(ours, Point::Score));
+    let score = "TaintToleration:3 NodeAffinity:2 VolumeBinding PodTopologySpread:2 \
+                 InterPodAffinity:2 DynamicResources:2 ImageLocality NUMATopology:10 \
+                 WorkloadAware:5";
+    assert_eq!(at(ours, Point::Score), score);
+    assert_eq!(at(kube, Point::Filter) + " Coscheduling NUMATopology", at(ours, Point::Filter));
     assert_eq!(
         at(kube, Point::PreFilter) + " ProfileClassifier Coscheduling NUMATopology",
         at(ours, Point::PreFilter)
@@ -275,4 +280,43 @@ fn what_is_not_built_stays_in_the_defaults_and_can_be_disabled() {
     let body = "profiles: [{plugins: {multiPoint: {disabled: [{name: InterPodAffinity}]}}}]\n";
     let filter = at(&good(body).profiles[0], Point::Filter);
     assert!(!filter.contains("InterPodAffinity") && filter.contains("PodTopologySpread"));
+}
+
+#[test]
+fn what_does_not_score_in_our_profile_scores_where_a_file_says_so() {
+    let ours = |plugins: &str| {
+        let body =
+            format!("profiles:\n- schedulerName: kubenexus-scheduler\n  plugins: {plugins}\n");
+        at(&good(&body).profiles[0], Point::Score)
+    };
+    assert!(!ours("{}").contains("NodeResources"));
+    let both = "[{name: NodeResourcesFit, weight: 3}, {name: NodeResourcesBalancedAllocation}]";
+    for point in ["score", "multiPoint"] {
+        let score = ours(&format!("{{{point}: {{enabled: {both}}}}}"));
+        assert!(score.contains("NodeResourcesFit:3"), "{point}: {score}");
+        assert!(score.contains("NodeResourcesBalancedAllocation"), "{point}: {score}");
+    }
+    // Every other name is kube-scheduler's profile.
+    let other = &good("profiles:\n- schedulerName: kubenexus\n").profiles[0];
+    assert_eq!(at(other, Point::Score), at(&defaults(&known()).profiles[0], Point::Score));
+}
+
+#[test]
+fn weights_of_workload_aware() {
+    let args = |weights: &str| {
+        let body = format!(
+            "profiles:\n- pluginConfig: [{{name: WorkloadAware, args: {{weights: {weights}}}}}]\n"
+        );
+        good(&body).profiles.remove(0).args
+    };
+    assert_eq!(args("[]"), []);
+    assert_eq!(
+        args("[{name: cpu, weight: 6}, {name: memory, weight: 4}, {name: gpu, weight: 80}]"),
+        []
+    );
+    let found = args("[{name: cpu, weight: 0}, {name: hugepages-2Mi, weight: 1}]");
+    let names = ["cpu", "hugepages-2Mi"].into_iter().zip(0..);
+    let weights =
+        names.map(|(name, weight)| ResourceWeight { name: name.into(), weight }).collect();
+    assert_eq!(found, [("WorkloadAware", Args::Workload(WorkloadArgs { weights }))]);
 }

@@ -121,8 +121,10 @@ impl Profile<'_> {
 
     /// The plugins that run somewhere, in the order in which readers have them.
     fn everywhere(&self) -> Vec<(PluginInfo, i64)> {
+        // What is written there runs at all of its points, whatever it would start with.
+        let known = |name| self.known.iter().find(|info| info.name == name).copied();
         let defaults: Vec<PluginInfo> =
-            self.starting_set().into_iter().map(|entry| entry.info).collect();
+            self.starting_set().iter().filter_map(|entry| known(entry.info.name)).collect();
         let is_default = |info: &&PluginInfo| defaults.iter().any(|other| other.name == info.name);
         let others = self.known.iter().filter(|info| !is_default(info));
         let all = defaults.iter().chain(others).filter(|info| self.runs(info.name));

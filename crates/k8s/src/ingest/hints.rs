@@ -70,7 +70,7 @@ pub(crate) fn is_known_controller(kind: &str) -> bool {
 }
 
 /// What a pod says of itself, if it says anything.
-pub(super) fn hints(view: &PodView) -> Option<Box<Hints>> {
+pub(super) fn hints(view: &PodView, is_in_gang: bool) -> Option<Box<Hints>> {
     let meta = &view.metadata;
     let label = |key: &str| meta.labels.get(key).map(String::as_str);
     let long = |key: &str| {
@@ -91,6 +91,7 @@ pub(super) fn hints(view: &PodView) -> Option<Box<Hints>> {
         tier: lowest(tiers.chain(long_tier.map(|word| Said::Unknown(word.into())))),
         preemptible: label(PREEMPTIBLE).map(|word| Said::read(word, &TRUTHS)),
         priority_class: (!class.is_empty()).then(|| class.into()),
+        is_in_gang,
     };
     hints.if_any()
 }

@@ -5,8 +5,8 @@ use model::hardware::{Unread, ZONE_ID_MAX};
 use model::{GangSpread, NumaPolicy, NumaWish, is_extended_resource, is_huge_page};
 
 use super::annotations::fault;
+use super::cut;
 use super::view::PodView;
-use super::{cut, gang};
 
 pub(crate) const POLICY: &str = "numa.scheduling.kubenexus.io/policy";
 const NUMA_POLICY: &str = "scheduling.kubenexus.io/numa-policy";
@@ -33,16 +33,6 @@ pub(super) fn wish(pod: &PodView) -> Option<Box<NumaWish>> {
     wish.fault = constraints(&mut wish, pod).err().map(Into::into);
     hints(&mut wish, pod);
     (wish != NumaWish::default()).then(|| Box::new(wish))
-}
-
-/// Notes that a pod which kubelets align names a gang: that makes it batch.
-pub(super) fn with_gang(wish: Option<Box<NumaWish>>, pod: &PodView) -> Option<Box<NumaWish>> {
-    if gang::claim(pod).is_none() {
-        return wish;
-    }
-    let mut wish = wish.unwrap_or_default();
-    wish.is_in_gang = true;
-    Some(wish)
 }
 
 /// The zones that a pod was bound with, a bit for each id; 0 if that is not known.

@@ -31,16 +31,18 @@ pub(super) fn facts(view: PodView) -> PodFacts {
     let nominated = Some(view.status.nominated_node_name.clone()).filter(|name| !name.is_empty());
     let key = key(&view);
     let volumes = volumes(&view.spec.volumes, &key);
+    let gang = gang::claim(&view);
+    let is_in_gang = gang.as_ref().is_some_and(|claim| !claim.name.is_empty());
     PodFacts {
         key,
         nominated: nominated.filter(|_| node.is_none()),
         node,
         is_finished: matches!(view.status.phase.as_str(), "Succeeded" | "Failed"),
-        gang: gang::claim(&view),
+        gang,
         rest: rest(&view),
         labels: labels(&view.metadata.labels),
         owner: owner(&view.metadata.owner_references),
-        spec: spec(view, &volumes),
+        spec: spec(view, &volumes, is_in_gang),
         volumes,
     }
 }
@@ -125,11 +127,11 @@ fn key(view: &PodView) -> PodKey {
     }
 }
 
-fn spec(view: PodView, volumes: &[PodVolume]) -> PodSpec {
-    let (requests, hints, wish) = (requests(&view), hints(&view), numa::wish(&view));
+fn spec(view: PodView, volumes: &[PodVolume], is_in_gang: bool) -> PodSpec {
+    let (requests, hints) = (requests(&view), hints(&view, is_in_gang));
+    let wish = numa::wish(&view);
     let ask = ask(&view, wish.as_deref());
     let gpu = gpu::wish(&view, &requests);
-    let wish = if ask.is_some() { numa::with_gang(wish, &view) } else { wish };
     let (spec, meta) = (view.spec, view.metadata);
     let Company { spread, near, far, prefers } = company(&meta, &spec);
     PodSpec {

@@ -99,7 +99,7 @@ fn gpu_text(fault: &GpuFault) -> String {
         GpuFault::NoSharing => "node(s) had nothing that lets pods share a GPU".into(),
         GpuFault::MemoryUnknown => "node(s) had GPUs of unknown memory".into(),
         GpuFault::MemoryTooSmall => "node(s) had too few GPUs with the requested memory".into(),
-        GpuFault::NoneFree => "node(s) had too few free GPUs with the requested memory".into(),
+        GpuFault::NoneFree => "node(s) had too few suitable GPUs free".into(),
         GpuFault::ShareFull => "node(s) had too little left of their shared GPUs".into(),
     }
 }

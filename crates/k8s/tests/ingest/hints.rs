@@ -20,6 +20,17 @@ fn owned_by(kind: &str, is_controller: bool) -> Hints {
 }
 
 #[test]
+fn a_pod_of_a_gang_says_so() {
+    let gang = json!({"labels": {"scheduling.kubenexus.io/pod-group": "g"}});
+    let native = json!({"metadata": {"name": "p", "uid": "u"}, "spec": {
+        "containers": [], "schedulingGroup": {"podGroupName": "g"}}});
+    let after = json!({"annotations": {"scheduling.kubenexus.io/depends-on": "g"}});
+    assert!(hints(gang).is_in_gang);
+    assert!(pod_facts(&native).spec.hints.is_some_and(|hints| hints.is_in_gang));
+    assert_eq!(hints(after), Hints::default(), "who waits for a gang is not one of it");
+}
+
+#[test]
 fn a_pod_that_says_nothing_has_no_hints() {
     let pod = json!({"metadata": {"name": "p", "labels": {"app": "web"},
         "annotations": {"kubectl.kubernetes.io/last-applied-configuration": "{}"}}});

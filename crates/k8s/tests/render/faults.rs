@@ -174,7 +174,7 @@ pub(crate) fn gpu_faults() -> Vec<(GpuFault, &'static str, &'static str)> {
         (GpuFault::NoSharing, "node(s) had nothing that lets pods share a GPU", never),
         (GpuFault::MemoryUnknown, "node(s) had GPUs of unknown memory", never),
         (GpuFault::MemoryTooSmall, "node(s) had too few GPUs with the requested memory", never),
-        (GpuFault::NoneFree, "node(s) had too few free GPUs with the requested memory", helps),
+        (GpuFault::NoneFree, "node(s) had too few suitable GPUs free", helps),
         (GpuFault::ShareFull, "node(s) had too little left of their shared GPUs", helps),
     ]
 }

@@ -113,6 +113,12 @@ impl Inside {
         self.sums.busy
     }
 
+    /// Whether somebody has CPUs or devices alone.
+    #[must_use]
+    pub fn has_exclusive(&self) -> bool {
+        !self.sums.busy.is_empty()
+    }
+
     /// Zones that are kept for pods which must be alone there.
     pub(super) fn kept(&self) -> ZoneMask {
         self.sums.kept

@@ -3,13 +3,13 @@
 
 /// A loop over columns. `IS_FUSED` says whether a product and a sum in one step cost no more than
 /// either: everything it calls must be inlined, or it is compiled for any machine.
-pub(super) trait Kernel {
+pub(crate) trait Kernel {
     fn run<const IS_FUSED: bool>(self);
 }
 
 /// Runs a loop.
 #[inline]
-pub(super) fn run(kernel: impl Kernel) {
+pub(crate) fn run(kernel: impl Kernel) {
     #[cfg(target_arch = "x86_64")]
     {
         use fearless_simd::{Level, Simd};

@@ -13,14 +13,14 @@ fn nearest(value: f64) -> f64 {
 
 /// The whole number at or below a value that is not negative.
 #[inline(always)]
-pub(super) fn floor(value: f64) -> f64 {
+pub(crate) fn floor(value: f64) -> f64 {
     let near = nearest(value);
     if near > value { near - 1.0 } else { near }
 }
 
 /// The whole part of `part / whole`, neither of which is negative; `inverse` is about `1 / whole`.
 #[inline(always)]
-pub(super) fn quotient(part: f64, whole: f64, inverse: f64) -> f64 {
+pub(crate) fn quotient(part: f64, whole: f64, inverse: f64) -> f64 {
     let near = nearest(part * inverse);
     if near * whole > part { near - 1.0 } else { near }
 }
@@ -33,7 +33,7 @@ pub(super) fn quotient(part: f64, whole: f64, inverse: f64) -> f64 {
 /// exact, and so the second guess is off by less than 2^-51 of a last bit before it is rounded. A
 /// quotient of two whole numbers below 2^46 lies further than that from a tie.
 #[inline(always)]
-pub(super) fn ratio<const IS_FUSED: bool>(part: f64, whole: f64, inverse: f64) -> f64 {
+pub(crate) fn ratio<const IS_FUSED: bool>(part: f64, whole: f64, inverse: f64) -> f64 {
     if !IS_FUSED {
         return part / whole;
     }
@@ -44,7 +44,7 @@ pub(super) fn ratio<const IS_FUSED: bool>(part: f64, whole: f64, inverse: f64) -
 
 /// A value within a range.
 #[inline(always)]
-pub(super) fn within(value: f64, least: f64, most: f64) -> f64 {
+pub(crate) fn within(value: f64, least: f64, most: f64) -> f64 {
     let value = if value < least { least } else { value };
     if value > most { most } else { value }
 }
@@ -52,13 +52,13 @@ pub(super) fn within(value: f64, least: f64, most: f64) -> f64 {
 /// A whole number as an integer.
 #[inline(always)]
 #[expect(clippy::cast_possible_truncation, reason = "the lowest bits are the number")]
-pub(super) fn integer(value: f64) -> i32 {
+pub(crate) fn integer(value: f64) -> i32 {
     (value + ROUND).to_bits() as i32
 }
 
 /// An amount as columns have it; none if they could not hold it exactly.
 #[expect(clippy::cast_precision_loss, reason = "it was just compared")]
-pub(super) fn exact(amount: i64) -> Option<f64> {
+pub(crate) fn exact(amount: i64) -> Option<f64> {
     (0..model::AMOUNT_MAX).contains(&amount).then_some(amount as f64)
 }
 

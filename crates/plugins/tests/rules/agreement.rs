@@ -3,15 +3,15 @@
 //! care about a transaction that was dropped.
 
 use framework::{
-    Args, FitArgs, MAX_SCORE, Profile, ProfileSettings, Reach, ResourceWeight, Rows, ShapePoint,
-    Strategy as Ranked, UNFIT, Verdict, View,
+    Args, FINE, FitArgs, MAX_SCORE, Profile, ProfileSettings, Reach, ResourceWeight, Rows,
+    ShapePoint, Strategy as Ranked, UNFIT, Verdict, View,
 };
 use kubenexus_plugins as plugins;
 use model::{Catalog, NodeId, Occupant, Txn, Usage};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
-use testkit::{default_profile, draw, with_args};
+use testkit::{default_profile, draw, own_profile, with_args};
 
 /// The default profile and others that rank differently.
 fn profiles() -> Vec<ProfileSettings> {
@@ -28,6 +28,7 @@ fn profiles() -> Vec<ProfileSettings> {
         default_profile(),
         ranked(Ranked::MostAllocated),
         ranked(Ranked::RequestedToCapacityRatio(shape.into())),
+        own_profile(),
     ]
 }
 
@@ -169,7 +170,8 @@ impl Case {
                 let highest = raws.iter().copied().max().unwrap_or(0);
                 let scores: Vec<_> =
                     raws.iter().map(|raw| prepared.normalize().score(*raw, highest)).collect();
-                let is_score = |score: &i32| (0..=MAX_SCORE).contains(score);
+                let points = if prepared.is_fine() { FINE } else { 1 };
+                let is_score = |score: &i32| (0..=MAX_SCORE * points).contains(score);
                 assert!(scores.iter().all(is_score), "{}: {scores:?}", ranking.plugin.name());
                 all.push(scores);
             }
@@ -225,7 +227,7 @@ proptest! {
 
     #[test]
     fn plugins_keep_their_promises(
-        profile in 0usize..3,
+        profile in 0usize..4,
         nodes in vec(any::<u64>(), 1..12),
         placed in vec((any::<u64>(), any::<usize>()), 0..30),
         asked in vec(any::<u64>(), 1..6),

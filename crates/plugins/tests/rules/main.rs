@@ -7,3 +7,4 @@ mod filters;
 mod guards;
 mod resources;
 mod scores;
+mod workloads;

@@ -5,7 +5,7 @@ mod gangs;
 use framework::{
     Args, BalancedArgs, ClassifierArgs, CoschedulingArgs, FitArgs, FragmentationArgs,
     NodeAffinityArgs, NumaArgs, PodAffinityArgs, PreemptionArgs, ResourceWeight, ShapePoint,
-    SpreadArgs, Strategy, VolumeBindingArgs, VramArgs,
+    SpreadArgs, Strategy, VolumeBindingArgs, VramArgs, WorkloadArgs,
 };
 use model::{FieldOperator, LabelOperator, NodeTerm, RequirementSpec, SpreadSpec};
 use serde_json::{Map, Value, json};
@@ -13,7 +13,7 @@ use serde_json::{Map, Value, json};
 use crate::config::sections::API_VERSION;
 
 /// The arguments of every plugin that takes any, where nothing is given.
-pub(super) fn defaults() -> [(&'static str, Args); 12] {
+pub(super) fn defaults() -> [(&'static str, Args); 13] {
     [
         ("NodeResourcesFit", Args::Fit(FitArgs::default())),
         ("NodeResourcesBalancedAllocation", Args::Balanced(BalancedArgs::default())),
@@ -27,6 +27,7 @@ pub(super) fn defaults() -> [(&'static str, Args); 12] {
         ("NUMATopology", Args::Numa(NumaArgs::default())),
         ("VRAMScheduler", Args::Vram(VramArgs::default())),
         ("ResourceFragmentation", Args::Fragmentation(FragmentationArgs::default())),
+        ("WorkloadAware", Args::Workload(WorkloadArgs::default())),
     ]
 }
 
@@ -74,6 +75,11 @@ pub(super) fn write(args: &Args) -> Value {
             "pristineMin": args.pristine_min,
             "smallRequestMax": args.small_max,
             "windowSeconds": args.window.0 / 1000,
+        }),
+        Args::Workload(args) => json!({
+            "apiVersion": API_VERSION,
+            "kind": "WorkloadAwareArgs",
+            "weights": resources(&args.weights),
         }),
     }
 }

@@ -85,6 +85,10 @@ fn profile(profile: &ProfileSettings, known: &[PluginInfo], text: &mut String) {
                 }
             }
             Args::VolumeBinding(args) => row(plugin, &volumes(args), text),
+            Args::Workload(args) => {
+                let line = format!("nodes are as full as {}", resources(&args.weights));
+                row(plugin, &line, text);
+            }
             Args::Numa(args) => {
                 for line in numa(args) {
                     row(plugin, &line, text);
