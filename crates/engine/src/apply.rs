@@ -216,6 +216,7 @@ impl Scheduler {
     fn add_pod(&mut self, facts: &PodFacts, now: Time) {
         if let Some(name) = &facts.node {
             let pod = self.catalog.add_pod(facts);
+            self.catalog.note_gpu_demand(self.catalog.pod(pod).class);
             self.count_crowds();
             self.bind(pod, name, now);
             if let Some(gang) = self.catalog.pod(pod).gang {
@@ -226,6 +227,7 @@ impl Scheduler {
             self.regroup_of(pod, None, now);
         } else if self.schedules(&facts.spec.scheduler) && !facts.rest.is_terminating {
             let pod = self.catalog.add_pod(facts);
+            self.catalog.note_gpu_demand(self.catalog.pod(pod).class);
             self.count_crowds();
             self.enqueue(pod, now);
         }

@@ -13,8 +13,8 @@ use std::sync::Arc;
 
 use model::topology::{State, Taken, ZoneMask};
 use model::{
-    Account, Assignment, Attempt, Diagnosis, Fact, GangClaim, Labels, NodeFacts, Outlook, Owner,
-    PodGroupKind, PodKey, PodRest, PodSpec, PodVolumes, Reason, Time,
+    Account, Assignment, Attempt, Diagnosis, Fact, GangClaim, Labels, Learnt, NodeFacts, Outlook,
+    Owner, PodGroupKind, PodKey, PodRest, PodSpec, PodVolumes, Reason, Time,
 };
 use serde::{Deserialize, Serialize};
 
@@ -65,6 +65,9 @@ pub struct Checkpoint {
     /// What pods take of GPUs.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub gpus: Vec<GpusEntry>,
+    /// What was learnt of the demand for GPUs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub gpu_demand: Option<Box<Learnt>>,
 }
 
 /// What is taken inside a node.
@@ -297,6 +300,7 @@ impl Checkpoint {
             evictions,
             insides,
             gpus,
+            gpu_demand,
         } = part;
         self.attempt = self.attempt.max(attempt);
         self.arrivals = self.arrivals.max(arrivals);
@@ -314,6 +318,7 @@ impl Checkpoint {
         self.evictions.extend(evictions);
         self.insides.extend(insides);
         self.gpus.extend(gpus);
+        self.gpu_demand = gpu_demand.or(self.gpu_demand.take());
     }
 
     /// The same in parts of at most `max` items, of which there is at least one, to be put together
@@ -341,6 +346,7 @@ impl Checkpoint {
             evictions,
             insides,
             gpus,
+            mut gpu_demand,
         } = self;
         let (mut facts, mut kinds) = (facts.into_iter(), pod_group_kinds.into_iter());
         let (mut resources, mut nodes) = (resources.into_iter(), nodes.into_iter());
@@ -369,6 +375,7 @@ impl Checkpoint {
                 evictions: take(&mut evictions, &mut room),
                 insides: take(&mut insides, &mut room),
                 gpus: take(&mut gpus, &mut room),
+                gpu_demand: gpu_demand.take(),
             };
             let is_needed = std::mem::take(&mut is_first) || room < max;
             is_needed.then_some(part)

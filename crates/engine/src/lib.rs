@@ -190,6 +190,7 @@ impl Scheduler {
         self.review_gangs(now, decisions);
         self.usage.settle_holds(&mut self.catalog);
         self.queue.advance(now);
+        self.catalog.renew_gpu_prices(&self.usage, now);
         if self.queue.counts().active > 0 {
             self.touch_shifted();
         }

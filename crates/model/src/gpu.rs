@@ -2,13 +2,20 @@
 //! placement costs the pods that are yet to come.
 
 mod ask;
+mod cutting;
+mod demand;
+mod derive;
 mod layout;
+mod prices;
 mod sets;
 mod wish;
 
 pub use ask::GpuAsk;
+pub use demand::{ANY_MODEL, GpuDemand, GpuShape};
+pub(crate) use derive::{FreeNode, derive};
 pub(crate) use layout::places;
 pub use layout::{GpuLayout, GpuModel};
+pub use prices::{GpuPrices, LeftBeside, Taking};
 pub use sets::Nearness;
 pub use wish::{GpuFault, GpuShare, GpuWish, WHOLE_MILLI};
 

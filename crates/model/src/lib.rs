@@ -42,7 +42,7 @@ mod volume;
 
 pub use amounts::{Amounts, Charge, Requests};
 pub use catalog::{
-    Catalog, Chain, Class, Company, Crowd, Found, Gang, GangTerms, Held, ImageSpread, Kept,
+    Catalog, Chain, Class, Company, Crowd, Found, Gang, GangTerms, Held, ImageSpread, Kept, Learnt,
     Memberships, Moved, Node, NodeChange, Occupant, Offer, Pod, PodState, Progress, Rule, Sizes,
     Spread, Stage, StorageCapacity, StorageClass, Tags, Tenant, Volume, Wish,
 };
@@ -60,7 +60,8 @@ pub use gang::{
     GroupPart, JobFacts, PodGroupFacts, PodGroupKey, PodGroupKind, SucceededFacts, Workers,
 };
 pub use gpu::{
-    GpuAsk, GpuFault, GpuLayout, GpuModel, GpuShare, GpuWish, Nearness, WHOLE_MILLI, is_gpu,
+    ANY_MODEL, GpuAsk, GpuDemand, GpuFault, GpuLayout, GpuModel, GpuPrices, GpuShape, GpuShare,
+    GpuWish, LeftBeside, Nearness, Taking, WHOLE_MILLI, is_gpu,
 };
 pub use grouping::{GroupingFacts, GroupingKey, GroupingKind, Owner};
 pub use ids::{

@@ -65,7 +65,7 @@ fn points(pool: &GpuPool, ask: &GpuAsk) -> i32 {
     let layout = pool.layout();
     let part = pool.part(ask).unwrap_or(WHOLE_MILLI);
     let favoured = layout.favoured(ask);
-    let Some(set) = pool.best(ask, part, favoured) else { return 0 };
+    let Some(set) = pool.chosen(ask, part, None) else { return 0 };
     let nearness = match layout.is_told() || ask.count < 2 {
         true => layout.nearness(set).points(),
         false => by_label(layout.link),

@@ -18,6 +18,7 @@ mod pod_affinity;
 mod priority_sort;
 mod profile_classifier;
 mod registry;
+mod resource_fragmentation;
 mod scheduling_gates;
 mod sums;
 mod taint_toleration;

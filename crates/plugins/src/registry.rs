@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use framework::{
     Admit, Args, BalancedArgs, ClassifierArgs, Classify, CoschedulingArgs, Feasible, FitArgs,
-    NodeAffinityArgs, NumaArgs, Order, PluginChoice, PluginInfo, PodAffinityArgs, Point, Points,
-    Profile, ProfileSettings, Rank, Ranking, Rescues, SpreadArgs, VolumeBindingArgs, VramArgs,
-    WEIGHTS_MAX, WorkloadArgs,
+    FragmentationArgs, NodeAffinityArgs, NumaArgs, Order, PluginChoice, PluginInfo,
+    PodAffinityArgs, Point, Points, Profile, ProfileSettings, Rank, Ranking, Rescues, SpreadArgs,
+    VolumeBindingArgs, VramArgs, WEIGHTS_MAX, WorkloadArgs,
 };
 use model::Catalog;
 
@@ -25,6 +25,7 @@ use crate::numa_topology::NumaTopology;
 use crate::pod_affinity::InterPodAffinity;
 use crate::priority_sort::PrioritySort;
 use crate::profile_classifier::ProfileClassifier;
+use crate::resource_fragmentation::ResourceFragmentation;
 use crate::scheduling_gates::SchedulingGates;
 use crate::taint_toleration::TaintToleration;
 use crate::topology_spread::PodTopologySpread;
@@ -105,7 +106,10 @@ pub fn known() -> &'static [PluginInfo] {
             aliases: &["NodeResourceTopology"],
             ..built("NUMATopology", &[PreFilter, Filter, PreScore, Score, Reserve, Bind])
         },
-        planned("ResourceFragmentation", &["ResourceFragmentationScore"], &[PreScore, Score]),
+        PluginInfo {
+            aliases: &["ResourceFragmentationScore"],
+            ..built("ResourceFragmentation", &[PreScore, Score])
+        },
         planned("TenantHardware", &["TenantHardwareAffinityScore"], ALL),
         built("VRAMScheduler", &[PreFilter, Filter, PreScore, Score, Reserve, Bind]),
         built("GPUTopology", &[PreScore, Score]),
@@ -312,6 +316,9 @@ fn make_rank(
         "NUMATopology" => Arc::new(NumaTopology::new(numa_args(settings), catalog)),
         "VRAMScheduler" => Arc::new(VramScheduler::new(vram_args(settings))),
         "GPUTopology" => Arc::new(GpuTopology),
+        "ResourceFragmentation" => {
+            Arc::new(ResourceFragmentation::new(fragmentation_args(settings), catalog))
+        }
         "WorkloadAware" => Arc::new(WorkloadAware::new(workload_args(settings))),
         "VolumeBinding" => {
             let is_asked = settings.at(Filter).iter().any(|choice| choice.name == "VolumeBinding");
@@ -363,6 +370,13 @@ fn volume_args(settings: &ProfileSettings) -> VolumeBindingArgs {
     match settings.args_of("VolumeBinding") {
         Some(Args::VolumeBinding(args)) => args.clone(),
         _ => VolumeBindingArgs::default(),
+    }
+}
+
+fn fragmentation_args(settings: &ProfileSettings) -> FragmentationArgs {
+    match settings.args_of("ResourceFragmentation") {
+        Some(Args::Fragmentation(args)) => *args,
+        _ => FragmentationArgs::default(),
     }
 }
 

@@ -60,6 +60,7 @@ impl Scheduler {
             evictions,
             insides,
             gpus,
+            gpu_demand,
         } = checkpoint;
         scheduler.attempt = attempt;
         scheduler.queue.restore_arrivals(arrivals);
@@ -95,6 +96,9 @@ impl Scheduler {
         }
         for entry in gpus {
             scheduler.resume_gpus(entry, &resumed)?;
+        }
+        if let Some(learnt) = gpu_demand {
+            scheduler.catalog.restore_gpu_demand(*learnt);
         }
         for (victim, purpose) in evictions {
             scheduler.evictions.begin(victim, Arc::new(purpose));

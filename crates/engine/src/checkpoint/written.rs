@@ -1,7 +1,7 @@
 //! How a checkpoint is written down: as it is, and as journals of before have it.
 
 use model::{
-    Attempt, BudgetFacts, Diagnosis, Fact, GroupingFacts, LocalQueueFacts, NamespaceFacts,
+    Attempt, BudgetFacts, Diagnosis, Fact, GroupingFacts, Learnt, LocalQueueFacts, NamespaceFacts,
     PodGroupFacts, PodGroupKind, PodSpec, SucceededFacts,
 };
 use serde::Deserialize;
@@ -31,6 +31,7 @@ pub(super) struct Written {
     evictions: Vec<(Box<str>, Purpose)>,
     insides: Vec<InsideEntry>,
     gpus: Vec<GpusEntry>,
+    gpu_demand: Option<Box<Learnt>>,
     // Format 1 has a list for every kind there was.
     namespaces: Vec<NamespaceFacts>,
     budgets: Vec<BudgetFacts>,
@@ -66,6 +67,7 @@ impl From<Written> for Checkpoint {
             evictions: written.evictions,
             insides: written.insides,
             gpus: written.gpus,
+            gpu_demand: written.gpu_demand,
         }
     }
 }

@@ -45,10 +45,11 @@ const ORDER: &str = "PrioritySort";
 /// What orders the queue of our own profile.
 pub(super) const OWN_ORDER: &str = "Coscheduling";
 /// Our plugins with their weights, which come after those of kube-scheduler.
-const OWN: [(&str, i64); 6] = [
+const OWN: [(&str, i64); 7] = [
     ("ProfileClassifier", 0),
     (OWN_ORDER, 0),
     ("NUMATopology", 10),
+    ("ResourceFragmentation", 10),
     ("VRAMScheduler", 8),
     ("GPUTopology", 8),
     ("WorkloadAware", 5),

@@ -1,15 +1,17 @@
 //! How the GPUs of nodes are laid out. Nodes that are alike share a layout.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::Catalog;
 use super::alike::Alike;
+use super::gpu_demand::Learning;
 use crate::gpu::{GpuLayout, GpuModel, is_gpu};
 use crate::ids::NodeId;
 use crate::map::Map;
 
 /// Models beyond this many have no number of their own.
-const MODELS_MAX: usize = 256;
+const MODELS_MAX: usize = 64;
 
 /// The layouts of all nodes that offer GPUs.
 #[derive(Default)]
@@ -17,7 +19,10 @@ pub(super) struct Gpus {
     of_node: Map<NodeId, Box<[Arc<GpuLayout>]>>,
     alike: Alike<GpuLayout>,
     /// Models by number. They are kept, as there are few.
-    models: Vec<Box<str>>,
+    pub(super) models: Vec<Box<str>>,
+    /// Nodes by the model of their first GPUs.
+    pub(super) of_model: BTreeSet<(GpuModel, NodeId)>,
+    pub(super) learning: Option<Learning>,
 }
 
 impl Gpus {
@@ -39,7 +44,11 @@ impl Gpus {
             false => self.of_node.insert(node, held),
         };
         for layout in before.iter().flatten() {
+            layout.model.map(|model| self.of_model.remove(&(model, node)));
             self.alike.release(layout);
+        }
+        for layout in self.of_node.get(&node).into_iter().flatten() {
+            layout.model.map(|model| self.of_model.insert((model, node)));
         }
     }
 }

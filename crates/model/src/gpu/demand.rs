@@ -11,7 +11,7 @@ use crate::catalog::Class;
 use crate::time::{Millis, Time};
 
 /// How many shapes are kept.
-const SHAPES_MAX: usize = 256;
+const SHAPES_MAX: usize = 2048;
 /// What one pod that comes counts for.
 const ONE: u64 = 1 << 20;
 /// Shapes that count for less are forgotten.
@@ -67,13 +67,15 @@ impl GpuShape {
 }
 
 /// What was asked of GPUs so far.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct GpuDemand {
+    #[serde(with = "pairs")]
     weights: BTreeMap<GpuShape, u64>,
     /// When weights were last made smaller.
     aged: Option<Time>,
-    /// How often somebody came since it was last asked.
-    news: u64,
+    /// Whether somebody came since this was last asked.
+    has_news: bool,
     /// Whether it was foretold, and nothing is to be learnt.
     is_foretold: bool,
 }
@@ -84,7 +86,7 @@ impl GpuDemand {
         if self.is_foretold {
             return;
         }
-        self.news += 1;
+        self.has_news = true;
         if let Some(weight) = self.weights.get_mut(&shape) {
             *weight = weight.saturating_add(ONE);
             return;
@@ -103,7 +105,7 @@ impl GpuDemand {
         all.sort_unstable_by_key(|(shape, count)| (std::cmp::Reverse(*count), *shape));
         all.truncate(SHAPES_MAX);
         self.weights = all.into_iter().map(|(shape, count)| (shape, count * ONE)).collect();
-        (self.is_foretold, self.news) = (true, u64::MAX / 2);
+        (self.is_foretold, self.has_news) = (true, true);
     }
 
     /// Lets time pass: what was asked for a window ago counts for less than half.
@@ -123,14 +125,40 @@ impl GpuDemand {
         });
     }
 
-    /// How many came since this was last asked.
-    pub(crate) fn take_news(&mut self) -> u64 {
-        std::mem::take(&mut self.news)
+    /// Whether somebody came since this was last asked.
+    pub(crate) fn take_news(&mut self) -> bool {
+        std::mem::take(&mut self.has_news)
+    }
+
+    /// How many pods are remembered, those of some time ago in part.
+    #[must_use]
+    pub fn pods(&self) -> u64 {
+        self.weights.values().fold(0_u64, |sum, weight| sum.saturating_add(*weight)) / ONE
     }
 
     /// Shapes with what they count for, in order.
     #[must_use]
     pub fn shapes(&self) -> Vec<(GpuShape, u64)> {
         self.weights.iter().map(|(shape, weight)| (*shape, *weight)).collect()
+    }
+}
+
+/// Maps whose keys are no strings are written as pairs.
+mod pairs {
+    use super::{BTreeMap, Deserialize, GpuShape, Serialize};
+    use serde::{Deserializer, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(
+        map: &BTreeMap<GpuShape, u64>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        map.iter().collect::<Vec<_>>().serialize(serializer)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<BTreeMap<GpuShape, u64>, D::Error> {
+        let pairs: Vec<(GpuShape, u64)> = Vec::deserialize(deserializer)?;
+        Ok(pairs.into_iter().collect())
     }
 }

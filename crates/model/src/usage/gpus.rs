@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use super::insides::Inside;
 use crate::catalog::{Catalog, Occupant};
-use crate::gpu::{GpuAsk, GpuFault, GpuLayout, GpuShare, WHOLE_MILLI, places};
+use crate::gpu::{GpuAsk, GpuFault, GpuLayout, GpuPrices, GpuShare, WHOLE_MILLI, places};
 use crate::ids::{ClassId, NodeId, PodId, ResourceId};
 
 /// What is taken of the GPUs of all nodes. Only nodes that offer some have an entry.
@@ -125,22 +125,39 @@ impl GpuPool {
         (0..self.layout.count()).filter(has).fold(0, |set, at| set | 1 << at)
     }
 
-    /// The GPUs that a pod gets, if there are enough: those of one model that are nearest to each
-    /// other, or of which least is left after it. Others of the pod's devices are `favoured`.
+    /// The GPUs that a pod gets of which it takes so much each, if there are enough: those of one
+    /// model that are nearest to each other; parts where least is lost by it.
+    // Hot: once per node that a pod with GPUs is looked at on.
     #[must_use]
-    pub fn best(&self, ask: &GpuAsk, milli: u16, favoured: u128) -> Option<u128> {
+    pub fn chosen(&self, ask: &GpuAsk, milli: u16, prices: Option<&GpuPrices>) -> Option<u128> {
         let allowed = match ask.memory {
             0 => u128::MAX,
             memory => self.layout.with_memory(memory),
         };
-        self.best_among(allowed, ask.count, milli, favoured)
+        self.chosen_among(allowed, ask, milli, prices)
     }
 
-    fn best_among(&self, allowed: u128, count: u32, milli: u16, favoured: u128) -> Option<u128> {
-        let open = self.with_left(milli);
-        let within = |models: u128| match milli {
-            WHOLE_MILLI => self.layout.best_set(self.free, allowed & models, count, favoured),
-            _ => self.tightest(open & allowed & models, count),
+    fn chosen_among(
+        &self,
+        allowed: u128,
+        ask: &GpuAsk,
+        milli: u16,
+        prices: Option<&GpuPrices>,
+    ) -> Option<u128> {
+        let count = ask.count;
+        let within = |models: u128| {
+            let allowed = allowed & models;
+            match (milli, ask.share) {
+                (WHOLE_MILLI, _) => {
+                    let favoured = self.layout.favoured(ask);
+                    self.layout.best_set(self.free, allowed, count, favoured)
+                }
+                // As device plugins give replicas.
+                (_, None) => self.lowest(allowed, count, milli, |left| -i64::from(left)),
+                _ => self.lowest(allowed, count, milli, |left| {
+                    prices.map_or(0, |prices| prices.part_lost(left, milli))
+                }),
+            }
         };
         match self.layout.models() {
             [_] => within(u128::MAX),
@@ -152,25 +169,25 @@ impl GpuPool {
         }
     }
 
-    /// So many of these of which least is left.
-    fn tightest(&self, open: u128, count: u32) -> Option<u128> {
-        if open.count_ones() < count {
-            return None;
+    /// So many GPUs with enough left, of which the least is lost by what is left of them, and else
+    /// of which least is left.
+    fn lowest(
+        &self,
+        allowed: u128,
+        count: u32,
+        milli: u16,
+        lost: impl Fn(u16) -> i64,
+    ) -> Option<u128> {
+        let open = self.with_left(milli) & allowed;
+        let rank = |at: usize| (lost(self.left(at)), self.left(at), at);
+        if count == 1 {
+            return places(open).map(rank).min().map(|(_, _, at)| 1 << at);
         }
-        let mut ranked: Vec<(u16, usize)> = places(open).map(|at| (self.left(at), at)).collect();
+        let mut ranked: Vec<_> = places(open).map(rank).collect();
         ranked.sort_unstable();
-        let chosen = ranked.iter().take(count as usize);
-        Some(chosen.fold(0, |set, (_, at)| set | 1 << at))
-    }
-
-    /// So many of these of which most is left, as a device plugin gives replicas.
-    fn emptiest(&self, open: u128, count: u32) -> Option<u128> {
-        let mut ranked: Vec<(u16, usize)> =
-            places(open).map(|at| (WHOLE_MILLI - self.left(at), at)).collect();
-        ranked.sort_unstable();
-        let chosen = ranked.iter().take(count as usize);
         let is_enough = ranked.len() >= count as usize;
-        is_enough.then(|| chosen.fold(0, |set, (_, at)| set | 1 << at))
+        let chosen = ranked.iter().take(count as usize);
+        is_enough.then(|| chosen.fold(0, |set, (_, _, at)| set | 1 << at))
     }
 
     /// The GPUs of a pod that is here.
@@ -207,24 +224,21 @@ impl GpuPool {
         let Some(ask) = catalog.class(class).gpus.as_deref() else { return none };
         // Whoever is here against the rules has something all the same.
         let milli = self.part(ask).unwrap_or(WHOLE_MILLI);
-        let count = ask.count.min(128);
         let told = pod.and_then(|pod| node.told(catalog, pod, self.layout.resource));
         if let Some(devices) = told.filter(|devices| devices & !self.layout.all() == 0) {
             return GpuGuest { devices, milli, ..none };
         }
         let bound = pod.map_or(0, |pod| u128::from(catalog.pod(pod).rest.gpus));
-        let is_sound = bound.count_ones() == count && bound & !self.with_left(milli) == 0;
-        let devices = match (bound, ask.share, milli) {
-            (1.., _, _) if is_sound => Some(bound),
-            (_, None, 0..WHOLE_MILLI) => self.emptiest(self.with_left(milli), count),
-            _ => {
-                let favoured = self.layout.favoured(ask);
-                let near = node.zoned(catalog, occupant, self.layout.resource);
-                let near = near.and_then(|near| self.best_among(near, count, milli, favoured));
-                near.or_else(|| self.best(ask, milli, favoured))
-                    .or_else(|| self.best_among(u128::MAX, count, milli, 0))
-            }
-        };
+        let is_sound = bound.count_ones() == ask.count && bound & !self.with_left(milli) == 0;
+        if bound != 0 && is_sound {
+            return GpuGuest { devices: bound, milli, ..none };
+        }
+        let prices = catalog.gpu_prices().map(|(prices, _)| prices);
+        let near = node.zoned(catalog, occupant, self.layout.resource);
+        let near = near.and_then(|near| self.chosen_among(near, ask, milli, prices));
+        let devices = near
+            .or_else(|| self.chosen(ask, milli, prices))
+            .or_else(|| self.chosen_among(u128::MAX, ask, milli, prices));
         GpuGuest { devices: devices.unwrap_or(0), milli, ..none }
     }
 }
