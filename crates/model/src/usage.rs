@@ -259,7 +259,8 @@ impl Usage {
 
     fn set_columns(&mut self, catalog: &Catalog, node: NodeId) {
         let (offer, load) = (catalog.offer(node), &self.loads[node.index()]);
-        self.columns.set(node, offer, load);
+        let has_gpus = !catalog.gpu_layouts(node).is_empty();
+        self.columns.set(node, offer, load, has_gpus);
         self.odd.set(node, offer, load);
     }
 

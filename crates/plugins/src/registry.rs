@@ -319,7 +319,11 @@ fn make_rank(
         "ResourceFragmentation" => {
             Arc::new(ResourceFragmentation::new(fragmentation_args(settings), catalog))
         }
-        "WorkloadAware" => Arc::new(WorkloadAware::new(workload_args(settings))),
+        "WorkloadAware" => {
+            let is_other = |choice: &PluginChoice| choice.name == "ResourceFragmentation";
+            let leaves_gpus = settings.at(Score).iter().any(is_other);
+            Arc::new(WorkloadAware::new(workload_args(settings), leaves_gpus))
+        }
         "VolumeBinding" => {
             let is_asked = settings.at(Filter).iter().any(|choice| choice.name == "VolumeBinding");
             // Only nodes that it was asked about have a score.

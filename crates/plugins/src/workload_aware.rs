@@ -6,6 +6,9 @@
 //! first and the fuller of equal nodes is taken. Interactive pods go where most is left, and not
 //! beside pods that have CPUs or devices for themselves.
 //!
+//! Where ResourceFragmentation ranks nodes too, GPUs are its business: pods that ask for some are not
+//! looked at here, and a node that has some is never better for others than one without.
+//!
 //! Nobody else may rank nodes by how full they are: two such votes add up to nothing, or to one
 //! that nobody asked for.
 //!
@@ -26,11 +29,13 @@ const BEST: i32 = MAX_SCORE * FINE;
 
 pub(crate) struct WorkloadAware {
     args: WorkloadArgs,
+    leaves_gpus: bool,
 }
 
 impl WorkloadAware {
-    pub(crate) fn new(args: WorkloadArgs) -> Self {
-        Self { args }
+    /// `leaves_gpus` if another plugin ranks nodes by their GPUs.
+    pub(crate) fn new(args: WorkloadArgs, leaves_gpus: bool) -> Self {
+        Self { args, leaves_gpus }
     }
 
     /// How much a resource counts.
@@ -49,6 +54,9 @@ impl Plugin for WorkloadAware {
 
 impl Rank for WorkloadAware {
     fn prepare(&self, catalog: &Catalog, class: &Class) -> Option<Box<dyn Scores>> {
+        if self.leaves_gpus && class.gpus.is_some() {
+            return None;
+        }
         let asked = class.spec.requests.charge.amounts.named().filter(|(_, amount)| *amount > 0);
         let asked = asked.filter_map(|(name, amount)| {
             let resource = catalog.find_resource(name)?;
@@ -63,7 +71,8 @@ impl Rank for WorkloadAware {
             Workload::Interactive => Manner::Spread,
         };
         let pair = Pair::of(&asked, manner);
-        (!asked.is_empty()).then(|| Box::new(Fill { asked, manner, pair }) as _)
+        let leaves_gpus = self.leaves_gpus;
+        (!asked.is_empty()).then(|| Box::new(Fill { asked, manner, pair, leaves_gpus }) as _)
     }
 }
 
@@ -97,10 +106,14 @@ struct Fill {
     asked: Vec<Asked>,
     manner: Manner,
     pair: Option<Pair>,
+    leaves_gpus: bool,
 }
 
 impl Fill {
     fn score(&self, view: View<'_>, node: NodeId) -> i32 {
+        if self.leaves_gpus && !view.usage.gpus(node).is_empty() {
+            return 0;
+        }
         let (offer, load) = (&view.catalog.offer(node).amounts, view.usage.load(node));
         let shares = self.asked.iter().map(|asked| {
             let taken = load.of(asked.resource).saturating_add(asked.amount);
@@ -146,7 +159,10 @@ impl Scores for Fill {
 
     fn sweep(&self, view: View<'_>, rows: Rows<'_>, weight: i32, totals: &mut [i32]) {
         match self.pair {
-            Some(pair) => vector::run(Sweep { pair, rows, weight, totals }),
+            Some(pair) => {
+                let with_gpus = if self.leaves_gpus { 0.0 } else { 1.0 };
+                vector::run(Sweep { pair, with_gpus, rows, weight, totals });
+            }
             None => sweep_by_node(self, view, rows, weight, totals),
         }
     }
@@ -179,6 +195,8 @@ impl Pair {
 /// Adds scores of packed pods. The order of operations is that of [`filled`].
 struct Sweep<'a> {
     pair: Pair,
+    /// What the score of a node with GPUs counts for.
+    with_gpus: f64,
     rows: Rows<'a>,
     weight: i32,
     totals: &'a mut [i32],
@@ -188,15 +206,17 @@ impl Kernel for Sweep<'_> {
     // Hot: once per pod of a shape that was not seen before, and once per touched node.
     #[inline(always)]
     fn run<const IS_FUSED: bool>(self) {
-        let Self { pair: Pair { cpu, memory, scale }, rows, weight, totals } = self;
+        let Self { pair: Pair { cpu, memory, scale }, with_gpus, rows, weight, totals } = self;
         let count = totals.len();
+        let plain = rows.of(&rows.columns.plain, count);
         let [a, b, c] = columns(&rows.columns.cpu).map(|column| rows.of(column, count));
         let [d, e, f] = columns(&rows.columns.memory).map(|column| rows.of(column, count));
-        let rows = a.iter().zip(b).zip(c).zip(d.iter().zip(e).zip(f));
-        for (total, (((a, b), c), ((d, e), f))) in totals.iter_mut().zip(rows) {
+        let rows = a.iter().zip(b).zip(c).zip(d.iter().zip(e).zip(f)).zip(plain);
+        for (total, ((((a, b), c), ((d, e), f)), plain)) in totals.iter_mut().zip(rows) {
             let of_cpu = share_with::<IS_FUSED>([*a, *b, *c], cpu.0) * cpu.1;
             let of_memory = share_with::<IS_FUSED>([*d, *e, *f], memory.0) * memory.1;
-            let score = integer(floor((of_cpu + of_memory) * scale));
+            let part = if *plain == 0.0 { with_gpus } else { 1.0 };
+            let score = integer(floor((of_cpu + of_memory) * scale * part));
             let added = total.wrapping_add(weight.wrapping_mul(score));
             *total = if *total == UNFIT { UNFIT } else { added };
         }

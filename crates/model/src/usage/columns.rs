@@ -24,6 +24,8 @@ pub struct Columns {
     pub ephemeral_free: Vec<f64>,
     /// How many more pods there may be.
     pub pods_free: Vec<f64>,
+    /// 1 for a node without GPUs, 0 for one with some.
+    pub plain: Vec<f64>,
 }
 
 /// Nodes whose rows mean nothing.
@@ -82,7 +84,7 @@ impl Levels {
 
 impl Columns {
     fn all_mut(&mut self) -> impl Iterator<Item = &mut Vec<f64>> {
-        let rest = [&mut self.ephemeral_free, &mut self.pods_free];
+        let rest = [&mut self.ephemeral_free, &mut self.pods_free, &mut self.plain];
         self.cpu.all_mut().into_iter().chain(self.memory.all_mut()).chain(rest)
     }
 
@@ -97,6 +99,7 @@ impl Columns {
         self.memory.push(&from.memory, at);
         self.ephemeral_free.push(from.ephemeral_free[at]);
         self.pods_free.push(from.pods_free[at]);
+        self.plain.push(from.plain[at]);
     }
 
     pub(super) fn truncate(&mut self, rows: usize) {
@@ -108,7 +111,8 @@ impl Columns {
     }
 
     /// Takes in what a node offers, and what is taken of it.
-    pub(super) fn set(&mut self, node: NodeId, offer: &Offer, load: &Load) {
+    pub(super) fn set(&mut self, node: NodeId, offer: &Offer, load: &Load, has_gpus: bool) {
+        self.plain[node.index()] = if has_gpus { 0.0 } else { 1.0 };
         self.cpu.offer(node.index(), offer.amounts.cpu);
         self.memory.offer(node.index(), offer.amounts.memory);
         self.set_load(node, offer, load);
