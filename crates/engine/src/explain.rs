@@ -1,7 +1,7 @@
 //! Why not: the cold path that asks about every node by itself, and shares nothing with the kept
 //! results but the plugins.
 
-use framework::{LAST_RESORT, View};
+use framework::{View, said};
 use model::{Code, NodeId, PodFacts, PodId, Reason, Txn};
 
 use crate::board::Board;
@@ -168,9 +168,9 @@ fn score(board: &Board, view: View<'_>, nodes: &mut [(NodeId, NodeJudgement)]) {
         for (_, verdict) in nodes.iter_mut() {
             if let NodeJudgement::Fits(merits) = verdict {
                 let score = scores.next().expect("one score for every node that fits");
-                let is_last_resort = score == LAST_RESORT;
+                let (is_last_resort, score) = said(score);
                 merits.is_last_resort |= is_last_resort;
-                let score = if is_last_resort { 0 } else { prepared.weight * score };
+                let score = prepared.weight * score;
                 merits.scores.push((prepared.plugin, score));
             }
         }

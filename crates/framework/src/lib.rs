@@ -33,7 +33,7 @@ pub use point::{Point, Points};
 pub use profile::{Profile, Ranking, Rescues};
 pub use rank::{
     FINE, FINE_WEIGHTS_MAX, LAST_RESORT, MAX_SCORE, Normalize, Rank, Scores, WEIGHTS_MAX,
-    WholePoints, is_last_resort, plus, sweep_by_node,
+    WholePoints, is_last_resort, plus, said, sweep_by_node,
 };
 pub use settings::{PluginChoice, PluginInfo, ProfileSettings};
 pub use wake::{cures, is_about_others, names_object};

@@ -19,8 +19,8 @@ pub const FINE: i32 = 1000;
 /// parts of a point.
 pub const FINE_WEIGHTS_MAX: i64 = 7000;
 
-/// A raw score that is none: the node is taken only if all nodes that fit have it, whatever others
-/// say. Only where scores are ready.
+/// Added to a raw score: the node is taken only if all nodes that fit have it, whatever others say;
+/// among these, scores count as ever. Only where scores are ready.
 pub const LAST_RESORT: i32 = i32::MIN / 2;
 
 /// Totals of nodes lie between this and as much below zero: fine weights times the best score.
@@ -35,11 +35,18 @@ const LOWERED: i32 = 2 * TOTAL_MAX + 1;
 #[inline]
 #[must_use]
 pub fn plus(total: i32, weight: i32, score: i32) -> i32 {
-    match score {
-        LAST_RESORT if is_last_resort(total) => total,
-        LAST_RESORT => total - LOWERED,
-        _ => total + weight * score,
+    match said(score) {
+        (true, score) if !is_last_resort(total) => total - LOWERED + weight * score,
+        (_, score) => total + weight * score,
     }
+}
+
+/// Whether a raw score makes a node a last resort, and the score without that.
+#[inline]
+#[must_use]
+pub fn said(score: i32) -> (bool, i32) {
+    let is_last = score <= LAST_RESORT + MAX_SCORE * FINE;
+    (is_last, if is_last { score - LAST_RESORT } else { score })
 }
 
 /// Whether a total of a node that fits has a last resort in it.
@@ -181,7 +188,10 @@ impl Scores for WholePoints {
 
     fn scores(&self, view: View<'_>, nodes: &[NodeId], out: &mut [i32]) {
         self.0.scores(view, nodes, out);
-        out.iter_mut().filter(|score| **score != LAST_RESORT).for_each(|score| *score /= FINE);
+        for score in out {
+            let (is_last, fine) = said(*score);
+            *score = fine / FINE + if is_last { LAST_RESORT } else { 0 };
+        }
     }
 }
 
@@ -229,5 +239,6 @@ mod tests {
         // Among themselves, other scores decide.
         let last = |score| plus(plus(0, 5, score), 1, LAST_RESORT);
         assert!(last(3) < last(4));
+        assert!(plus(0, 5, LAST_RESORT + 3) < plus(0, 5, LAST_RESORT + 4));
     }
 }

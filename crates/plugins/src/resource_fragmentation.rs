@@ -96,14 +96,12 @@ impl WithGpus {
         let Some(pool) = view.usage.gpus_for(&self.ask, node) else { return BEST };
         let milli = pool.part(&self.ask).unwrap_or(WHOLE_MILLI);
         let Some(set) = pool.chosen(&self.ask, milli, Some(prices)) else { return 0 };
-        if self.is_last(pool, prices, set) {
-            return LAST_RESORT;
-        }
         let (before, after) = self.asks.left(view, node);
         let cost = prices.cost(pool, before, after, Taking { set, milli });
         let left = (pool.free() & !set).count_ones();
         let left = i32::try_from(left).unwrap_or(LEFTOVER_MAX).saturating_mul(LEFTOVER);
-        scored(cost, cost_max, BEST - LEFTOVER_MAX) - left.min(LEFTOVER_MAX) + LEFTOVER_MAX
+        let last = if self.is_last(pool, prices, set) { LAST_RESORT } else { 0 };
+        scored(cost, cost_max, BEST - LEFTOVER_MAX) - left.min(LEFTOVER_MAX) + LEFTOVER_MAX + last
     }
 
     /// Whether GPUs of a node are taken only if there are no others.
