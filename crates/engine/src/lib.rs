@@ -38,7 +38,7 @@ use std::cell::RefCell;
 use framework::{CoschedulingArgs, Profile};
 use model::{
     Attempt, Catalog, ClassId, Decision, Event, GangId, Millis, Moment, NodeId, OnPartialFailure,
-    PodId, Time, Usage,
+    PodId, PodSpec, Time, Usage,
 };
 use serde::{Deserialize, Serialize};
 
@@ -230,6 +230,11 @@ impl Scheduler {
         self.catalog.class(class).alignment.as_ref()?;
         let is_told = profile_of(&self.profiles, &self.catalog, class).tells_zones;
         self.usage.inside(node).filter(|_| is_told)?.zones_of(pod)
+    }
+
+    /// Says what pods will ask of GPUs, with how many of each, instead of learning it.
+    pub fn foretell_gpu_demand(&mut self, specs: &[(PodSpec, u64)]) {
+        self.catalog.foretell_gpu_demand(specs);
     }
 
     /// What is taken.
