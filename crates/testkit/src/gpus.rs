@@ -185,9 +185,9 @@ pub fn l40s_4() -> HardwareFacts {
 /// A compute tray of GB200 NVL72: four GPUs, two to a Grace CPU. The 72 of a rack are one fabric of
 /// 18 trays, which all tell the same clique, `<cluster uuid>.<clique id>`.
 ///
-/// Checked: `NV18` between all four; NUMA nodes 0,0,1,1 (NVIDIA/k8s-test-infra issue 371); 4 GPUs of
-/// 189,471 MiB per node (pull request 727 there, and outputs of `nvidia-smi`), each in a PCI domain
-/// of its own: 0008, 0009, 0018, 0019.
+/// Checked: `NV18` between all four; NUMA nodes 0,0,1,1 (NVIDIA/k8s-test-infra issue 371); four
+/// GPUs to a node (pull request 727 there) of 189,471 MiB each, in PCI domains of their own: 0008,
+/// 0009, 0018 and 0019 (published outputs of `nvidia-smi`).
 #[must_use]
 pub fn gb200_tray(clique: &str) -> HardwareFacts {
     let machine = Machine {

@@ -138,12 +138,16 @@ fn case(reason: &Reason) -> Case {
         Reason::BrokenSpread => stuck("node a; pod r on=a; pod p spread=zone,1,app:a/b"),
         Reason::BrokenTerm => stuck("node a; pod r on=a; pod p far=zone,app:a/b"),
         Reason::Insufficient { is_beyond_node, .. } => short(*is_beyond_node),
-        Reason::MissingFeature => Case::new(
-            "node a; pod r on=a; pod p feature=VolumeBindMountOptions",
-            &["node a feature=VolumeBindMountOptions", "node b feature=VolumeBindMountOptions"],
-            &["node a cpu=8", "node a feature=Other", "node b", "gone pod r"],
-        ),
+        Reason::MissingFeature => featureless(),
     }
+}
+
+fn featureless() -> Case {
+    Case::new(
+        "node a; pod r on=a; pod p feature=VolumeBindMountOptions",
+        &["node a feature=VolumeBindMountOptions", "node b feature=VolumeBindMountOptions"],
+        &["node a cpu=8", "node a feature=Other", "node b", "gone pod r"],
+    )
 }
 
 fn unlabelled() -> Case {

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 use kubenexus_k8s::render::{binding, code_word, condition, reason_text};
 use model::{
-    Catalog, Code, Diagnosis, Need, NodeFacts, PodFacts, PodKey, PodSpec, Reason, Rescue,
+    Catalog, Code, Diagnosis, GpuFault, Need, NodeFacts, PodFacts, PodKey, PodSpec, Reason, Rescue,
     ResourceId,
 };
 
@@ -274,6 +274,12 @@ fn a_pod_turned_away_as_a_whole_has_one_reason() {
             Reason::NotSupported(Need::ResourceClaims),
             "Unschedulable",
             "0/3 nodes are available: resource claims (DRA) are not supported yet.",
+        ),
+        (
+            3,
+            Reason::Gpu(GpuFault::InvalidMemory("annotation x is \"0\": expected 40Gi".into())),
+            "Unschedulable",
+            "0/3 nodes are available: GPU memory request: annotation x is \"0\": expected 40Gi.",
         ),
         (
             3,
