@@ -14,8 +14,8 @@ pub(super) const OURS: &str = "kubenexus-scheduler";
 /// kube-scheduler 1.37's plugins in its order, feature gates at their defaults. Weights matter for
 /// those that score; zero stands for none given.
 ///
-/// Every profile starts from these, and `kubenexus-scheduler` has [`OWN`] besides. It leaves ranking
-/// by free resources to WorkloadAware, which those in [`UNSCORED`] would cancel out.
+/// Every profile starts from these, and `kubenexus-scheduler` has [`OWN`] besides. It leaves
+/// ranking by free resources to WorkloadAware, which those in [`UNSCORED`] would cancel out.
 const IN_TREE: [(&str, i64); 20] = [
     ("SchedulingGates", 0),
     ("PrioritySort", 0),
@@ -47,7 +47,7 @@ pub(super) const OWN_ORDER: &str = "Coscheduling";
 /// Our plugins with their weights, which come after those of kube-scheduler.
 const OWN: [(&str, i64); 4] =
     [("ProfileClassifier", 0), (OWN_ORDER, 0), ("NUMATopology", 10), ("WorkloadAware", 5)];
-/// Plugins of kube-scheduler that do not score in our own profile, unless a file enables them there.
+/// Plugins of kube-scheduler that do not score in our own profile, unless a file says so.
 const UNSCORED: [&str; 2] = ["NodeResourcesFit", "NodeResourcesBalancedAllocation"];
 
 /// Whether every profile starts with a plugin.
