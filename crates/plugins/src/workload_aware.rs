@@ -239,8 +239,9 @@ mod tests {
 
     #[test]
     fn fullness_by_table() {
-        // (taken, offered, weight) of each resource, and how full that is.
-        let table: [(&[(i64, i64, f64)], i32); 8] = [
+        type Share = (i64, i64, f64);
+        // What is taken, offered and weighed of each resource, and how full that is.
+        let table: [(&[Share], i32); 8] = [
             (&[], 0),
             (&[(1, 0, 6.0)], 0),
             (&[(1, 4, 6.0)], 25_000),

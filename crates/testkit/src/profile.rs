@@ -1,6 +1,12 @@
 //! Profiles for fixtures.
 
-use framework::{Args, PluginChoice, Point, ProfileSettings};
+use std::collections::BTreeMap;
+
+use engine::{Options, Scheduler};
+use framework::{Args, PluginChoice, Point, Profile, ProfileSettings};
+use model::{Catalog, Time};
+
+use crate::Script;
 
 /// kube-scheduler's own profile, `default-scheduler`, to the letter.
 ///
@@ -56,4 +62,24 @@ pub fn only(plugin: &str) -> ProfileSettings {
     let of_plugin = Point::ALL.iter().filter(|(point, _)| info.points.has(*point));
     points.extend(of_plugin.map(|(point, _)| (*point, vec![choice(info.name)])));
     ProfileSettings { scheduler: "default-scheduler".into(), points, args: Vec::new() }
+}
+
+impl Script {
+    /// A scheduler whose profile is changed before it is used, such as for plugins of a test.
+    ///
+    /// # Panics
+    /// When the profile cannot be made.
+    #[must_use]
+    pub fn changed(
+        profile: &ProfileSettings,
+        options: Options,
+        change: impl FnOnce(&mut Profile),
+    ) -> Self {
+        let mut catalog = Catalog::default();
+        let mut profile = plugins::build(profile, &mut catalog).expect("a valid profile");
+        change(&mut profile);
+        let scheduler = Scheduler::new(catalog, vec![profile], options);
+        let (now, pods, events) = (Time::default(), BTreeMap::new(), Vec::new());
+        Self { scheduler, now, pods, events }
+    }
 }

@@ -40,7 +40,7 @@
 use std::collections::BTreeMap;
 
 use engine::{Checkpoint, Merits, NodeJudgement, Options, ResumeError, Scheduler};
-use framework::{Profile, ProfileSettings};
+use framework::ProfileSettings;
 use k8s::render::{code_word, message, points, reason_text, unprepared_text};
 use model::{
     Assignment, Attempt, Catalog, ClusterQueueFacts, Code, Decision, Diagnosis, Disband, Event,
@@ -109,24 +109,6 @@ impl Script {
         let build = |settings| plugins::build(settings, &mut catalog).expect("a valid profile");
         let profiles = profiles.iter().map(build).collect();
         let scheduler = Scheduler::new(catalog, profiles, options);
-        let (now, pods, events) = (Time::default(), BTreeMap::new(), Vec::new());
-        Self { scheduler, now, pods, events }
-    }
-
-    /// A scheduler whose profile is changed before it is used, such as for plugins of a test.
-    ///
-    /// # Panics
-    /// When the profile cannot be made.
-    #[must_use]
-    pub fn changed(
-        profile: &ProfileSettings,
-        options: Options,
-        change: impl FnOnce(&mut Profile),
-    ) -> Self {
-        let mut catalog = Catalog::default();
-        let mut profile = plugins::build(profile, &mut catalog).expect("a valid profile");
-        change(&mut profile);
-        let scheduler = Scheduler::new(catalog, vec![profile], options);
         let (now, pods, events) = (Time::default(), BTreeMap::new(), Vec::new());
         Self { scheduler, now, pods, events }
     }

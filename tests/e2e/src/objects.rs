@@ -58,6 +58,12 @@ pub(crate) enum Election {
     Deployed,
 }
 
+/// Our profile, in which emptier nodes are better whatever else counts.
+pub(crate) fn spreading() -> Value {
+    let fit = json!({"name": "NodeResourcesFit", "weight": 100});
+    json!({"schedulerName": SCHEDULER, "plugins": {"score": {"enabled": [fit]}}})
+}
+
 /// A KubeSchedulerConfiguration.
 pub(crate) fn config(election: Election) -> Value {
     let (duration, deadline, period) = match election {

@@ -46,6 +46,12 @@ impl<'a> Start<'a> {
         Self { proxy: None, config: objects::config(election), flags: Vec::new() }
     }
 
+    /// With emptier nodes being better.
+    pub(crate) fn spreading(mut self) -> Self {
+        self.config["profiles"] = json!([objects::spreading()]);
+        self
+    }
+
     /// Through a proxy.
     pub(crate) fn through(proxy: &'a Proxy, election: Election) -> Self {
         Self { proxy: Some(proxy), config: objects::config(election), flags: Vec::new() }

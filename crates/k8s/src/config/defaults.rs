@@ -14,8 +14,8 @@ pub(super) const OURS: &str = "kubenexus-scheduler";
 /// kube-scheduler 1.37's plugins in its order, feature gates at their defaults. Weights matter for
 /// those that score; zero stands for none given.
 ///
-/// Every profile starts from these, and `kubenexus-scheduler` has [`OWN`] besides. It leaves ranking
-/// by free resources to WorkloadAware, which those in [`UNSCORED`] would cancel out.
+/// Every profile starts from these, and `kubenexus-scheduler` has [`OWN`] besides. It leaves
+/// ranking by free resources to WorkloadAware, which those in [`UNSCORED`] would cancel out.
 const IN_TREE: [(&str, i64); 20] = [
     ("SchedulingGates", 0),
     ("PrioritySort", 0),
@@ -54,7 +54,7 @@ const OWN: [(&str, i64); 7] = [
     ("GPUTopology", 8),
     ("WorkloadAware", 5),
 ];
-/// Plugins of kube-scheduler that do not score in our own profile, unless a file enables them there.
+/// Plugins of kube-scheduler that do not score in our own profile, unless a file says so.
 const UNSCORED: [&str; 2] = ["NodeResourcesFit", "NodeResourcesBalancedAllocation"];
 
 /// Whether every profile starts with a plugin.

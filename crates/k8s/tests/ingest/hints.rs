@@ -21,7 +21,7 @@ fn owned_by(kind: &str, is_controller: bool) -> Hints {
 
 #[test]
 fn a_pod_of_a_gang_says_so() {
-    let gang = json!({"labels": {"scheduling.kubenexus.io/pod-group": "g"}});
+    let gang = json!({"labels": {"pod-group.scheduling.kubenexus.io/name": "g"}});
     let native = json!({"metadata": {"name": "p", "uid": "u"}, "spec": {
         "containers": [], "schedulingGroup": {"podGroupName": "g"}}});
     let after = json!({"annotations": {"scheduling.kubenexus.io/depends-on": "g"}});

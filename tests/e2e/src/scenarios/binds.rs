@@ -82,7 +82,7 @@ pub(crate) fn bound_by_others(world: &mut World) -> Run<'_> {
     Box::pin(async move {
         world.create_nodes(2, &node("node", "1", "16Gi", 110)).await?;
         let proxy = world.proxy()?;
-        world.run_scheduler(Start::through(&proxy, Election::Off)).await?;
+        world.run_scheduler(Start::through(&proxy, Election::Off).spreading()).await?;
         proxy.inject(Fault::Hold.after(0));
         world.create_pods(many(&pod("first", "500m", "64Mi"), 2)).await?;
         holds(&proxy, 2).await?;
@@ -111,7 +111,7 @@ pub(crate) fn node_deleted(world: &mut World) -> Run<'_> {
         let template = node("node", "1", "16Gi", 110);
         world.create_nodes(2, &template).await?;
         let proxy = world.proxy()?;
-        world.run_scheduler(Start::through(&proxy, Election::Off)).await?;
+        world.run_scheduler(Start::through(&proxy, Election::Off).spreading()).await?;
         proxy.inject(Fault::Hold.after(0));
         world.create_pods(many(&pod("first", "250m", "64Mi"), 4)).await?;
         holds(&proxy, 4).await?;

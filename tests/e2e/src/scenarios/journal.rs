@@ -202,7 +202,8 @@ pub(crate) fn snapshot(world: &mut World) -> Run<'_> {
         template["metadata"]["labels"] = json!({"example.com/row": "seven"});
         world.create_nodes(2, &template).await?;
         world.create_nodes(1, &node("other", "1", "16Gi", 110)).await?;
-        world.run_scheduler(Start::plain(Election::Off)).await?;
+        // Nothing fills up the node that the volume is on.
+        world.run_scheduler(Start::plain(Election::Off).spreading()).await?;
         let mut selective = pod("selective", "700m", "64Mi");
         selective["spec"]["nodeSelector"] = json!({"example.com/row": "seven"});
         world.create_pods([selective, pod("too-large", "2", "64Mi")].into_iter()).await?;

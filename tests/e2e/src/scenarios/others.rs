@@ -61,7 +61,7 @@ pub(crate) fn profiles(world: &mut World) -> Run<'_> {
         world.create_nodes(4, &node("node", "4", "16Gi", 110)).await?;
         let mut start = Start::plain(Election::Quick);
         start.config["profiles"] = json!([
-            {"schedulerName": SCHEDULER},
+            objects::spreading(),
             {"schedulerName": PACKING, "pluginConfig": [{
                 "name": "NodeResourcesFit",
                 "args": {"scoringStrategy": {"type": "MostAllocated", "resources": [
@@ -144,7 +144,7 @@ pub(crate) fn nominated(world: &mut World) -> Run<'_> {
         let mut filler = pod("filler", "2", "64Mi");
         filler["spec"]["nodeName"] = "node-1".into();
         world.create_pods([filler].into_iter()).await?;
-        world.run_scheduler(Start::plain(Election::Quick)).await?;
+        world.run_scheduler(Start::plain(Election::Quick).spreading()).await?;
         // One after the other: a nominated pod keeps its room from others.
         let node = nominate(world, "fits", "1").await?;
         ensure!(node.as_deref() == Some("node-1"), "the nominated pod is on {node:?}, not node-1");
