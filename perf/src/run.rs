@@ -308,7 +308,9 @@ fn write(scheduler: &Scheduler, decision: &Decision, body: &mut Vec<u8>) -> Resu
     match decision {
         Decision::Bind { pod, node, .. } => {
             let zones = scheduler.zones_to_tell(*pod, *node);
-            serde_json::to_writer(body, &render::binding(catalog, *pod, *node, zones.as_deref()))?;
+            let gpus = scheduler.gpus_to_tell(*pod, *node);
+            let binding = render::binding(catalog, *pod, *node, zones.as_deref(), gpus.as_deref());
+            serde_json::to_writer(body, &binding)?;
         }
         Decision::Preempt(preemption) => {
             for victim in &preemption.victims {

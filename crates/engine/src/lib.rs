@@ -232,6 +232,20 @@ impl Scheduler {
         self.usage.inside(node).filter(|_| is_told)?.zones_of(pod)
     }
 
+    /// Numbers of the GPUs of a node that a pod which goes there is thought to have, if its profile
+    /// has that told.
+    #[must_use]
+    pub fn gpus_to_tell(&self, pod: PodId, node: NodeId) -> Option<Vec<u32>> {
+        let class = self.catalog.pod(pod).class;
+        let ask = self.catalog.class(class).gpus.as_deref()?;
+        let is_told = profile_of(&self.profiles, &self.catalog, class).tells_gpus;
+        let pool = self.usage.gpus_for(ask, node).filter(|_| is_told)?;
+        let devices = pool.devices_of(pod)?;
+        // As many as can be read again.
+        let all = (0..u64::BITS).filter(|device| devices >> device & 1 == 1);
+        (devices >> u64::BITS == 0).then(|| all.collect())
+    }
+
     /// Says what pods will ask of GPUs, with how many of each, instead of learning it.
     pub fn foretell_gpu_demand(&mut self, specs: &[(PodSpec, u64)]) {
         self.catalog.foretell_gpu_demand(specs);

@@ -34,6 +34,8 @@ pub struct Profile {
     pub rescues: Rescues,
     /// Whether pods are told the zones of their nodes that they are thought to be in.
     pub tells_zones: bool,
+    /// Whether pods are told the GPUs that they are thought to have.
+    pub tells_gpus: bool,
     /// For how long a pod that is on its way waits for its volumes; none if claims are not given
     /// volumes.
     pub volume_timeout: Option<Millis>,

@@ -367,7 +367,8 @@ impl Core {
     ) {
         let catalog = self.scheduler.catalog();
         let zones = self.scheduler.zones_to_tell(pod, node);
-        let binding = render::binding(catalog, pod, node, zones.as_deref());
+        let gpus = self.scheduler.gpus_to_tell(pod, node);
+        let binding = render::binding(catalog, pod, node, zones.as_deref(), gpus.as_deref());
         let body = serde_json::to_vec(&binding).expect("a binding is plain text");
         let PodRef { key, version } = self.reference(pod);
         let order = Bind {

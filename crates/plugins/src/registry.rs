@@ -217,8 +217,7 @@ pub fn build(settings: &ProfileSettings, catalog: &mut Catalog) -> Result<Profil
     // What nodes were asked for is what is given.
     let is_binding = [Filter, Reserve, PreBind].iter().all(|at| settings.at(*at).iter().any(binds));
     let volume_timeout = is_binding.then(|| volume_args(settings).bind_timeout);
-    let tells = |choice: &PluginChoice| choice.name == "NUMATopology";
-    let tells_zones = settings.at(Bind).iter().any(tells);
+    let tells = |name: &str| settings.at(Bind).iter().any(|choice| choice.name == name);
     let gang_reader = reads_gang_keys(settings).then_some("Coscheduling");
     Ok(Profile {
         scheduler,
@@ -230,7 +229,8 @@ pub fn build(settings: &ProfileSettings, catalog: &mut Catalog) -> Result<Profil
         rankings,
         gang_reader,
         rescues,
-        tells_zones,
+        tells_zones: tells("NUMATopology"),
+        tells_gpus: tells("VRAMScheduler"),
         volume_timeout,
     })
 }

@@ -19,7 +19,7 @@ const SHOWN_MAX: usize = 80;
 /// The keys of annotations that are read.
 fn keys() -> impl Iterator<Item = &'static str> {
     let of_gangs = gang::ANNOTATIONS.into_iter().chain(hints::ANNOTATIONS);
-    of_gangs.chain(numa::ANNOTATIONS).chain(gpu::ANNOTATIONS)
+    of_gangs.chain(numa::ANNOTATIONS).chain(gpu::ANNOTATIONS).chain([gpu::PLACEMENT])
 }
 
 /// Our own keys of labels and annotations.

@@ -18,8 +18,16 @@ const PART: &str = "kubenexus.io/gpu-memory";
 /// Annotations that are read.
 pub(super) const ANNOTATIONS: [&str; 4] = [MEMORY, MEMORY_TOTAL, FRACTION, PART];
 
+/// The GPUs that a pod was bound with.
+pub(crate) const PLACEMENT: &str = "gpu.kubenexus.io/placement";
+
 /// More bytes than the GPUs of any node have.
 const BYTES_MAX: i64 = 1 << 50;
+
+/// The GPUs that a pod was bound with, bit 0 being the first; 0 if that is not known.
+pub(super) fn placed(pod: &PodView) -> u64 {
+    pod.metadata.annotations.get(PLACEMENT).and_then(super::numa::ids).unwrap_or(0)
+}
 
 /// What a pod says of GPUs; nothing if it says nothing.
 pub(super) fn wish(pod: &PodView, requests: &Requests<String>) -> Option<Box<GpuWish>> {

@@ -106,8 +106,8 @@ fn hints(wish: &mut NumaWish, pod: &PodView) {
     wish.unread = unread.into();
 }
 
-/// Ids of zones, a bit for each.
-fn ids(text: &str) -> Option<u64> {
+/// Ids from 0 to 63, a bit for each.
+pub(super) fn ids(text: &str) -> Option<u64> {
     let id = |part: &str| {
         let part = part.trim();
         let is_number = !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());

@@ -61,7 +61,7 @@ fn rest(view: &PodView) -> PodRest {
         eligible: eligible(view),
         is_remade: metadata.owner_references.iter().any(|owner| owner.controller),
         placed: numa::placed(view),
-        gpus: 0,
+        gpus: gpu::placed(view),
     }
 }
 

@@ -26,8 +26,11 @@ struct Meta<'a> {
 #[derive(Debug, Serialize)]
 struct Annotations {
     /// The zones that the pod is thought to be in.
-    #[serde(rename = "numa.kubenexus.io/placement")]
-    placement: String,
+    #[serde(rename = "numa.kubenexus.io/placement", skip_serializing_if = "Option::is_none")]
+    zones: Option<String>,
+    /// The GPUs that it is thought to have.
+    #[serde(rename = "gpu.kubenexus.io/placement", skip_serializing_if = "Option::is_none")]
+    gpus: Option<String>,
 }
 
 #[derive(Debug, Serialize)]
@@ -38,18 +41,20 @@ struct Target<'a> {
     name: &'a str,
 }
 
-/// The binding of a pod to a node, with the ids of the zones it is thought to be in. The uid makes
-/// it fail for another pod of the same name.
+/// The binding of a pod to a node, with the ids of the zones it is thought to be in and of the GPUs
+/// it is thought to have. The uid makes it fail for another pod of the same name.
 #[must_use]
 pub fn binding<'a>(
     catalog: &'a Catalog,
     pod: PodId,
     node: NodeId,
     zones: Option<&[u32]>,
+    gpus: Option<&[u32]>,
 ) -> Binding<'a> {
     let key = &catalog.pod(pod).key;
-    let listed = |zones: &[u32]| zones.iter().map(u32::to_string).collect::<Vec<_>>().join(",");
-    let annotations = zones.map(|zones| Annotations { placement: listed(zones) });
+    let listed = |ids: &[u32]| ids.iter().map(u32::to_string).collect::<Vec<_>>().join(",");
+    let annotations = (zones.is_some() || gpus.is_some())
+        .then(|| Annotations { zones: zones.map(listed), gpus: gpus.map(listed) });
     Binding {
         api_version: "v1",
         kind: "Binding",
