@@ -223,14 +223,15 @@ fn a_binding_is_these_bytes() {
         gang: None,
         rest: model::PodRest::default(),
     });
-    let text = serde_json::to_string(&binding(&catalog, pod, node, None)).expect("JSON");
+    let text = serde_json::to_string(&binding(&catalog, pod, node, None, None)).expect("JSON");
     let expected = concat!(
         r#"{"apiVersion":"v1","kind":"Binding","#,
         r#""metadata":{"name":"web","namespace":"shop","uid":"uid-\"1\""},"#,
         r#""target":{"apiVersion":"v1","kind":"Node","name":"node-1"}}"#
     );
     assert_eq!(text, expected);
-    let zoned = serde_json::to_string(&binding(&catalog, pod, node, Some(&[0, 2]))).expect("JSON");
+    let zoned =
+        serde_json::to_string(&binding(&catalog, pod, node, Some(&[0, 2]), None)).expect("JSON");
     let annotated = r#""annotations":{"numa.kubenexus.io/placement":"0,2"}}"#;
     assert!(zoned.contains(annotated), "{zoned}");
 }

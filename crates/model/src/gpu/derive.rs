@@ -12,16 +12,19 @@ const SHAPES_MAX: usize = 64;
 /// How much a sliver counts for that some pods could use, beside what it is worth if GPUs are cut
 /// in the best way.
 const CHANCE: f64 = 0.1;
-/// What slots are worth that nobody has asked for so far, for each of their GPUs.
-const SLOT_LEAST: f64 = 0.01;
+/// What slots are worth at least, for each of their GPUs: as long as little was learnt, and then. More
+/// would keep GPUs from pods that are there for the sake of others that are not to be expected.
+const SLOT_UNKNOWN: f64 = 0.01;
+const SLOT_LEAST: f64 = 0.001;
 /// Slots that are always kept in mind.
 const SLOT_SIZES: [u32; 3] = [2, 4, 8];
 /// What slots are worth if as many are asked for as there are, for each of their GPUs.
 const SLOT_SHORT: f64 = 0.05;
 /// How many times more can be asked for before it does not matter any more.
 const SHORT_MAX: f64 = 1.5;
-/// Jobs of whole nodes that nobody has asked for so far.
-const WHOLE_NODE_LEAST: f64 = 0.03;
+/// The same for a node of which nothing is taken, for jobs of several such.
+const WHOLE_NODE_UNKNOWN: f64 = 0.03;
+const WHOLE_NODE_LEAST: f64 = 0.003;
 
 /// What is free on a node.
 pub(crate) struct FreeNode<'a> {
@@ -54,12 +57,17 @@ pub(crate) fn derive(
         f64::from(shape.count) * each
     };
     let whole: f64 = all.iter().fold(0.0, |sum, (shape, weight)| sum + weight * needs(shape));
-    let (slots, pressure) = slots(&all, nodes, supply.whole / whole.max(1e-9));
+    let scale = supply.whole / whole.max(1e-9);
+    let (least, whole_node) = match is_learnt {
+        true => (SLOT_LEAST, WHOLE_NODE_LEAST),
+        false => (SLOT_UNKNOWN, WHOLE_NODE_UNKNOWN),
+    };
+    let (slots, pressure) = slots(&all, nodes, scale, least);
     GpuPrices {
         beside: beside(&mix, models),
         slots,
         pressure: Some(fixed(pressure)).filter(|_| is_learnt),
-        whole_node: fixed(WHOLE_NODE_LEAST),
+        whole_node: fixed(whole_node),
         scarcity: scarcity(&all, &supply, whole, needs),
         parts: parts.iter().map(|worth| fixed(*worth)).collect(),
     }
@@ -172,7 +180,12 @@ fn beside(mix: &[(GpuShape, f64)], models: usize) -> Box<[Beside]> {
 /// What slots of several GPUs are worth: more, the fewer there are for those that ask for them.
 /// Also how short those of more than two GPUs are at most. `scale` turns what is asked for into what
 /// is to be expected until nothing is free.
-fn slots(all: &[(GpuShape, f64)], nodes: &[FreeNode<'_>], scale: f64) -> (Box<[Slot]>, f64) {
+fn slots(
+    all: &[(GpuShape, f64)],
+    nodes: &[FreeNode<'_>],
+    scale: f64,
+    least: f64,
+) -> (Box<[Slot]>, f64) {
     let mut asked: BTreeMap<u32, [f64; 4]> = BTreeMap::new();
     for (shape, weight) in all.iter().filter(|(shape, _)| shape.count > 1 && !shape.is_shared()) {
         let sums = asked.entry(shape.count).or_default();
@@ -202,7 +215,7 @@ fn slots(all: &[(GpuShape, f64)], nodes: &[FreeNode<'_>], scale: f64) -> (Box<[S
             pressure = pressure.max(short);
         }
         let cube = short * short * short;
-        let worth = (SLOT_SHORT * cube * cube).max(SLOT_LEAST) * f64::from(*gpus);
+        let worth = (SLOT_SHORT * cube * cube).max(least) * f64::from(*gpus);
         Slot { gpus: *gpus, worth: fixed(worth), cpu, memory }
     };
     (asked.iter().map(slot).collect(), pressure)

@@ -22,8 +22,9 @@ const SCARCE: u32 = 700_000;
 /// Islands are kept from small requests while so much is expected of slots, as a part of those that
 /// are there.
 const PRESSING: u32 = 800_000;
-/// A twentieth of a GPU, or of what is there.
-const MOVED: u32 = 50_000;
+/// What is different by less is the same.
+const MOVED: u32 = 2_000;
+const PART_MOVED: u32 = 10_000;
 const QUALITY_MAX: f64 = 1.0 / 0.3;
 /// A part of a GPU in which what is left of it is counted.
 const PART_MILLI: u16 = WHOLE_MILLI / 100;
@@ -138,7 +139,7 @@ impl GpuPrices {
     #[must_use]
     pub(crate) fn differ(&self, other: &Self) -> bool {
         let far = |a: u32, b: u32| a.abs_diff(b) > MOVED.max(a.max(b) / 20);
-        let parts = self.parts.iter().zip(&other.parts).any(|(a, b)| a.abs_diff(*b) > MOVED);
+        let parts = self.parts.iter().zip(&other.parts).any(|(a, b)| a.abs_diff(*b) > PART_MOVED);
         let slots = self.slots.iter().zip(&other.slots).any(|(a, b)| {
             a.gpus != b.gpus
                 || far(a.worth, b.worth)
