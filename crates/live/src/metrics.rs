@@ -67,6 +67,7 @@ pub(crate) struct Metrics {
     gang_attempts: Family<Labels<2>, Counter>,
     gang_plan: Histogram,
     gangs_waiting: Gauge,
+    gpu_room: Family<Labels<2>, Gauge>,
     waits: Family<Labels<1>, Counter>,
     journal_bytes: Counter,
     journal_records: Counter,

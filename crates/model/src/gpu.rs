@@ -7,6 +7,7 @@ mod demand;
 mod derive;
 mod layout;
 mod prices;
+mod room;
 mod sets;
 mod wish;
 
@@ -16,6 +17,7 @@ pub(crate) use derive::{FreeNode, derive};
 pub(crate) use layout::places;
 pub use layout::{GpuLayout, GpuModel};
 pub use prices::{GpuPrices, LeftBeside, Taking};
+pub use room::{GpuRoom, ROOM_SIZES};
 pub use sets::Nearness;
 pub use wish::{GpuFault, GpuShare, GpuWish, WHOLE_MILLI};
 

@@ -60,8 +60,8 @@ pub use gang::{
     GroupPart, JobFacts, PodGroupFacts, PodGroupKey, PodGroupKind, SucceededFacts, Workers,
 };
 pub use gpu::{
-    ANY_MODEL, GpuAsk, GpuDemand, GpuFault, GpuLayout, GpuModel, GpuPrices, GpuShape, GpuShare,
-    GpuWish, LeftBeside, Nearness, Taking, WHOLE_MILLI, is_gpu,
+    ANY_MODEL, GpuAsk, GpuDemand, GpuFault, GpuLayout, GpuModel, GpuPrices, GpuRoom, GpuShape,
+    GpuShare, GpuWish, LeftBeside, Nearness, ROOM_SIZES, Taking, WHOLE_MILLI, is_gpu,
 };
 pub use grouping::{GroupingFacts, GroupingKey, GroupingKind, Owner};
 pub use ids::{

@@ -20,6 +20,7 @@ mod gangs_order;
 mod gpus;
 mod holds;
 mod insides;
+mod islands;
 mod kept_results;
 mod lag;
 mod lines;

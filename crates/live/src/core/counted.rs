@@ -1,6 +1,6 @@
 //! What metrics tell of the engine's thread.
 
-use model::{Event, Fact, Key, Kind};
+use model::{Event, Fact, GpuRoom, Key, Kind};
 
 use super::Core;
 use crate::metrics::{Cached, Handled, Queue};
@@ -29,6 +29,14 @@ impl Core {
             },
             Event::Seen(_) | Event::Gone(_) | Event::Listed(..) | Event::Outcome(_) => return None,
         })
+    }
+
+    /// How many jobs would fit that want several GPUs. Costs a look at every node that has some.
+    pub(super) fn count_gpu_room(&self) {
+        let (catalog, usage) = (self.scheduler.catalog(), self.scheduler.usage());
+        if catalog.has_gpus() {
+            self.metrics.gpu_room(&GpuRoom::new(catalog, usage));
+        }
     }
 
     /// How many wait and how many are known.

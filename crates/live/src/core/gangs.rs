@@ -214,6 +214,7 @@ impl Core {
             return;
         }
         self.state.gangs_counted = Some(Instant::now());
+        self.count_gpu_room();
         let catalog = self.scheduler.catalog();
         let waits = |gang: &GangId| {
             let row = catalog.gang(*gang);

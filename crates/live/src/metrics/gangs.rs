@@ -5,6 +5,8 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::sync::PoisonError;
 
+use model::{GpuRoom, ROOM_SIZES};
+
 use super::labels::{GangPlan, GangResult, Labels, Word};
 use super::{Metrics, set};
 
@@ -35,6 +37,19 @@ impl Metrics {
     /// So many gangs have fewer pods on nodes than they need.
     pub(crate) fn gangs_waiting(&self, count: usize) {
         set(&self.gangs_waiting, count);
+    }
+
+    /// So many jobs of several GPUs would fit now.
+    pub(crate) fn gpu_room(&self, room: &GpuRoom) {
+        let of =
+            [("gpus", room.gpus), ("nodes", room.nodes), ("nodes-of-rack", room.nodes_of_rack)];
+        for (what, counts) in of {
+            for (count, size) in counts.into_iter().zip(ROOM_SIZES) {
+                let labels = [("of", what.into()), ("size", size.to_string().into())];
+                let count = i64::try_from(count).unwrap_or(i64::MAX);
+                self.gpu_room.get_or_create(&labels).set(count);
+            }
+        }
     }
 
     /// A namespace is gone.

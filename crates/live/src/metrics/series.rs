@@ -82,6 +82,12 @@ pub(super) fn all<'a>(
         gang_attempts: ours(registry, "gang_attempts", "Attempts to place a gang, by the result"),
         gang_plan: gang_plan(registry),
         gangs_waiting: ours(registry, "gangs_waiting", "Gangs with too few pods on nodes"),
+        gpu_room: ours(
+            registry,
+            "gpu_room",
+            "How many jobs would fit now that want so many GPUs of one island, whole nodes, or whole \
+             nodes of one rack",
+        ),
         waits: ours(
             registry,
             "waits",

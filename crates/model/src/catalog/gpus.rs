@@ -60,6 +60,12 @@ impl Catalog {
         self.gpus.of_node.get(&node).map_or(&[], |layouts| layouts)
     }
 
+    /// Whether any node offers GPUs.
+    #[must_use]
+    pub fn has_gpus(&self) -> bool {
+        !self.gpus.of_node.is_empty()
+    }
+
     /// The name of a model of GPUs.
     #[must_use]
     pub fn gpu_model(&self, model: GpuModel) -> &str {
