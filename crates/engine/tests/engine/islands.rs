@@ -49,9 +49,9 @@ fn nodes_of_one_type_are_taken_in_the_promised_order() {
         for free in 1..=all {
             let gpus = format!("nvidia.com/gpu={all}");
             script.command(&format!("node n{free} cpu=64 memory=512Gi {gpus} {words}"));
-            if free < all {
-                let taken = all - free;
-                script.command(&format!("pod p{free} on=n{free} nvidia.com/gpu={taken}"));
+            // One by one, so that nobody is known to ask for other sizes.
+            for taken in free..all {
+                script.command(&format!("pod p{free}-{taken} on=n{free} nvidia.com/gpu=1"));
             }
         }
         script.command("step");

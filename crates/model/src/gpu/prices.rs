@@ -173,9 +173,9 @@ impl GpuPrices {
         own.or(self.beside.first())
     }
 
-    /// What a node is worth with this taken of it.
+    /// What a node is worth with this taken of it, counting slots of more than so many GPUs.
     // Hot: twice per node that a pod with GPUs is looked at on.
-    fn worth(&self, pool: &GpuPool, left: LeftBeside, taking: Taking) -> f64 {
+    fn worth(&self, pool: &GpuPool, left: LeftBeside, taking: Taking, above: u32) -> f64 {
         let layout = pool.layout();
         let mut gpus = 0.0;
         for at in 0..layout.count() {
@@ -183,7 +183,7 @@ impl GpuPrices {
             gpus += self.part(pool.left(at).saturating_sub(taken));
         }
         let free = pool.free() & !taking.set;
-        self.usable(gpus, left, layout.model) + self.slots(layout, free, left)
+        self.usable(gpus, left, layout.model) + self.slots(layout, free, left, above)
     }
 
     /// What pods can use of GPUs with what is left beside them.
@@ -205,10 +205,10 @@ impl GpuPrices {
     }
 
     /// What slots of whole GPUs are worth beyond the GPUs.
-    fn slots(&self, layout: &GpuLayout, free: u128, left: LeftBeside) -> f64 {
+    fn slots(&self, layout: &GpuLayout, free: u128, left: LeftBeside, above: u32) -> f64 {
         let quality = quality(layout.link);
         let (whole, mut worth) = (free.count_ones(), 0.0);
-        for slot in &self.slots {
+        for slot in self.slots.iter().filter(|slot| slot.gpus > above) {
             let of_island = |island: &u128| (free & island).count_ones() / slot.gpus;
             let near: u32 = layout.islands().iter().map(of_island).sum();
             let beside = |left: i64, needed: u32| left.max(0) / i64::from(needed.max(1));
@@ -233,8 +233,11 @@ impl GpuPrices {
         after: LeftBeside,
         taking: Taking,
     ) -> f64 {
-        let lost = self.worth(pool, before, Taking::NOTHING) - self.worth(pool, after, taking);
-        let gpus = f64::from(taking.set.count_ones()) * f64::from(taking.milli);
+        let count = taking.set.count_ones();
+        // Slots of its own size, and smaller ones, are lost wherever it goes.
+        let worth = self.worth(pool, before, Taking::NOTHING, count);
+        let lost = worth - self.worth(pool, after, taking, count);
+        let gpus = f64::from(count) * f64::from(taking.milli);
         lost + self.price(pool.layout().model) * gpus / f64::from(WHOLE_MILLI)
     }
 
