@@ -63,7 +63,7 @@ fn tables_are_printed_for_people() {
     let ran = philly(&[]);
     assert_eq!((ran.code, &*ran.err), (Some(0), ""));
     for text in
-        ["4 jobs on 3 nodes with 9 GPUs", "Queue wait", "Completion", "not as a gang"]
+        ["4 jobs on 3 nodes with 9 GPUs", "Queue wait", "Completion", "whole node of 4 GPUs"]
     {
         assert!(ran.out.contains(text), "{text:?} is not in\n{}", ran.out);
     }
@@ -81,6 +81,13 @@ fn philly_reports_each_virtual_cluster_and_all() {
         .collect();
     assert_eq!(names, ["vc-a", "vc-b"]);
     assert_eq!(json(&philly(&["--limit", "1", "--json"]))["overall"]["jobs"], 1);
+    assert_eq!(report["profile"], "kubenexus-scheduler");
+    assert_eq!(report["islands"]["pods"], 3);
+    let kube = json(&philly(&["--profile", "default-scheduler", "--json"]));
+    assert_eq!(
+        (&kube["profile"], &kube["overall"]["started"]),
+        (&"default-scheduler".into(), &4.into())
+    );
 }
 
 #[test]
@@ -162,7 +169,7 @@ fn flags_that_mean_nothing_together_are_refused() {
     let pods = in_repository("tests/traces/openb-pods-short.csv");
     let files = ["simulate", "--trace", "openb", "--nodes", arg(&nodes), "--pods", arg(&pods)];
     // (arguments, exit code, text)
-    let table: [(&[&str], i32, &str); 6] = [
+    let table: [(&[&str], i32, &str); 7] = [
         (
             &["--policy", "fgd", "--departures"],
             1,
@@ -177,6 +184,7 @@ fn flags_that_mean_nothing_together_are_refused() {
             1,
             "--demand known: the scheduler cannot be told of pods before they come",
         ),
+        (&["--profile", "default-scheduler"], 1, "--profile: only --trace philly has it"),
     ];
     for (args, code, text) in table {
         let ran = run(&[&files[..], args].concat());
@@ -190,7 +198,7 @@ fn help_tells_how_a_trace_is_run() {
     let ran = run(&["simulate", "--help"]);
     assert_eq!(ran.code, Some(0));
     let words = ["--trace", "--nodes-file", "--arrivals", "[default: 130]", "42..51", "--policy"];
-    let more = ["--departures", "--load", "[default: 1.2]"];
+    let more = ["--departures", "--load", "[default: 1.2]", "--profile"];
     for word in words.into_iter().chain(more) {
         assert!(ran.out.contains(word), "{word} is not in\n{}", ran.out);
     }

@@ -51,6 +51,9 @@ pub(crate) struct TraceArgs {
     /// philly: the nodes to run the jobs on (YAML with Nodes; examples/simulate has some)
     #[arg(long, value_name = "FILE", required_if_eq("trace", "philly"), requires = "trace")]
     nodes_file: Option<PathBuf>,
+    /// philly: the profile that places the pods [default: kubenexus-scheduler]
+    #[arg(long, value_name = "NAME", requires = "trace")]
+    profile: Option<philly::ProfileName>,
     /// philly: run only the first jobs
     #[arg(long, value_name = "N", requires = "trace")]
     limit: Option<usize>,
@@ -83,6 +86,7 @@ impl TraceArgs {
             ("--seeds", Name::Openb, seeds.is_some()),
             ("--jobs", Name::Philly, self.jobs.is_some()),
             ("--nodes-file", Name::Philly, self.nodes_file.is_some()),
+            ("--profile", Name::Philly, self.profile.is_some()),
             ("--limit", Name::Philly, self.limit.is_some()),
         ];
         match flags.iter().find(|(_, of, is_given)| *of != name && *is_given) {
