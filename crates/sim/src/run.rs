@@ -39,7 +39,7 @@ use crate::world::{
 use evict::{Eviction, Said};
 use lease::Lead;
 use prepare::{Prepare, WriteStep};
-pub(crate) use replica::Replica;
+pub(crate) use replica::{Replica, scheduler};
 use replica::{ReplicaId, names};
 use shell::{After, BINDS_MAX, Request, RequestId};
 

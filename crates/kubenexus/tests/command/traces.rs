@@ -62,7 +62,9 @@ fn tables_are_printed_for_people() {
     }
     let ran = philly(&[]);
     assert_eq!((ran.code, &*ran.err), (Some(0), ""));
-    for text in ["4 jobs on 3 nodes with 9 GPUs", "Queue wait", "Completion", "not as a gang"] {
+    for text in
+        ["4 jobs on 3 nodes with 9 GPUs", "Queue wait", "Completion", "whole node of 4 GPUs"]
+    {
         assert!(ran.out.contains(text), "{text:?} is not in\n{}", ran.out);
     }
 }
@@ -79,15 +81,51 @@ fn philly_reports_each_virtual_cluster_and_all() {
         .collect();
     assert_eq!(names, ["vc-a", "vc-b"]);
     assert_eq!(json(&philly(&["--limit", "1", "--json"]))["overall"]["jobs"], 1);
+    assert_eq!(report["profile"], "kubenexus-scheduler");
+    assert_eq!(report["islands"]["pods"], 3);
+    let kube = json(&philly(&["--profile", "default-scheduler", "--json"]));
+    assert_eq!(
+        (&kube["profile"], &kube["overall"]["started"]),
+        (&"default-scheduler".into(), &4.into())
+    );
 }
 
 #[test]
-fn the_engine_is_not_said_to_know_what_it_does_not() {
-    let ran = openb(&["--policy", "kubenexus"]);
-    assert_eq!((ran.code, &*ran.out), (Some(1), ""));
-    let expected = "the engine does not know GPU devices and fractions of a GPU yet";
-    assert!(ran.err.contains(expected), "{}", ran.err);
-    assert_eq!(ran.err.lines().count(), 1, "{}", ran.err);
+fn pods_that_get_what_is_not_there_fail_a_run_of_the_scheduler() {
+    // The engine counts a part of a GPU as one of the hundred that a node offers of each, and a
+    // whole one as well. As soon as it knows GPUs, this run has to succeed.
+    for more in [&[][..], &["--departures"]] {
+        let ran = openb(&[&["--policy", "kubenexus", "--seeds", "42"], more].concat());
+        assert_eq!((ran.code, &*ran.out), (Some(1), ""), "{}", ran.err);
+        let expected = "the scheduler broke a rule with seed 42";
+        assert!(ran.err.contains(expected), "{}", ran.err);
+        assert!(ran.err.contains("pods were placed where they do not fit; first pod "));
+    }
+}
+
+#[test]
+fn openb_with_departures_tells_what_waits_cost() {
+    for (policy, seeds) in [("fgd", &["42"][..]), ("bestfit", &["42"]), ("random", &["42", "43"])] {
+        let flags = ["--policy", policy, "--seeds", "42,43", "--departures", "--load", "1.5"];
+        let result = json(&openb(&[&flags[..], &["--json"]].concat()));
+        let keys: Vec<&String> = result.as_object().expect("an object").keys().collect();
+        assert_eq!(keys, ["horizon_ms", "load", "mean", "pods", "policy", "seeds"]);
+        assert_eq!((&result["policy"], &result["load"]), (&policy.into(), &1.5.into()));
+        let runs = result["seeds"].as_object().expect("an object");
+        assert_eq!(runs.keys().collect::<Vec<_>>(), seeds, "{policy}");
+        let outcomes = runs.values().chain([&result["mean"]]);
+        for outcome in outcomes {
+            let keys: Vec<&String> = outcome.as_object().expect("an object").keys().collect();
+            assert_eq!(keys, ["allocated", "started", "wait_mean_ms", "wait_p99_ms"]);
+            let allocated = outcome["allocated"].as_f64().expect("a number");
+            assert!((0.0..=100.0).contains(&allocated), "{outcome}");
+        }
+        let ran = openb(&flags);
+        assert_eq!((ran.code, &*ran.err), (Some(0), ""));
+        for text in ["load 1.5", "allocated %", "mean wait", "p99 wait", "\n  mean  "] {
+            assert!(ran.out.contains(text), "{text:?} is not in\n{}", ran.out);
+        }
+    }
 }
 
 #[test]
@@ -126,10 +164,42 @@ fn wrong_flags_and_files_are_refused() {
 }
 
 #[test]
+fn flags_that_mean_nothing_together_are_refused() {
+    let nodes = in_repository("tests/traces/openb-nodes.csv");
+    let pods = in_repository("tests/traces/openb-pods-short.csv");
+    let files = ["simulate", "--trace", "openb", "--nodes", arg(&nodes), "--pods", arg(&pods)];
+    // (arguments, exit code, text)
+    let table: [(&[&str], i32, &str); 7] = [
+        (
+            &["--policy", "fgd", "--departures"],
+            1,
+            "openb-pods-short.csv:1: expected a column \"creation_time\", found name",
+        ),
+        (&["--departures", "--arrivals", "130"], 2, "cannot be used with"),
+        (&["--load", "1"], 2, "--departures"),
+        (&["--departures", "--load", "0"], 2, "expected a number from 0.01 to 100"),
+        (&["--policy", "fgd", "--demand", "learnt"], 1, "--demand: only --policy kubenexus has it"),
+        (
+            &["--demand", "known"],
+            1,
+            "--demand known: the scheduler cannot be told of pods before they come",
+        ),
+        (&["--profile", "default-scheduler"], 1, "--profile: only --trace philly has it"),
+    ];
+    for (args, code, text) in table {
+        let ran = run(&[&files[..], args].concat());
+        assert_eq!(ran.code, Some(code), "{args:?}: {}", ran.err);
+        assert!(ran.err.contains(text), "{text:?} is not in\n{}", ran.err);
+    }
+}
+
+#[test]
 fn help_tells_how_a_trace_is_run() {
     let ran = run(&["simulate", "--help"]);
     assert_eq!(ran.code, Some(0));
-    for word in ["--trace", "--nodes-file", "--arrivals", "[default: 130]", "42..51", "--policy"] {
+    let words = ["--trace", "--nodes-file", "--arrivals", "[default: 130]", "42..51", "--policy"];
+    let more = ["--departures", "--load", "[default: 1.2]", "--profile"];
+    for word in words.into_iter().chain(more) {
         assert!(ran.out.contains(word), "{word} is not in\n{}", ran.out);
     }
 }

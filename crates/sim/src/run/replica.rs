@@ -179,7 +179,7 @@ fn timeouts(settings: &Settings) -> Vec<(String, Millis)> {
 }
 
 /// A scheduler with these settings.
-fn scheduler(settings: &Settings, seed: u64) -> Scheduler {
+pub(crate) fn scheduler(settings: &Settings, seed: u64) -> Scheduler {
     let mut catalog = Catalog::default();
     let build = |profile| plugins::build(profile, &mut catalog);
     let profiles: Result<_, _> = settings.profiles.iter().map(build).collect();

@@ -21,7 +21,8 @@ pub(crate) struct TraceArgs {
     /// openb: its nodes (CSV with sn, cpu_milli, memory_mib, gpu, model)
     #[arg(long, value_name = "FILE", required_if_eq("trace", "openb"), requires = "trace")]
     nodes: Option<PathBuf>,
-    /// openb: its pods (CSV with cpu_milli, memory_mib, num_gpu, gpu_milli and perhaps gpu_spec)
+    /// openb: its pods (CSV with cpu_milli, memory_mib, num_gpu, gpu_milli and perhaps gpu_spec,
+    /// creation_time, deletion_time)
     #[arg(long, value_name = "FILE", required_if_eq("trace", "openb"), requires = "trace")]
     pods: Option<PathBuf>,
     /// openb: who places the pods [default: kubenexus]
@@ -32,12 +33,27 @@ pub(crate) struct TraceArgs {
     #[arg(long, value_name = "PERCENT", requires = "trace")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=1000))]
     arrivals: Option<u32>,
+    /// openb: let pods run as long as they did and leave, and those that do not fit wait
+    #[arg(long, requires = "trace", conflicts_with = "arrivals")]
+    departures: bool,
+    /// openb with --departures: the GPU time that pods would use until the last arrival if none
+    /// had to wait, as a multiple of what there is [default: 1.2]
+    #[arg(long, value_name = "LOAD", requires = "departures", value_parser = openb::load)]
+    load: Option<u64>,
+    /// openb with --policy kubenexus, and only there: whether the scheduler learns what pods ask
+    /// for as they come, or is told before the first does [default: learnt]
+    // Hidden as long as the scheduler cannot be told.
+    #[arg(long, requires = "trace", hide = true)]
+    demand: Option<openb::DemandName>,
     /// philly: its jobs (CSV with timestamp, duration, num_gpus, cluster)
     #[arg(long, value_name = "FILE", required_if_eq("trace", "philly"), requires = "trace")]
     jobs: Option<PathBuf>,
     /// philly: the nodes to run the jobs on (YAML with Nodes; examples/simulate has some)
     #[arg(long, value_name = "FILE", required_if_eq("trace", "philly"), requires = "trace")]
     nodes_file: Option<PathBuf>,
+    /// philly: the profile that places the pods [default: kubenexus-scheduler]
+    #[arg(long, value_name = "NAME", requires = "trace")]
+    profile: Option<philly::ProfileName>,
     /// philly: run only the first jobs
     #[arg(long, value_name = "N", requires = "trace")]
     limit: Option<usize>,
@@ -65,9 +81,12 @@ impl TraceArgs {
             ("--pods", Name::Openb, self.pods.is_some()),
             ("--policy", Name::Openb, self.policy.is_some()),
             ("--arrivals", Name::Openb, self.arrivals.is_some()),
+            ("--departures", Name::Openb, self.departures),
+            ("--demand", Name::Openb, self.demand.is_some()),
             ("--seeds", Name::Openb, seeds.is_some()),
             ("--jobs", Name::Philly, self.jobs.is_some()),
             ("--nodes-file", Name::Philly, self.nodes_file.is_some()),
+            ("--profile", Name::Philly, self.profile.is_some()),
             ("--limit", Name::Philly, self.limit.is_some()),
         ];
         match flags.iter().find(|(_, of, is_given)| *of != name && *is_given) {

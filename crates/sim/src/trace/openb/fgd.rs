@@ -85,7 +85,7 @@ impl Fgd {
     }
 
     /// Takes note that a node has changed.
-    pub(super) fn placed_on(&mut self, at: usize, node: &Node) {
+    pub(super) fn changed(&mut self, at: usize, node: &Node) {
         let changes = self.nodes[at].changes + 1;
         self.nodes[at] = Known { changes, fragments: self.fragments.of_node(node) };
     }

@@ -6,6 +6,7 @@ use super::shapes::Shape;
 /// What is left of a node.
 #[derive(Clone, Debug)]
 pub(super) struct Node {
+    pub(super) name: Box<str>,
     pub(super) cpu_milli: u64,
     pub(super) memory_mib: u64,
     /// Of each GPU, in thousandths.
@@ -45,14 +46,29 @@ impl Node {
         self.gpus.iter().sum()
     }
 
-    /// Takes away what a pod that fits asks for.
-    pub(super) fn place(&mut self, shape: &Shape, gpu: Option<usize>) {
+    /// Takes away what a pod that fits asks for. Gives back which GPUs these are: the chosen one,
+    /// or the first of which nothing is taken.
+    pub(super) fn place(&mut self, shape: &Shape, gpu: Option<usize>) -> Box<[usize]> {
+        let gpus: Box<[usize]> = match gpu {
+            Some(gpu) => [gpu].into(),
+            None => whole(&self.gpus, shape.ask.gpus).collect(),
+        };
+        self.take(shape, &gpus);
+        gpus
+    }
+
+    /// Takes away what a pod that fits asks for, of these GPUs.
+    pub(super) fn take(&mut self, shape: &Shape, gpus: &[usize]) {
         self.cpu_milli -= shape.ask.cpu_milli;
         self.memory_mib -= shape.memory_mib;
-        match gpu {
-            Some(gpu) => self.gpus[gpu] -= shape.ask.gpu_milli,
-            None => take_whole(&mut self.gpus, shape.ask.gpus),
-        }
+        gpus.iter().for_each(|gpu| self.gpus[*gpu] -= shape.ask.gpu_milli);
+    }
+
+    /// Gives back what a pod took of it.
+    pub(super) fn release(&mut self, shape: &Shape, gpus: &[usize]) {
+        self.cpu_milli += shape.ask.cpu_milli;
+        self.memory_mib += shape.memory_mib;
+        gpus.iter().for_each(|gpu| self.gpus[*gpu] += shape.ask.gpu_milli);
     }
 }
 
@@ -60,4 +76,10 @@ impl Node {
 pub(super) fn take_whole(gpus: &mut [u64], count: usize) {
     let free = gpus.iter_mut().filter(|left| **left == WHOLE_GPU).take(count);
     free.for_each(|left| *left = 0);
+}
+
+/// The first GPUs of which nothing is taken.
+fn whole(gpus: &[u64], count: usize) -> impl Iterator<Item = usize> {
+    let free = gpus.iter().enumerate().filter(|(_, left)| **left == WHOLE_GPU);
+    free.map(|(at, _)| at).take(count)
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::node::Node;
 use super::shapes::{Ask, Models, Shape, ShapeAt};
-use super::{Trace, WHOLE_GPU};
+use super::{Life, Trace, WHOLE_GPU};
 use crate::trace::csv::{Column, Row, Table, TraceError};
 
 /// More than any machine has, and little enough that sums of many fit.
@@ -14,13 +14,15 @@ const GPUS_MAX: u64 = 1024;
 
 /// Reads nodes (`sn,cpu_milli,memory_mib,gpu,model`) and pods
 /// (`name,cpu_milli,memory_mib,num_gpu,gpu_milli`, and `gpu_spec` if any pod asks for a model).
-/// Other columns are skipped. The names of the files are for messages.
+/// `creation_time` and `deletion_time` are needed where pods leave. Other columns are skipped. The
+/// names of the files are for messages.
 ///
 /// # Errors
 /// When a file does not have these columns, a value is not as expected, there are no GPUs, or no
 /// pod asks for one.
 pub fn read(nodes: (&str, &str), pods: (&str, &str)) -> Result<Trace, TraceError> {
-    let mut trace = Trace { nodes: read_nodes(nodes)?, shapes: Vec::new(), pods: Vec::new() };
+    let (nodes_read, lives) = (read_nodes(nodes)?, Ok(Vec::new()));
+    let mut trace = Trace { nodes: nodes_read, shapes: Vec::new(), pods: Vec::new(), lives };
     if trace.capacity_milli() == 0 {
         return Err(TraceError::new(nodes.0, None, "no node has a GPU"));
     }
@@ -37,11 +39,12 @@ fn read_nodes((file, text): (&str, &str)) -> Result<Vec<Node>, TraceError> {
     let (cpu, memory) = (table.column("cpu_milli")?, table.column("memory_mib")?);
     let (gpus, model) = (table.column("gpu")?, table.column("model")?);
     let mut models: BTreeMap<&str, usize> = BTreeMap::new();
-    let mut nodes = BTreeMap::new();
+    let mut nodes: BTreeMap<&str, Node> = BTreeMap::new();
     for row in table.rows()? {
         let model_name = row.text(model);
         let next = models.len();
         let node = Node {
+            name: row.name(name)?.into(),
             cpu_milli: row.number(cpu, 0..=AMOUNT_MAX)?,
             memory_mib: row.number(memory, 0..=AMOUNT_MAX)?,
             gpus: vec![WHOLE_GPU; row.number(gpus, 0..=GPUS_MAX)? as usize].into(),
@@ -82,7 +85,29 @@ fn read_pods((file, text): (&str, &str), trace: &mut Trace) -> Result<(), TraceE
         });
         trace.pods.push(*place);
     }
+    trace.lives = lives(&table).and_then(|lives| {
+        let asks = |(pod, life): (&ShapeAt, &Life)| {
+            life.deleted > life.created && trace.shapes[pod.0].demand_milli() > 0
+        };
+        let is_used = trace.pods.iter().zip(&lives).any(asks);
+        let unused = || TraceError::new(file, None, "no pod uses a GPU for any time");
+        is_used.then_some(lives).ok_or_else(unused)
+    });
     Ok(())
+}
+
+/// When each pod was made and deleted, in seconds.
+fn lives(table: &Table<'_>) -> Result<Vec<Life>, TraceError> {
+    let (created, deleted) = (table.column("creation_time")?, table.column("deletion_time")?);
+    let life = |row: Row<'_>| {
+        let life = Life {
+            created: row.number(created, 0..=AMOUNT_MAX)?,
+            deleted: row.number(deleted, 0..=AMOUNT_MAX)?,
+        };
+        let is_sound = life.deleted >= life.created;
+        is_sound.then_some(life).ok_or_else(|| row.fault(deleted, "no time before creation_time"))
+    };
+    table.rows()?.map(life).collect()
 }
 
 fn shape(row: Row<'_>, columns: &Columns) -> Result<Shape, TraceError> {

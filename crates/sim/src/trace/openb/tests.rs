@@ -1,11 +1,14 @@
 //! Small traces whose allocation can be worked out by hand.
 
+use super::baseline::Chooser;
+use super::fgd::Fgd;
+use super::node::Choice;
 use super::*;
 
 const NODES: &str = include_str!("../../../../../tests/traces/openb-nodes.csv");
 const PODS: &str = include_str!("../../../../../tests/traces/openb-pods.csv");
 
-const POLICIES: [Policy; 3] = [Policy::Random, Policy::BestFit, Policy::Fgd];
+const POLICIES: [Baseline; 3] = [Baseline::Random, Baseline::BestFit, Baseline::Fgd];
 
 fn trace(nodes: &str, pods: &str) -> Trace {
     read(("nodes.csv", nodes), ("pods.csv", pods)).unwrap()
@@ -29,10 +32,10 @@ fn made(nodes: &[(u64, u64, &str)], pods: &[(u64, u64, u64, &str)]) -> Trace {
 }
 
 /// Allocation up to 100 % when the pods arrive in the order of the file.
-fn in_order(trace: &Trace, policy: Policy, seed: u64) -> Vec<f64> {
-    let mut chooser = Chooser::new(policy, trace, seed);
+fn in_order(trace: &Trace, policy: Baseline, seed: u64) -> Vec<f64> {
+    let mut cluster = Cluster::new(policy, trace, seed);
     let capacity = trace.capacity_milli() as f64;
-    let used = trace.used_milli(&mut chooser, &trace.pods, 100);
+    let used = trace.used_milli(&trace.pods, 100, |at| cluster.place(trace, at).is_some());
     used.into_iter().map(|used| round(used as f64 * 100.0 / capacity)).collect()
 }
 
@@ -45,7 +48,7 @@ fn pair() -> Trace {
 fn bestfit_takes_the_node_with_least_left_and_strands_the_larger_pod() {
     // node-0 would have 63 CPUs left: (256,000 - 63,000) / 2,560 = 75 points. node-1 would have 3
     // CPUs and a GPU left: (256,000 - 3,000 - 16 * 1,000) / 2,560 = 92 points.
-    let allocation = in_order(&pair(), Policy::BestFit, 0);
+    let allocation = in_order(&pair(), Baseline::BestFit, 0);
     let third = 33.3333;
     assert_eq!(allocation[..34], [0.0; 34]);
     assert_eq!(allocation[34..], [third; 67]);
@@ -55,7 +58,7 @@ fn bestfit_takes_the_node_with_least_left_and_strands_the_larger_pod() {
 fn fgd_takes_the_node_of_no_use_to_the_larger_pod() {
     // One GPU on node-0 is a fragment to the pod of two GPUs, which is half of all pods: taking it
     // gains half a GPU. Taking one of node-1 makes the other a fragment and loses half a GPU.
-    let allocation = in_order(&pair(), Policy::Fgd, 0);
+    let allocation = in_order(&pair(), Baseline::Fgd, 0);
     assert_eq!(allocation[..34], [0.0; 34]);
     assert_eq!(allocation[34..100], [33.3333; 66]);
     assert_eq!(allocation[100], 100.0);
@@ -64,7 +67,8 @@ fn fgd_takes_the_node_of_no_use_to_the_larger_pod() {
 #[test]
 fn random_takes_either_node() {
     let trace = pair();
-    let ends: Vec<f64> = (0..20).map(|seed| in_order(&trace, Policy::Random, seed)[100]).collect();
+    let ends: Vec<f64> =
+        (0..20).map(|seed| in_order(&trace, Baseline::Random, seed)[100]).collect();
     assert!(ends.iter().all(|end| *end == 33.3333 || *end == 100.0), "{ends:?}");
     assert!(ends.contains(&33.3333) && ends.contains(&100.0), "{ends:?}");
 }
@@ -73,9 +77,10 @@ fn random_takes_either_node() {
 fn bestfit_and_fgd_choose_the_gpu_of_which_least_is_left() {
     // 600 and 300 share a GPU, so that 800 finds a whole one; 300 beside it would leave 700.
     let trace = made(&[(8000, 2, "T4")], &[(0, 1, 600, ""), (0, 1, 300, ""), (0, 1, 800, "")]);
-    assert_eq!(in_order(&trace, Policy::BestFit, 0)[100], 85.0);
-    assert_eq!(in_order(&trace, Policy::Fgd, 0)[100], 85.0);
-    let ends: Vec<f64> = (0..20).map(|seed| in_order(&trace, Policy::Random, seed)[100]).collect();
+    assert_eq!(in_order(&trace, Baseline::BestFit, 0)[100], 85.0);
+    assert_eq!(in_order(&trace, Baseline::Fgd, 0)[100], 85.0);
+    let ends: Vec<f64> =
+        (0..20).map(|seed| in_order(&trace, Baseline::Random, seed)[100]).collect();
     assert!(ends.contains(&45.0) && ends.contains(&85.0), "{ends:?}");
 }
 
@@ -91,9 +96,8 @@ fn a_tie_goes_to_the_smallest_name() {
         [1000, 2000, 1000]
     );
     let at = trace.pods[0];
-    for policy in [Policy::BestFit, Policy::Fgd] {
-        let mut chooser = Chooser::new(policy, &trace, 0);
-        let choice = chooser.choose(&trace.nodes, at, &trace.shapes[at.0]);
+    for policy in [Baseline::BestFit, Baseline::Fgd] {
+        let choice = Chooser::new(policy, &trace, 0).choose(&trace.nodes, at, &trace.shapes[at.0]);
         assert_eq!(choice, Some(Choice { node: 0, gpu: None }), "{policy:?}");
     }
 }
@@ -154,7 +158,7 @@ fn what_fgd_remembers_is_what_it_would_find() {
         assert_eq!(choice, fresh.choose(&nodes, at, shape), "after {placed} pods");
         if let Some(Choice { node, gpu }) = choice {
             nodes[node].place(shape, gpu);
-            kept.placed_on(node, &nodes[node]);
+            kept.changed(node, &nodes[node]);
             placed += 1;
         }
     }
@@ -165,7 +169,7 @@ fn what_fgd_remembers_is_what_it_would_find() {
 fn a_seed_decides_everything() {
     let trace = trace(NODES, PODS);
     for policy in POLICIES {
-        let run = |seed| trace.allocation(policy, seed, 130);
+        let run = |seed| trace.allocation(Policy::Published(policy), seed, 130).unwrap();
         assert_eq!(run(42), run(42), "{policy:?}");
         assert_ne!(run(42), run(43), "{policy:?}");
     }
@@ -176,7 +180,7 @@ fn allocation_follows_arrivals_and_never_falls() {
     let trace = trace(NODES, PODS);
     for policy in POLICIES {
         for percent in [0, 50, 100, 130] {
-            let allocation = trace.allocation(policy, 42, percent);
+            let allocation = trace.allocation(Policy::Published(policy), 42, percent).unwrap();
             assert_eq!(allocation.len(), percent as usize + 1);
             assert!(allocation.is_sorted(), "{policy:?}");
             let arrived = |(at, percent): (usize, &f64)| *percent <= at as f64;

@@ -2,15 +2,20 @@
 
 use std::collections::BTreeMap;
 
-use model::Time;
+use model::{Millis, Time};
 use serde::Serialize;
 
 use super::{LIMITATION, Replay, TraceJob};
 use crate::report::percentile;
 
+/// A start within this time of the arrival is a prompt one.
+const PROMPT: Millis = Millis::seconds(60);
+
 /// What came of a replay. Times are virtual.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Report {
+    /// The profile that placed the pods.
+    pub profile: &'static str,
     /// What is not modelled.
     pub limitation: &'static str,
     /// Nodes of the cluster.
@@ -21,10 +26,25 @@ pub struct Report {
     pub arrivals_ms: u64,
     /// From the first arrival to the end of the last job that started.
     pub makespan_ms: u64,
+    /// Pods that take a whole node.
+    pub islands: Islands,
     /// All jobs.
     pub overall: VirtualCluster,
     /// Jobs by virtual cluster.
     pub virtual_clusters: Vec<VirtualCluster>,
+}
+
+/// Pods that take all GPUs of the largest nodes there are: each needs one that is empty.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Islands {
+    /// How many GPUs that is.
+    pub gpus: u64,
+    /// How many such pods there are.
+    pub pods: u64,
+    /// How many of them were placed.
+    pub started: u64,
+    /// How many of them within a minute of their arrival.
+    pub started_within_minute: u64,
 }
 
 /// Jobs of a virtual cluster, or all of them.
@@ -72,11 +92,13 @@ pub(super) fn of(replay: &Replay) -> Report {
     let arrivals_ms = replay.last_arrival().0;
     let offered_ms = u128::from(replay.gpus) * u128::from(arrivals_ms);
     Report {
+        profile: replay.profile.scheduler(),
         limitation: LIMITATION,
         nodes: replay.nodes,
         gpus: replay.gpus,
         arrivals_ms,
         makespan_ms: overall.last_end.0,
+        islands: islands(replay),
         overall: overall.summary("all", offered_ms),
         virtual_clusters: groups
             .into_iter()
@@ -114,6 +136,21 @@ fn outcomes(replay: &Replay) -> Vec<Outcome> {
         outcome.gpu_arrivals_ms += u128::from(*gpus) * u128::from(runs.0.min(till_last));
     }
     outcomes
+}
+
+/// What became of pods that take a whole node.
+fn islands(replay: &Replay) -> Islands {
+    let gpus = replay.largest;
+    let pods = replay.jobs.iter().map(|job| job.gpus / gpus).sum();
+    let mut islands = Islands { gpus, pods, ..Islands::default() };
+    for pod in replay.run.pods() {
+        let owner = replay.owners.get(pod.job).filter(|(_, of_pod)| *of_pod == gpus);
+        let (Some(placed), Some((job, _))) = (pod.placed, owner) else { continue };
+        let is_prompt = placed <= replay.jobs[*job].at + PROMPT;
+        islands.started += 1;
+        islands.started_within_minute += u64::from(is_prompt);
+    }
+    islands
 }
 
 /// Jobs that are reported together.

@@ -7,11 +7,18 @@ use super::*;
 const JOBS: &str = include_str!("../../../../../tests/traces/philly-jobs.csv");
 const NODES: &str = include_str!("../../../../../tests/traces/philly-cluster.yaml");
 
-fn replayed(jobs: &str, nodes: &str) -> Report {
+const PROFILES: [Profile; 2] = [Profile::Kubenexus, Profile::Kube];
+
+fn replay(jobs: &str, nodes: &str, profile: Profile) -> Replay {
     let jobs = read_jobs("jobs.csv", jobs).unwrap();
-    let mut replay = Replay::new(jobs, read_nodes("nodes.yaml", nodes).unwrap()).unwrap();
+    let nodes = read_nodes("nodes.yaml", nodes).unwrap();
+    let mut replay = Replay::new(jobs, nodes, profile).unwrap();
     while replay.advance().unwrap() {}
-    replay.report()
+    replay
+}
+
+fn replayed(jobs: &str, nodes: &str) -> Report {
+    replay(jobs, nodes, Profile::Kubenexus).report()
 }
 
 /// Bindings take milliseconds of virtual time, and a second try a few seconds.
@@ -55,6 +62,46 @@ fn a_large_job_waits_until_whole_nodes_are_free() {
 }
 
 #[test]
+fn a_job_larger_than_a_node_starts_whole_or_not_at_all_in_every_profile() {
+    // Two nodes of four GPUs, one of which is taken for an hour: the job of eight waits for it,
+    // although four of its GPUs are there, and the job of four behind it does not wait.
+    let jobs = "timestamp,duration,num_gpus,cluster\n\
+                2017-10-01 00:00:00,3600,3,a\n2017-10-01 00:01:00,600,8,a\n\
+                2017-10-01 00:02:00,60,4,a\n";
+    for profile in PROFILES {
+        let replay = replay(jobs, NODES, profile);
+        let starts = |at: usize| -> Vec<u64> {
+            let is_of = |job: &str| replay.owners.get(job).is_some_and(|(job, _)| *job == at);
+            let pods = replay.run.pods().filter(|pod| is_of(pod.job));
+            pods.map(|pod| pod.placed.unwrap().0).collect()
+        };
+        let large = starts(1);
+        assert_eq!(large.len(), 2, "{profile:?}");
+        // The world answers each binding by itself.
+        assert!(large[0].abs_diff(large[1]) <= 100, "{profile:?}: {large:?}");
+        assert!(is_about(large[0] - 60_000, 3540), "{profile:?}: {large:?}");
+        assert!(starts(2)[0] < 121_000, "{profile:?}");
+        let report = replay.report();
+        assert_eq!(report.profile, profile.scheduler());
+        let expected = Islands { gpus: 4, pods: 3, started: 3, started_within_minute: 1 };
+        assert_eq!(report.islands, expected, "{profile:?}");
+    }
+}
+
+#[test]
+fn the_rest_of_a_job_belongs_to_its_gang() {
+    // Six GPUs are a pod of four and one of two. With the small node alone free for the second,
+    // neither starts.
+    let jobs = "timestamp,duration,num_gpus,cluster\n\
+                2017-10-01 00:00:00,600,3,a\n2017-10-01 00:00:30,60,6,a\n";
+    for profile in PROFILES {
+        let report = replay(jobs, NODES, profile).report();
+        let wait = report.overall.wait.unwrap();
+        assert!(is_about(wait.max_ms, 570), "{profile:?}: {wait:?}");
+    }
+}
+
+#[test]
 fn the_same_files_give_the_same_report() {
     assert_eq!(replayed(JOBS, NODES), replayed(JOBS, NODES));
 }
@@ -86,7 +133,8 @@ fn a_count_makes_nodes_and_a_list_is_told_one_by_one() {
 fn a_cluster_without_gpus_runs_no_jobs() {
     let nodes = NODES.replace("nvidia.com/gpu", "example.com/fpga");
     let nodes = read_nodes("nodes.yaml", &nodes).unwrap();
-    assert!(Replay::new(read_jobs("jobs.csv", JOBS).unwrap(), nodes).is_none());
+    let jobs = read_jobs("jobs.csv", JOBS).unwrap();
+    assert!(Replay::new(jobs, nodes, Profile::Kubenexus).is_none());
 }
 
 #[test]

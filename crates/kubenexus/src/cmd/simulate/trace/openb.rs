@@ -1,5 +1,7 @@
 //! The openb trace: how much of the GPUs is allocated, by policy and seed.
 
+mod departures;
+
 use std::collections::BTreeMap;
 use std::io::IsTerminal;
 use std::num::NonZero;
@@ -11,11 +13,12 @@ use anyhow::{Context, bail};
 use clap::ValueEnum;
 use indicatif::ProgressBar;
 use serde::Serialize;
-use sim::trace::openb::{self, Policy, Trace};
+use sim::trace::openb::{self, Baseline, Demand, Misplaced, Policy, Trace};
 
 use super::{TraceArgs, seeds, text_of};
 use crate::cmd::out;
 use crate::cmd::table::{Align, Table, grouped};
+pub(super) use departures::load;
 
 /// The seeds of the published results.
 const SEEDS: &str = "42..51";
@@ -46,15 +49,35 @@ impl PolicyName {
         }
     }
 
-    fn policy(self) -> anyhow::Result<Policy> {
-        match self {
-            Self::Fgd => Ok(Policy::Fgd),
-            Self::Bestfit => Ok(Policy::BestFit),
-            Self::Random => Ok(Policy::Random),
-            Self::Kubenexus => bail!(
-                "--policy kubenexus: the engine does not know GPU devices and fractions of a GPU \
-                 yet, which the openb trace asks for; fgd, bestfit and random can be run"
-            ),
+    fn policy(self, demand: Option<DemandName>) -> anyhow::Result<Policy> {
+        let baseline = match self {
+            Self::Fgd => Baseline::Fgd,
+            Self::Bestfit => Baseline::BestFit,
+            Self::Random => Baseline::Random,
+            Self::Kubenexus => return Ok(Policy::Kubenexus(known(demand)?)),
+        };
+        match demand {
+            Some(_) => bail!("--demand: only --policy kubenexus has it"),
+            None => Ok(Policy::Published(baseline)),
+        }
+    }
+}
+
+/// What the scheduler knows of the pods that are yet to come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum DemandName {
+    /// All of them, before the first arrives
+    Known,
+    /// What it learns from those that came
+    Learnt,
+}
+
+/// The demand that is asked for.
+fn known(name: Option<DemandName>) -> anyhow::Result<Demand> {
+    match name {
+        None | Some(DemandName::Learnt) => Ok(Demand::Learnt),
+        Some(DemandName::Known) => {
+            bail!("--demand known: the scheduler cannot be told of pods before they come")
         }
     }
 }
@@ -75,12 +98,17 @@ struct SeedOutput {
 /// Runs all seeds and prints their allocation.
 pub(super) fn run(args: &TraceArgs, seeds: Option<&str>, json: bool) -> anyhow::Result<()> {
     let name = args.policy.unwrap_or(PolicyName::Kubenexus);
-    let policy = name.policy()?;
+    let policy = name.policy(args.demand)?;
     let seeds = seeds::parse(seeds.unwrap_or(SEEDS))?;
     let (nodes_name, nodes) = text_of(args.nodes.as_deref())?;
     let (pods_name, pods) = text_of(args.pods.as_deref())?;
     let trace = openb::read((&nodes_name, &nodes), (&pods_name, &pods))?;
-    let allocations = all(&trace, policy, &seeds, args.arrivals.unwrap_or(ARRIVALS))?;
+    if args.departures {
+        let text = departures::run(&trace, (name, policy), &seeds, args.load, json)?;
+        return out::print(format_args!("{text}"));
+    }
+    let arrivals = args.arrivals.unwrap_or(ARRIVALS);
+    let allocations = all(&seeds, |seed| trace.allocation(policy, seed, arrivals))?;
     let mean = openb::mean(&allocations);
     let allocations = allocations.into_iter().map(|allocation| SeedOutput { allocation });
     let seeds = seeds.into_iter().zip(allocations).collect();
@@ -89,13 +117,11 @@ pub(super) fn run(args: &TraceArgs, seeds: Option<&str>, json: bool) -> anyhow::
     out::print(format_args!("{text}"))
 }
 
-/// Allocation of every seed, in their order. Each core takes the next seed when it is done.
-fn all(
-    trace: &Trace,
-    policy: Policy,
+/// What comes of every seed, in their order. Each core takes the next seed when it is done.
+fn all<T: Send>(
     seeds: &[u64],
-    arrivals: u32,
-) -> anyhow::Result<Vec<Vec<f64>>> {
+    run: impl Fn(u64) -> Result<T, Misplaced> + Sync,
+) -> anyhow::Result<Vec<T>> {
     let bar = if std::io::stderr().is_terminal() {
         ProgressBar::new(seeds.len() as u64)
     } else {
@@ -105,8 +131,8 @@ fn all(
     let done = Mutex::new(BTreeMap::new());
     let work = || {
         while let Some(seed) = seeds.get(next.fetch_add(1, Ordering::Relaxed)) {
-            let allocation = trace.allocation(policy, *seed, arrivals);
-            done.lock().expect("no thread has panicked").insert(*seed, allocation);
+            let result = run(*seed);
+            done.lock().expect("no thread has panicked").insert(*seed, result);
             bar.inc(1);
         }
     };
@@ -117,7 +143,11 @@ fn all(
         }
     });
     bar.finish_and_clear();
-    Ok(done.into_inner().context("a thread has panicked")?.into_values().collect())
+    let done = done.into_inner().expect("no thread has panicked");
+    let named = |(seed, result): (u64, Result<T, Misplaced>)| {
+        result.with_context(|| format!("the scheduler broke a rule with seed {seed}"))
+    };
+    done.into_iter().map(named).collect()
 }
 
 /// Every tenth arrival percentage, then every seed at 100 % and at the end.

@@ -3,12 +3,31 @@
 use std::io::IsTerminal;
 
 use anyhow::Context;
+use clap::ValueEnum;
 use indicatif::{ProgressBar, ProgressStyle};
-use sim::trace::philly::{self, Replay, Report, Spread, VirtualCluster};
+use sim::trace::philly::{self, Profile, Replay, Report, Spread, VirtualCluster};
 
 use super::{TraceArgs, text_of};
 use crate::cmd::out;
 use crate::cmd::table::{Align, Table, grouped, span};
+
+/// The profile that places the pods.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum ProfileName {
+    /// Our own
+    KubenexusScheduler,
+    /// That of kube-scheduler
+    DefaultScheduler,
+}
+
+impl ProfileName {
+    fn profile(self) -> Profile {
+        match self {
+            Self::KubenexusScheduler => Profile::Kubenexus,
+            Self::DefaultScheduler => Profile::Kube,
+        }
+    }
+}
 
 /// Runs the jobs and prints what came of them.
 pub(super) fn run(args: &TraceArgs, json: bool) -> anyhow::Result<()> {
@@ -17,7 +36,8 @@ pub(super) fn run(args: &TraceArgs, json: bool) -> anyhow::Result<()> {
     let mut jobs = philly::read_jobs(&jobs_name, &jobs)?;
     jobs.truncate(args.limit.unwrap_or(usize::MAX));
     let nodes = philly::read_nodes(&nodes_name, &nodes)?;
-    let replay = Replay::new(jobs, nodes);
+    let profile = args.profile.map_or(Profile::default(), ProfileName::profile);
+    let replay = Replay::new(jobs, nodes, profile);
     let mut replay = replay.with_context(|| format!("{nodes_name}: no node has a GPU"))?;
     watch(&mut replay).context("the scheduler broke a rule")?;
     let report = replay.report();
@@ -45,7 +65,9 @@ fn watch(replay: &mut Replay) -> anyhow::Result<()> {
 
 fn text(report: &Report) -> String {
     let head = format!(
-        "philly: {} jobs on {} nodes with {} GPUs; arrivals over {}, all done after {}\n",
+        "philly, profile {}: {} jobs on {} nodes with {} GPUs; arrivals over {}, all done after \
+         {}\n",
+        report.profile,
         grouped(report.overall.jobs),
         grouped(report.nodes),
         grouped(report.gpus),
@@ -64,9 +86,21 @@ fn text(report: &Report) -> String {
         ),
         format!("Queue wait: from the arrival of a job to its start\n{}", wait.text()),
         format!("Completion: from the arrival of a job to its end\n{}", completion.text()),
+        islands(report),
         format!("{}\n", report.limitation),
     ]
     .join("\n")
+}
+
+fn islands(report: &Report) -> String {
+    let islands = report.islands;
+    format!(
+        "Pods that take a whole node of {} GPUs: {} of {} started, {} of them within a minute\n",
+        islands.gpus,
+        grouped(islands.started),
+        grouped(islands.pods),
+        grouped(islands.started_within_minute),
+    )
 }
 
 fn usage<'a>(clusters: impl Iterator<Item = &'a VirtualCluster>) -> Table {
