@@ -169,7 +169,7 @@ fn flags_that_mean_nothing_together_are_refused() {
     let pods = in_repository("tests/traces/openb-pods-short.csv");
     let files = ["simulate", "--trace", "openb", "--nodes", arg(&nodes), "--pods", arg(&pods)];
     // (arguments, exit code, text)
-    let table: [(&[&str], i32, &str); 7] = [
+    let table: [(&[&str], i32, &str); 6] = [
         (
             &["--policy", "fgd", "--departures"],
             1,
@@ -179,11 +179,6 @@ fn flags_that_mean_nothing_together_are_refused() {
         (&["--load", "1"], 2, "--departures"),
         (&["--departures", "--load", "0"], 2, "expected a number from 0.01 to 100"),
         (&["--policy", "fgd", "--demand", "learnt"], 1, "--demand: only --policy kubenexus has it"),
-        (
-            &["--demand", "known"],
-            1,
-            "--demand known: the scheduler cannot be told of pods before they come",
-        ),
         (&["--profile", "default-scheduler"], 1, "--profile: only --trace philly has it"),
     ];
     for (args, code, text) in table {

@@ -42,8 +42,7 @@ pub(crate) struct TraceArgs {
     load: Option<u64>,
     /// openb with --policy kubenexus, and only there: whether the scheduler learns what pods ask
     /// for as they come, or is told before the first does [default: learnt]
-    // Hidden as long as the scheduler cannot be told.
-    #[arg(long, requires = "trace", hide = true)]
+    #[arg(long, value_name = "KIND", requires = "trace")]
     demand: Option<openb::DemandName>,
     /// philly: its jobs (CSV with timestamp, duration, num_gpus, cluster)
     #[arg(long, value_name = "FILE", required_if_eq("trace", "philly"), requires = "trace")]

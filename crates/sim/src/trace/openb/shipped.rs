@@ -7,12 +7,13 @@
 mod account;
 mod facts;
 
+use std::collections::BTreeMap;
+
 use engine::Scheduler;
 use model::{Decision, Event, Kind, Millis, NodeId, PodId, Time};
 
 use super::Trace;
-use super::node::Node;
-use super::shapes::{Shape, ShapeAt};
+use super::shapes::ShapeAt;
 use crate::run::scheduler;
 use account::Account;
 pub use account::Misplaced;
@@ -68,7 +69,7 @@ impl<'a> Shipped<'a> {
         }
         match demand {
             Demand::Learnt => {}
-            Demand::Known => foretell(&mut scheduler, &trace.pods, &trace.shapes),
+            Demand::Known => foretell(&mut scheduler, &facts, &trace.pods),
         }
         Self {
             trace,
@@ -161,7 +162,10 @@ impl<'a> Shipped<'a> {
             let pod = facts::pod_of(&catalog.pod(id).key.uid);
             let node = self.facts.node_of(catalog.node_name(on));
             let shape = &self.trace.shapes[self.pods[pod.0].0.0];
-            let gpus = device_of(&self.scheduler, (id, on), self.account.left(node), shape);
+            let gpus = match shape.ask.gpus {
+                0 => Some(Box::default()),
+                _ => devices_of(&self.scheduler, id, on),
+            };
             self.account.place((pod, node), shape, gpus);
             bound.push((pod, node));
         }
@@ -170,23 +174,19 @@ impl<'a> Shipped<'a> {
 }
 
 /// Tells the scheduler of all pods of the trace before the first arrives.
-///
-/// The engine has nothing yet that could be told.
-fn foretell(_scheduler: &mut Scheduler, _pods: &[ShapeAt], _shapes: &[Shape]) {}
+fn foretell(scheduler: &mut Scheduler, facts: &Facts, pods: &[ShapeAt]) {
+    let mut counts: BTreeMap<usize, u64> = BTreeMap::new();
+    pods.iter().for_each(|pod| *counts.entry(pod.0).or_default() += 1);
+    let specs: Vec<_> = counts
+        .into_iter()
+        .map(|(shape, count)| (facts.spec(ShapeAt(shape)).clone(), count))
+        .collect();
+    scheduler.foretell_gpu_demand(&specs);
+}
 
-/// The GPUs of a node that a pod was given: what the scheduler would say. None if it has no room
-/// there.
-///
-/// The engine does not tell yet, so this is the best fit: of those that have enough left the ones
-/// that have least.
-fn device_of(
-    _scheduler: &Scheduler,
-    _placed: (PodId, NodeId),
-    left: &Node,
-    shape: &Shape,
-) -> Option<Box<[usize]>> {
-    let mut gpus: Vec<usize> = left.gpus_for(shape).collect();
-    gpus.sort_by_key(|gpu| left.gpus[*gpu]);
-    gpus.truncate(shape.ask.gpus);
-    (gpus.len() == shape.ask.gpus).then(|| gpus.into())
+/// The GPUs of a node that a pod was given; nothing if it has no room there.
+fn devices_of(scheduler: &Scheduler, pod: PodId, node: NodeId) -> Option<Box<[usize]>> {
+    let mut pools = scheduler.usage().gpus(node).iter();
+    let devices = pools.find_map(|pool| pool.devices_of(pod))?;
+    Some((0..128).filter(|at| devices >> at & 1 == 1).collect())
 }

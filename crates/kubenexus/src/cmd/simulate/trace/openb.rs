@@ -54,7 +54,7 @@ impl PolicyName {
             Self::Fgd => Baseline::Fgd,
             Self::Bestfit => Baseline::BestFit,
             Self::Random => Baseline::Random,
-            Self::Kubenexus => return Ok(Policy::Kubenexus(known(demand)?)),
+            Self::Kubenexus => return Ok(Policy::Kubenexus(known(demand))),
         };
         match demand {
             Some(_) => bail!("--demand: only --policy kubenexus has it"),
@@ -73,12 +73,10 @@ pub(super) enum DemandName {
 }
 
 /// The demand that is asked for.
-fn known(name: Option<DemandName>) -> anyhow::Result<Demand> {
+fn known(name: Option<DemandName>) -> Demand {
     match name {
-        None | Some(DemandName::Learnt) => Ok(Demand::Learnt),
-        Some(DemandName::Known) => {
-            bail!("--demand known: the scheduler cannot be told of pods before they come")
-        }
+        None | Some(DemandName::Learnt) => Demand::Learnt,
+        Some(DemandName::Known) => Demand::Known,
     }
 }
 

@@ -47,11 +47,6 @@ impl Account {
         Self { nodes, pods: Map::default(), placed: 0, wrong: 0, first: None }
     }
 
-    /// What is left of a node.
-    pub(super) fn left(&self, node: usize) -> &Node {
-        &self.nodes[node]
-    }
-
     /// Takes in that a pod is on GPUs of a node, or that none were found for it.
     pub(super) fn place(
         &mut self,

@@ -44,6 +44,11 @@ impl Facts {
         self.by_name[name]
     }
 
+    /// What pods of a shape ask for.
+    pub(super) fn spec(&self, shape: ShapeAt) -> &PodSpec {
+        &self.specs[shape.0]
+    }
+
     /// A pod on no node.
     pub(super) fn pod(&self, pod: PodAt, shape: ShapeAt, now: Time) -> PodFacts {
         let name: Box<str> = uid(pod);
