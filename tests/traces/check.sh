@@ -84,12 +84,14 @@ tell() { # VARIANT FGD CEILING
 	figure=$(found "$1" kubenexus 2>"$error")
 	if [ -z "$figure" ]; then
 		printf '%-11s  %-9s  no figure: %s\n' "$1" kubenexus "$(cut -c 1-200 "$error")"
+		is_off=1
 	else
 		awk -v variant="$1" -v found="$figure" -v fgd="$2" -v ceiling="$3" '
 			BEGIN {
 				printf "%-11s  %-9s  FGD %6.2f  ceiling %6.2f  found %6.2f  gap closed %4.0f %%\n", \
 					variant, "kubenexus", fgd, ceiling, found, (found - fgd) * 100 / (ceiling - fgd)
-			}'
+				exit found <= fgd
+			}' || is_off=1
 	fi
 	rm -f "$error"
 }

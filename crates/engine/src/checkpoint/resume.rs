@@ -76,6 +76,9 @@ impl Scheduler {
                 return fault(format!("{:?} is not listed where it belongs", fact.key()));
             }
         }
+        if let Some(learnt) = gpu_demand {
+            scheduler.catalog.restore_gpu_demand(*learnt);
+        }
         scheduler.resume_nodes(nodes)?;
         // Held until all pods are there.
         let classes: Vec<_> = specs.iter().map(|spec| scheduler.catalog.class_of(spec)).collect();
@@ -96,9 +99,6 @@ impl Scheduler {
         }
         for entry in gpus {
             scheduler.resume_gpus(entry, &resumed)?;
-        }
-        if let Some(learnt) = gpu_demand {
-            scheduler.catalog.restore_gpu_demand(*learnt);
         }
         for (victim, purpose) in evictions {
             scheduler.evictions.begin(victim, Arc::new(purpose));

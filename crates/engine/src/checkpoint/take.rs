@@ -70,7 +70,7 @@ impl Scheduler {
         }
         checkpoint.insides = self.inside_entries(&pods).collect();
         checkpoint.gpus = self.gpu_entries(&pods);
-        checkpoint.gpu_demand = self.catalog.gpu_demand().cloned().map(Box::new);
+        checkpoint.gpu_demand = self.catalog.gpu_demand().map(Box::new);
         let evictions = self.evictions.all();
         let evictions = evictions.map(|(victim, purpose)| (victim.into(), (**purpose).clone()));
         checkpoint.evictions = evictions.collect();

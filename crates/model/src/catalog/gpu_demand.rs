@@ -41,6 +41,8 @@ pub struct Learnt {
     pub prices: GpuPrices,
     /// When.
     pub at: Option<Time>,
+    /// Models of GPUs by the numbers that these have for them; only where it is written down.
+    pub models: Vec<Box<str>>,
 }
 
 impl Catalog {
@@ -64,12 +66,16 @@ impl Catalog {
 
     /// What was learnt, to go on from later.
     #[must_use]
-    pub fn gpu_demand(&self) -> Option<&Learnt> {
-        self.gpus.learning.as_ref().map(|learning| &learning.learnt)
+    pub fn gpu_demand(&self) -> Option<Learnt> {
+        let models = || self.gpus.models.clone();
+        let learnt = self.gpus.learning.as_ref().map(|learning| learning.learnt.clone());
+        learnt.map(|learnt| Learnt { models: models(), ..learnt })
     }
 
-    /// Goes on from what was learnt before.
-    pub fn restore_gpu_demand(&mut self, learnt: Learnt) {
+    /// Goes on from what was learnt before. To be called before any node is taken in, because nodes
+    /// give numbers to models.
+    pub fn restore_gpu_demand(&mut self, mut learnt: Learnt) {
+        self.gpus.models = std::mem::take(&mut learnt.models);
         if let Some(learning) = &mut self.gpus.learning {
             learning.learnt = learnt;
             learning.revision += 1;
