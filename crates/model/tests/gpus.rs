@@ -2,6 +2,7 @@
 //! pods have of GPUs in transactions that are undone.
 
 use kubenexus_model as model;
+use model::device::{ResourceSliceFacts, SliceDevice};
 use model::hardware::{AllGpus, Gpu, HardwareFacts, SharedGpus};
 use model::{
     Amounts, Catalog, Charge, GpuLayout, GpuPool, GpuShare, GpuWish, NodeFacts, NodeId, Occupant,
@@ -216,4 +217,51 @@ proptest! {
             }
         }
     }
+}
+
+#[test]
+fn a_pod_with_a_nic_gets_gpus_at_its_pcie_root() {
+    const NIC: &str = "example.com/nic";
+    let mut catalog = Catalog::default();
+    assert!(catalog.set_device_drivers(vec![("nic.example.com".into(), NIC.into())]));
+    let gpu = |index: u32| Gpu {
+        index,
+        root: Some(format!("pci{}", index / 2).into()),
+        ..Gpu::default()
+    };
+    let hardware = HardwareFacts { gpus: (0..4).map(gpu).collect(), ..HardwareFacts::default() };
+    let scalars: Box<[(String, i64)]> = [(NIC.to_owned(), 1), (GPU.to_owned(), 4)].into();
+    let (node, _) = catalog.apply_node(&NodeFacts {
+        name: "n".into(),
+        allocatable: Amounts { scalars: scalars.clone(), ..Amounts::default() },
+        hardware: Some(Box::new(hardware)),
+        ..NodeFacts::default()
+    });
+    let device =
+        SliceDevice { name: "nic-0".into(), root: Some("pci1".into()), ..Default::default() };
+    catalog.set_resource_slice(&ResourceSliceFacts {
+        name: "s".into(),
+        node: "n".into(),
+        driver: "nic.example.com".into(),
+        pool: "n".into(),
+        generation: 1,
+        slice_count: 1,
+        devices: [device].into(),
+        ..ResourceSliceFacts::default()
+    });
+    let mut usage = Usage::default();
+    usage.grow(&catalog);
+    usage.touch_facts(&catalog, node);
+    let mut chosen = |asked: &[(&str, i64)]| {
+        let scalars = asked.iter().map(|(name, amount)| ((*name).to_owned(), *amount)).collect();
+        let amounts = Amounts { scalars, ..Amounts::default() };
+        let charge = Charge { amounts: amounts.clone(), ..Charge::default() };
+        let requests = Requests { fit: amounts, charge, ..Requests::default() };
+        let class = catalog.class_of(&PodSpec { requests, ..PodSpec::default() });
+        let ask = catalog.class(class).gpus.clone().expect("it asks");
+        usage.gpus_for(&ask, node).expect("a pool").chosen(&ask, WHOLE_MILLI, None)
+    };
+    assert_eq!(chosen(&[(GPU, 1)]), Some(0b0001));
+    assert_eq!(chosen(&[(NIC, 1), (GPU, 1)]), Some(0b0100));
+    assert_eq!(chosen(&[(NIC, 1), (GPU, 2)]), Some(0b1100));
 }

@@ -83,10 +83,11 @@ pub struct GpuDemand {
 impl GpuDemand {
     /// Takes in that a pod came.
     pub(crate) fn note(&mut self, shape: GpuShape) {
+        // What is free may be another, even where nothing is left to learn.
+        self.has_news = true;
         if self.is_foretold {
             return;
         }
-        self.has_news = true;
         if let Some(weight) = self.weights.get_mut(&shape) {
             *weight = weight.saturating_add(ONE);
             return;
