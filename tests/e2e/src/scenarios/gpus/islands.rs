@@ -16,7 +16,7 @@ const LARGE: usize = 2;
 
 /// Pods with one GPU come before those with eight. By us they go where islands are broken already
 /// or small, and both large pods start. kube-scheduler spreads the same pods over what is most
-/// empty, which is the islands, and the large pods wait while there are twenty-two GPUs free.
+/// empty, which is the islands, and the large pods wait while eighteen GPUs are free.
 pub(crate) fn islands(world: &mut World) -> Run<'_> {
     Box::pin(async move {
         let mut island = machine("island", 8, ("NVIDIA-H100-80GB-HBM3", 81559));

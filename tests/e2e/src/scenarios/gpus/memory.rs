@@ -28,7 +28,7 @@ const WORD: &str = "InvalidVRAMRequest";
 /// card free starts when one is.
 pub(crate) fn memory(world: &mut World) -> Run<'_> {
     Box::pin(async move {
-        world.create_nodes(1, &machine("t4", 4, T4)).await?;
+        world.create_nodes(1, &machine("t4", 6, T4)).await?;
         world.create_nodes(1, &machine("h100", 8, H100)).await?;
         world.create_nodes(1, &offering("bare", 8)).await?;
         let scheduler = world.run_scheduler(Start::plain(Election::Quick)).await?;
