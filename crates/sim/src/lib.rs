@@ -33,7 +33,7 @@ mod workload;
 mod world;
 
 pub use checkers::Violation;
-pub use demo::Demo;
+pub use demo::{Demo, IslandReport};
 pub use happened::Happened;
 pub use held::{DevicesHeld, HeldReport, HeldSource, NodeHeld, PodHeld};
 pub use history::{Level, Levels, Sample};

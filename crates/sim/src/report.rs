@@ -298,7 +298,7 @@ fn tenant_reports(world: &World) -> Vec<TenantReport> {
 
 impl Placement {
     /// Of waits in ascending order.
-    fn of(waits_ms: &[u64]) -> Option<Self> {
+    pub(crate) fn of(waits_ms: &[u64]) -> Option<Self> {
         (!waits_ms.is_empty()).then(|| Self {
             p50_ms: percentile(waits_ms, 50),
             p90_ms: percentile(waits_ms, 90),

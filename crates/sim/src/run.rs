@@ -59,6 +59,8 @@ pub struct Progress {
 /// When a pod came, and when it got its node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PodTimes<'a> {
+    /// Its namespace.
+    pub tenant: &'a str,
     /// The name of its job.
     pub job: &'a str,
     /// Since when it may be scheduled.
@@ -248,7 +250,8 @@ impl Run {
     pub fn pods(&self) -> impl Iterator<Item = PodTimes<'_>> {
         self.world.pods().map(|(_, pod)| {
             let job = &self.world.job(pod.job).name;
-            PodTimes { job, since: pod.since, placed: pod.placed }
+            let tenant = &pod.key.namespace;
+            PodTimes { tenant, job, since: pod.since, placed: pod.placed }
         })
     }
 

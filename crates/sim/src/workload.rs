@@ -1,5 +1,5 @@
-//! What arrives: services that stay, batch jobs that end, training and inference on GPUs, and a
-//! few pods that wait to the end. Sized by the cluster, so that it gets busy but not buried.
+//! What arrives: services that stay, batch jobs that end, inference, tuning and training on GPUs,
+//! and a few pods that wait to the end. Sized by the cluster, so that it gets busy but not buried.
 
 mod shapes;
 
@@ -15,6 +15,9 @@ use crate::quantities::{Columns, columns};
 pub(crate) enum Kind {
     Service,
     Batch,
+    /// On few GPUs, before training comes.
+    Tuning,
+    /// On all GPUs of a machine.
     Training,
     Inference,
 }
@@ -24,6 +27,7 @@ impl Kind {
         match self {
             Self::Service => "service",
             Self::Batch => "batch",
+            Self::Tuning => "tuning",
             Self::Training => "training",
             Self::Inference => "inference",
         }
@@ -33,10 +37,15 @@ impl Kind {
         match self {
             Self::Inference => 2000,
             Self::Service => 1000,
-            Self::Training => 100,
+            Self::Tuning | Self::Training => 100,
             Self::Batch => 0,
         }
     }
+}
+
+/// How long after the start tuning has come and training begins to.
+pub(crate) fn eve(span: Millis) -> Millis {
+    Millis(span.0 * 2 / 5)
 }
 
 /// Resource time a job takes: amounts times the milliseconds it holds them, at most `span`.
@@ -53,11 +62,13 @@ pub(crate) fn plan(seed: u64, nodes: &[NodePlan], span: Millis) -> Vec<Job> {
     const GPUS: usize = 2;
     let mut drawing =
         Drawing { dice: Dice::new(seed, Stream::Workload), nodes, span, jobs: Vec::new() };
-    // Shares of each group's resource over the whole span. Training asks for more than there is.
+    // Shares of each group's resource over the whole span. What tuning leaves is enough for
+    // training, if it is left in whole machines.
     drawing.fill(&[Group::General], CPU, 50, shapes::service);
     drawing.fill(&[Group::Memory], MEMORY, 60, shapes::memory_service);
     drawing.fill(&[Group::General, Group::Spot], CPU, 55, shapes::batch);
-    drawing.fill(&[Group::GpuA100], GPUS, 125, shapes::training);
+    drawing.fill(&[Group::GpuA100], GPUS, 25, shapes::tuning);
+    drawing.fill(&[Group::GpuA100], GPUS, 20, shapes::training);
     drawing.fill(&[Group::GpuL4], GPUS, 80, shapes::inference);
     for stranded in shapes::STRANDED {
         drawing.add(stranded);
@@ -104,7 +115,7 @@ mod tests {
     fn every_sort_of_job_arrives_within_the_span() {
         let span = Millis::seconds(3600);
         let jobs = plan(42, &cluster::plan(42, 200, span), span);
-        for kind in [Kind::Service, Kind::Batch, Kind::Training, Kind::Inference] {
+        for kind in [Kind::Service, Kind::Batch, Kind::Tuning, Kind::Training, Kind::Inference] {
             assert!(jobs.iter().any(|job| job.spec.namespace == kind.name()), "{kind:?}");
         }
         assert!(jobs.iter().all(|job| job.at.0 < span.0 && job.pods > 0));

@@ -11,6 +11,7 @@ use k8s_openapi::api::events::v1::Event;
 use kube::Api;
 use kube::api::ListParams;
 
+use crate::cards;
 use crate::fit;
 use crate::objects::{PACKING, SCHEDULER};
 use crate::wait::until;
@@ -65,6 +66,7 @@ pub(crate) async fn settled(world: &World, expected: &Expected) -> Result<()> {
     let nodes = world.nodes().await?;
     fit::check_capacity(&nodes, &pods)?;
     zones::check_capacity(&nodes, &pods)?;
+    cards::check_capacity(&nodes, &pods)?;
     for pod in &waiting {
         check_reason(pod)?;
         fit::check_waiting(pod, &nodes, &pods)?;

@@ -1,7 +1,7 @@
 //! Who fits where, worked out from the objects alone: slow, simple and independent of the
 //! scheduler. It knows what the scenarios use: requests of containers, the number of pods, taints,
 //! cordons and node selectors. Pods with an affinity are taken at their word; `zones` looks after
-//! those that insist on NUMA zones.
+//! those that insist on NUMA zones, and `cards` after those that say something of GPUs.
 
 use std::collections::BTreeMap;
 
@@ -9,6 +9,7 @@ use anyhow::{Context as _, Result, ensure};
 use k8s_openapi::api::core::v1::{Node, Pod, Taint, Toleration};
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 
+use crate::cards;
 use crate::world::{name_of, node_of, phase_of};
 use crate::zones;
 
@@ -68,7 +69,8 @@ pub(crate) fn check_waiting(waiting: &Pod, nodes: &[Node], pods: &[Pod]) -> Resu
     for node in nodes.iter().filter(|node| is_open(waiting, node)) {
         let name = node.metadata.name.clone().unwrap_or_default();
         let left = &room[&name];
-        let has_room = request.iter().all(|(of, amount)| left.get(of).unwrap_or(&0) >= amount);
+        let has_room = request.iter().all(|(of, amount)| left.get(of).unwrap_or(&0) >= amount)
+            && cards::is_open(waiting, node, pods)?;
         ensure!(!has_room, "pod {} waits though {name} has room: {left:?}", name_of(waiting));
     }
     Ok(())
@@ -101,7 +103,7 @@ fn covers(toleration: &Toleration, taint: &Taint) -> bool {
 }
 
 /// Thousandths. Exponents other than the common suffixes are not used in tests.
-fn milli(quantity: &Quantity) -> Result<i128> {
+pub(crate) fn milli(quantity: &Quantity) -> Result<i128> {
     const SUFFIXES: [(&str, i128); 9] = [
         ("Ki", 1000 << 10),
         ("Mi", 1000 << 20),

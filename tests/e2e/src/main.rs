@@ -1,6 +1,7 @@
 //! `e2e`: runs KubeNexus against a real control plane, on good days and on bad ones.
 
 mod beside;
+mod cards;
 mod check;
 mod fit;
 mod objects;

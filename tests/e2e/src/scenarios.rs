@@ -5,6 +5,7 @@ mod binds;
 mod circles;
 mod faults;
 mod gangs;
+mod gpus;
 mod groups;
 mod journal;
 mod numa;
@@ -94,6 +95,10 @@ pub(crate) const ALL: &[Scenario] = &[
     ours("numa-topology", numa::topology, STANDARD),
     ours("numa-slices", numa::slices, STANDARD),
     ours("numa-restart", numa::restart, STANDARD),
+    ours("gpu-memory", gpus::memory, STANDARD),
+    ours("gpu-islands", gpus::islands, STANDARD),
+    ours("gpu-fractions", gpus::fractions, STANDARD),
+    ours("gpu-invalid", gpus::invalid, STANDARD),
     standard("apiserver-restart", faults::apiserver_restart),
     standard("compaction", faults::compaction),
     ours("gang-waits-whole", gangs::waits_whole, GANGS),

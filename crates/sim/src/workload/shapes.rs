@@ -77,22 +77,36 @@ pub(super) fn batch(dice: &mut Dice, span: Millis) -> Job {
     job
 }
 
-/// A few pods with up to eight GPUs each, for a long time.
+/// A few pods with one or two GPUs each, early and for most of the time.
+pub(super) fn tuning(dice: &mut Dice, span: Millis) -> Job {
+    let gpus = dice.pick(&[1, 1, 1, 2]);
+    let name = dice.pick(&["finetune", "distil", "sweep", "label"]);
+    let at = Time(dice.between(0, super::eve(span).0 * 3 / 4));
+    let mut job = with_gpus(name, Kind::Tuning, at, gpus);
+    job.pods = dice.between(1, 3);
+    job.runs = Some((Millis(span.0 / 2), Millis(span.0)));
+    job
+}
+
+/// One pod with all GPUs of a machine, later.
 pub(super) fn training(dice: &mut Dice, span: Millis) -> Job {
-    let gpus = dice.pick(&[1, 1, 2, 2, 4, 8]);
     let name = dice.pick(&["llm", "vision", "speech", "ranker"]);
-    let at = Time(dice.between(0, span.0 * 8 / 10));
-    let mut job = job(name, Kind::Training, at, gpus * 8000, gpus * 64 * GIB_IN_MIB, gpus);
-    job.pods = dice.between(1, 4);
-    let shortest = dice.between(6 * MINUTE_MS, 25 * MINUTE_MS);
-    job.runs = Some((Millis(shortest), Millis(shortest + 5 * MINUTE_MS)));
+    let at = Time(dice.between(super::eve(span).0, span.0 * 4 / 5));
+    let mut job = with_gpus(name, Kind::Training, at, 8);
+    job.runs = Some((Millis(span.0 / 10), Millis(span.0 / 5)));
+    job
+}
+
+/// A job on machines whose GPUs reach each other well.
+fn with_gpus(name: &str, kind: Kind, at: Time, gpus: i64) -> Job {
+    let mut job = job(name, kind, at, gpus * 8000, gpus * 64 * GIB_IN_MIB, gpus);
     job.spec.tolerations = vec![tolerates(GPU_TAINT, Effect::NoSchedule)];
     job.spec.required = Some(vec![label_in(POOL, &[Group::GpuA100.name()])]);
     job.spec.ask = Some(Box::new(guaranteed(gpus)));
     job
 }
 
-/// What the container of a Guaranteed training pod asks its kubelet for.
+/// What the container of a Guaranteed pod asks its kubelet for.
 fn guaranteed(gpus: i64) -> PodAsk<String> {
     let gpus = u32::try_from(gpus).unwrap_or(0);
     let bytes = (u64::from(gpus) * 64) << 30;

@@ -23,7 +23,7 @@ use crate::wait::until;
 use crate::world::{World, condition_of, node_of};
 use crate::zones::{KUBELET, PLACEMENT, POLICY};
 
-const GPU: &str = "nvidia.com/gpu";
+pub(super) const GPU: &str = "nvidia.com/gpu";
 
 /// A node that tells of its zones by labels: as many as there are numbers of GPUs in `gpus`, with
 /// so many CPUs and GiB each.
@@ -65,7 +65,7 @@ fn kubelet_of(policy: &str) -> String {
 }
 
 /// A pod with CPUs, and GPUs, of its own: requests equal limits.
-fn exclusive(name: &str, cpus: u32, gib: u32, gpus: u32) -> Value {
+pub(super) fn exclusive(name: &str, cpus: u32, gib: u32, gpus: u32) -> Value {
     let mut pod = pod(name, &cpus.to_string(), &format!("{gib}Gi"));
     let resources = &mut pod["spec"]["containers"][0]["resources"];
     if gpus > 0 {
@@ -76,7 +76,7 @@ fn exclusive(name: &str, cpus: u32, gib: u32, gpus: u32) -> Value {
 }
 
 /// A pod with one more annotation.
-fn annotated(mut pod: Value, key: &str, value: &str) -> Value {
+pub(super) fn annotated(mut pod: Value, key: &str, value: &str) -> Value {
     pod["metadata"]["annotations"][key] = value.into();
     pod
 }
@@ -89,18 +89,23 @@ fn placed(pod: Value, node: &str, zones: &str) -> Value {
 }
 
 /// Creates a pod.
-async fn create(world: &World, pod: Value) -> Result<()> {
+pub(super) async fn create(world: &World, pod: Value) -> Result<()> {
     world.create_pods([pod].into_iter()).await
 }
 
 /// Deletes a pod at once.
-async fn delete(world: &World, name: &str) -> Result<()> {
+pub(super) async fn delete(world: &World, name: &str) -> Result<()> {
     let path = format!("/api/v1/namespaces/{}/pods/{name}", world.namespace);
     world.delete_all(&format!("{path}?gracePeriodSeconds=0")).await
 }
 
 /// Waits until a pod is on this node, in these zones; none means that none may be written on it.
-async fn goes_to(world: &World, name: &str, node: &str, zones: Option<&str>) -> Result<()> {
+pub(super) async fn goes_to(
+    world: &World,
+    name: &str,
+    node: &str,
+    zones: Option<&str>,
+) -> Result<()> {
     let what = format!("{name} to be bound");
     let pod = until(&what, Duration::from_secs(30), || async {
         let pod = world.pod(name).await?;
@@ -120,7 +125,7 @@ fn zones_of(pod: &Pod) -> Option<&str> {
 
 /// Waits until a pod is told in its condition just this, `why` being what nodes are counted by.
 /// No pod here could be evicted for another.
-async fn waits(world: &World, name: &str, nodes: usize, why: &str) -> Result<()> {
+pub(super) async fn waits(world: &World, name: &str, nodes: usize, why: &str) -> Result<()> {
     let start = format!("0/{nodes} nodes are available: ");
     let expected = format!("{start}{why}. preemption: {start}");
     let pod = world.wait_waiting(name, "Unschedulable", &expected).await?;
@@ -131,7 +136,7 @@ async fn waits(world: &World, name: &str, nodes: usize, why: &str) -> Result<()>
 }
 
 /// Waits until an event about an object of the namespace has this reason. All notes of it.
-async fn notes(world: &World, reason: &str, about: &str) -> Result<Vec<String>> {
+pub(super) async fn notes(world: &World, reason: &str, about: &str) -> Result<Vec<String>> {
     let what = format!("an event {reason} about {about}");
     until(&what, Duration::from_secs(30), || async {
         let events = all_events(world).await?.into_iter();
