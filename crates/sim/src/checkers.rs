@@ -11,6 +11,7 @@ mod alignment;
 pub(crate) mod company;
 mod evictions;
 mod gangs;
+mod gpus;
 mod insides;
 mod inspector;
 mod kinds;
@@ -34,6 +35,7 @@ pub(crate) use evictions::{Eviction, check_eviction, check_preemption, helps};
 pub(crate) use gangs::{
     Patience, check_disband, check_whole, is_partial, is_partial_tree, is_ready, witness,
 };
+pub(crate) use gpus::{check_given_gpus, check_gpus};
 pub(crate) use inspector::{Inspector, takes_one, waits_with_others};
 pub(crate) use kinds::Kinds;
 pub(crate) use ledger::{Given, Ledger, Spot};
@@ -290,6 +292,9 @@ pub(crate) fn check_binding(ledger: &Ledger, uid: &str, node: &str) -> Result<()
     }
     if !ledger.may_be_placed(facts) {
         return Err(wrong("by what it says of gangs it has to wait"));
+    }
+    if let Some(why) = gpus::objection(ledger, facts, node) {
+        return Err(wrong(why));
     }
     gangs::check_begin(ledger, facts)?;
     let objections = company::objections(&Scene::of(ledger), facts, node);

@@ -28,6 +28,8 @@ pub(crate) enum Stream {
     Kubelets = 13,
     /// Which rarer insides a seed has beyond that.
     InsidesMore = 14,
+    /// Which GPUs a seed has, and who wants what of them.
+    Gpus = 15,
     TraceArrivals = 16,
     TracePolicy = 17,
 }

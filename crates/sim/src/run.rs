@@ -442,6 +442,7 @@ impl Run {
             checkers::check_needs_nothing(&leader.ledger, uid)?;
             checkers::check_binding(&leader.ledger, uid, name)?;
             leader.ledger.assume(uid, name, attempt);
+            checkers::check_given_gpus(&leader.ledger, &leader.scheduler, uid)?;
         }
         leader.in_flight += 1;
         let replica = leader.id;

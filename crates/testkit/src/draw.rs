@@ -32,19 +32,24 @@ const TAINTS: [&str; 7] = [
 const IMAGES: [&str; 4] = ["", "image=web@900Mi", "image=web@300Mi image=db@500Mi", "image=db@2Gi"];
 
 /// What is inside nodes, and what their kubelets say.
-const INSIDES: [&str; 6] = [
+const INSIDES: [&str; 11] = [
     "",
     "",
     "zones=2x2 gpus=0,1 policy=restricted",
     "zones=2x8 policy=single-numa-node scope=pod",
     "zones=2x1 policy=best-effort held=p1:0:0 held=p2:1",
     "zones=1x16 gpus=0,x policy=none held=p3:2-3:x",
+    "gpus=0,0,1,1 nvlink=0,0,1,1 model=A vram=40Gi",
+    "replicas=2 model=B vram=16Gi",
+    "replicas=2 vram=40Gi",
+    "vram=16Gi",
+    "gpus=0,0 zones=1x16 vram=16Gi held=p1::1 held=p2::0",
 ];
 
 const BUDGETS: [&str; 4] = ["label=app:web", "", "label=app:db", "label=app:web disrupted=p3"];
 
 /// What pods ask for beside cpu and memory.
-const SHAPES: [&str; 35] = [
+const SHAPES: [&str; 42] = [
     "",
     "tolerate=spot",
     "prefer=10:zone:in:x prefer=3:disk:in:ssd",
@@ -80,6 +85,13 @@ const SHAPES: [&str; 35] = [
     "prefer=5:zone:what:x",
     "require=@metadata.name:in:n1&@metadata.name:in:n2",
     "target=n1 require=@metadata.name:in:n2",
+    "gpu=2",
+    "gpu=1 vram=20Gi",
+    "gpu=2 vram-total=30Gi",
+    "gpu=1 fraction=0.5",
+    "gpu=1 fraction=0.3 had-gpus=1",
+    "gpu=1 gpu-memory=10Gi",
+    "gpu=1 fraction=1",
 ];
 
 /// A line for the node with this number.
@@ -93,7 +105,7 @@ pub fn node(at: usize, dice: u64) -> String {
         dice.pick(&["zone=x", "zone=y", "label=topology.kubernetes.io/zone:x zone=y", ""]),
         dice.pick(&TAINTS),
         dice.pick(&["", "disk=ssd", "disk=hdd", "cores=16"]),
-        dice.pick(&["", "gpu=2", "gpu=1 example.com/nic=1"]),
+        dice.pick(&["", "gpu=2", "gpu=1 example.com/nic=1", "gpu=4"]),
         dice.pick(&IMAGES),
         dice.pick(&["", "", "", "closed"]),
         dice.pick(&["", "feature=VolumeBindMountOptions"]),

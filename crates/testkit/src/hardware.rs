@@ -24,7 +24,7 @@ use model::topology::{
     ContainerAsk, ContainerRole, CpuManagerFacts, PodAsk, TopologyPolicy, TopologyScope,
 };
 use model::{
-    Account, Amounts, FingerprintMethod, GangSpread, GpuGuest, GpuShare, Guest, Inside, NodeFacts,
+    Account, Amounts, FingerprintMethod, GangSpread, GpuFault, GpuGuest, GpuShare, Guest, Inside, NodeFacts,
     NodeId, NodeResourceTopologyFacts, NumaPolicy, PodFacts, PodsFingerprint, Quantity, ToldZone,
     WHOLE_MILLI, ZoneAmount,
 };
@@ -248,11 +248,13 @@ pub(crate) fn set_pod(pod: &mut PodFacts, key: &str, value: &str) -> bool {
         pod.rest.gpus = zones(value);
         return true;
     }
-    if let "vram" | "vram-total" | "fraction" | "gpu-memory" = key {
+    if let "vram" | "vram-total" | "fraction" | "gpu-memory" | "vram-broken" | "share-broken" = key {
         let wish = pod.spec.gpu.get_or_insert_default();
         match key {
             "vram" => wish.memory = Some(bytes(value)),
             "vram-total" => wish.memory_total = Some(bytes(value)),
+            "vram-broken" => wish.fault = Some(GpuFault::InvalidMemory(value.into())),
+            "share-broken" => wish.fault = Some(GpuFault::InvalidShare(value.into())),
             "gpu-memory" => wish.share = Some(GpuShare::Memory(bytes(value))),
             _ => {
                 let percent: f64 = value.parse().expect("a part of a GPU");

@@ -4,7 +4,7 @@ use kubenexus_engine::{Backoff, Checkpoint, Options};
 use model::Millis;
 use proptest::collection::vec;
 use proptest::prelude::*;
-use testkit::{Script, default_profile, draw};
+use testkit::{Script, default_profile, draw, own_profile};
 
 use crate::cold_path::{act, config, profiles};
 
@@ -60,7 +60,9 @@ fn play(run: &mut Script, turn: &Turn) -> Vec<String> {
     for node in nodes {
         let name = run.scheduler.catalog().node_name(node).to_owned();
         said.extend(run.command(&format!("inside {name}")));
+        said.extend(run.command(&format!("gpus {name}")));
     }
+    said.push(format!("{:?}", run.scheduler.catalog().gpu_demand()));
     let sent = run.pods.keys().filter_map(|uid| run.assumed(uid));
     said.extend(sent.map(|(node, attempt)| format!("{node} {attempt:?}")));
     said
@@ -98,6 +100,31 @@ proptest! {
     ) {
         check(profile, &nodes, &turns, &[cut, cut + 13]);
     }
+}
+
+#[test]
+fn who_has_which_gpus_and_what_was_learnt_of_them_stay() {
+    let mut run = Script::new(&[own_profile()], options());
+    run.command("node a cpu=64 nvidia.com/gpu=8 replicas=2 model=L vram=40Gi");
+    run.command("node b cpu=64 nvidia.com/gpu=4 gpus=0,0,1,1 nvlink=0,0,1,1 model=H vram=80Gi");
+    for (at, words) in
+        ["=1 fraction=0.7", "=1 fraction=0.3", "=1", "=2 vram=60Gi", "=1 gpu-memory=10Gi"]
+            .iter()
+            .enumerate()
+    {
+        run.command(&format!("pod p{at} cpu=1 nvidia.com/gpu{words}"));
+        run.command("step");
+    }
+    run.command("gone pod p0");
+    let shown = |run: &mut Script| {
+        let mut said = [run.command("gpus a"), run.command("gpus b")].concat();
+        said.push(format!("{:?}", run.scheduler.catalog().gpu_demand()));
+        said
+    };
+    let expected = shown(&mut run);
+    assert!(expected.len() == 5 && expected[4].contains("Some"), "{expected:?}");
+    let other = run.resumed(written(&run), &[own_profile()], options());
+    assert_eq!(shown(&mut other.expect("a checkpoint that makes sense")), expected);
 }
 
 /// Ends a story where it is, and goes on with another scheduler.

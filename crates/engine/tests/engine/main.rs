@@ -40,6 +40,7 @@ mod sizes;
 mod turns;
 mod volumes;
 mod wake;
+mod wake_gpus;
 mod wake_numa;
 mod wake_volumes;
 mod work;

@@ -148,10 +148,10 @@ pub(crate) fn objections(scene: &Scene<'_>, pod: &PodFacts, node: &NodeFacts) ->
     plain_objections(&View { scene, rivals: &[] }, pod, node)
 }
 
-/// Whether a node takes a pod for certain. Where its kubelet aligns the pod and the scheduler asks
-/// what that would do, more decides than is delivered.
+/// Whether a node takes a pod for certain. Where its kubelet aligns the pod, or the pod wants
+/// something of GPUs, and the scheduler asks for that, more decides than is delivered.
 pub(crate) fn surely_takes(scene: &Scene<'_>, pod: &PodFacts, node: &NodeFacts) -> bool {
-    !scene.ledger.is_aligned(pod, node) && objections(scene, pod, node).is_empty()
+    !scene.ledger.is_uncertain(pod, node) && objections(scene, pod, node).is_empty()
 }
 
 fn plain_objections(view: &View<'_, '_>, pod: &PodFacts, node: &NodeFacts) -> Vec<Objection> {

@@ -13,6 +13,7 @@ use model::{Load, NodeFacts, PodFacts, PodState, ResourceId, Time};
 use super::Violation;
 use super::company::{self, Scene};
 use super::gangs::{check_seats, domains, is_ready, may_begin, witness};
+use super::gpus;
 use super::insides::{Reports, check_insides};
 use super::kinds::Kinds;
 use super::ledger::{self, Ledger};
@@ -99,6 +100,7 @@ impl Inspector {
                 };
                 rules::objections(&facts.spec, node.facts, &node.taken).is_empty()
                     && !is_refused(scheduler, ledger, facts, node.facts)
+                    && !gpus::is_refused(scheduler, ledger, facts, node.facts)
                     && !is_kept_for_others(ledger, facts, &node.facts.name)
                     && ((!has_company && is_alone())
                         || company::objections(&scene, facts, node.facts).is_empty())

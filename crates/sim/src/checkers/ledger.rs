@@ -19,6 +19,7 @@ use model::{
 
 use super::Violation;
 use super::evictions::Eviction;
+use super::gpus::{Wanted, is_certain};
 use super::roster::{Roster, gang_of};
 use gangs::Seats;
 pub(crate) use place::Place;
@@ -95,6 +96,8 @@ pub(crate) struct Ledger {
     ours: Vec<String>,
     /// Profiles that ask what kubelets do with pods.
     aligning: Vec<String>,
+    /// Profiles that ask what GPUs are.
+    picky: Vec<String>,
     nodes: Map<Box<str>, Place>,
     pods: Map<Box<str>, Known>,
     waiting: Objects,
@@ -132,6 +135,23 @@ impl Ledger {
         node.hardware.is_some()
             && pod.spec.ask.as_ref().is_some_and(|ask| !ask.is_plain())
             && self.aligning.contains(&pod.spec.scheduler)
+    }
+
+    /// Takes note of the profiles that ask what GPUs are.
+    pub(crate) fn expect_picky(&mut self, picky: Vec<String>) {
+        self.picky = picky;
+    }
+
+    /// Whether it matters to a pod which GPUs a node has: it asks for some, or says something of
+    /// them that makes no sense, and its profile asks.
+    pub(crate) fn is_picky(&self, pod: &PodFacts) -> bool {
+        let asks = || pod.spec.gpu.is_some() || Wanted::of(&pod.spec).is_some();
+        self.picky.contains(&pod.spec.scheduler) && asks()
+    }
+
+    /// Whether what is delivered does not tell what is left for a pod inside a node.
+    pub(crate) fn is_uncertain(&self, pod: &PodFacts, node: &NodeFacts) -> bool {
+        self.is_aligned(pod, node) || (self.is_picky(pod) && !is_certain(&pod.spec, node))
     }
 
     /// Takes in an event that is delivered.

@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use model::{Catalog, Diagnosis, GangClaim, Need, NodeFacts, PodFacts, Reason};
+use model::{Catalog, Diagnosis, GangClaim, GpuFault, Need, NodeFacts, PodFacts, Reason};
 
 use super::Violation;
 use super::company::{self, Scene};
 use super::gangs::{domains, free, pieces};
+use super::gpus;
 use super::ledger::Ledger;
 use super::roster::{Gang, Terms, Trouble, gang_of};
 use super::rules::{self, Objection};
@@ -27,6 +28,8 @@ enum Why {
     Node(Objection),
     /// The others of its gang are elsewhere.
     OtherDomain,
+    /// What it wants of GPUs, in the word for what is wrong with it or with a node's.
+    Gpu(&'static str),
     /// Nothing that a pod of the default profile is told.
     Strange(Reason),
 }
@@ -62,7 +65,7 @@ pub(crate) fn check_told(
     if so.contains(&said) && told.nodes == nodes {
         return Ok(());
     }
-    if told.nodes == nodes && so.iter().any(|so| is_aligned_so(ledger, facts, (&said, so))) {
+    if told.nodes == nodes && so.iter().any(|so| is_inside_so(ledger, facts, (&said, so))) {
         return Ok(());
     }
     let text = format!("of {} nodes: {said:?}; so it is, of {nodes}: {so:?}", told.nodes);
@@ -71,7 +74,7 @@ pub(crate) fn check_told(
 
 /// Whether what a pod was told is so, but for nodes that are said to be in its way by what is
 /// inside them: no more of them than could be. What else they have against it is not looked at.
-fn is_aligned_so(
+fn is_inside_so(
     ledger: &Ledger,
     facts: &PodFacts,
     (said, so): (&BTreeMap<Why, usize>, &BTreeMap<Why, usize>),
@@ -79,13 +82,32 @@ fn is_aligned_so(
     let aligned = ledger.nodes().filter(|(node, _)| ledger.is_aligned(facts, node)).count();
     let (mut inside, mut is_so) = (0, true);
     for (why, count) in said {
-        if matches!(why, Why::Strange(Reason::Numa(_))) {
-            inside += count;
-        } else {
-            is_so &= so.get(why).is_some_and(|so| count <= so);
+        match why {
+            Why::Strange(Reason::Numa(_)) => {
+                is_so &= *count <= aligned;
+                inside += count;
+            }
+            Why::Gpu(word) => {
+                is_so &= *count <= with_gpu_fault(ledger, facts, word);
+                inside += count;
+            }
+            _ => is_so &= so.get(why).is_some_and(|so| count <= so),
         }
     }
-    is_so && inside > 0 && inside <= aligned
+    is_so && inside > 0 && inside <= ledger.nodes().count()
+}
+
+/// How many nodes may have this against a pod: what nodes tell of their GPUs decides, or leaves it
+/// open whether enough of them is left.
+fn with_gpu_fault(ledger: &Ledger, pod: &PodFacts, word: &str) -> usize {
+    let is_about_load =
+        [GpuFault::NoneFree, GpuFault::ShareFull].iter().any(|fault| fault.word() == word);
+    let may_say = |node: &NodeFacts| match gpus::fault_of(&pod.spec, node) {
+        Some(fault) => fault.word() == word,
+        None => is_about_load && ledger.is_uncertain(pod, node),
+    };
+    let nodes = ledger.nodes().filter(|_| ledger.is_picky(pod));
+    nodes.filter(|(node, _)| may_say(node)).count()
 }
 
 /// Whether a pod without a gang is not looked at by what it says of gangs, or any by what it says
@@ -238,6 +260,7 @@ fn said(told: &Diagnosis, catalog: &Catalog) -> BTreeMap<Why, usize> {
             is_beyond_node: *is_beyond_node,
         }),
         Reason::Volume(fault) => Why::Node(Objection::Volume(fault.word())),
+        Reason::Gpu(fault) => Why::Gpu(fault.word()),
         Reason::Gated(_)
         | Reason::OtherNode
         | Reason::AddedAffinity
@@ -250,7 +273,6 @@ fn said(told: &Diagnosis, catalog: &Catalog) -> BTreeMap<Why, usize> {
         | Reason::After(_)
         | Reason::AfterCycle(_)
         | Reason::Numa(_)
-        | Reason::Gpu(_)
         | Reason::ClusterShort { .. } => Why::Strange(reason.clone()),
     };
     let rejection = told.rejection.iter().map(|reason| (why(reason), 0));
@@ -297,6 +319,10 @@ fn so(ledger: &Ledger, facts: &PodFacts, allowed: Option<&[&NodeFacts]>) -> BTre
     if let Some(need) = rules::unsupported(spec) {
         return only(Why::NotSupported(need));
     }
+    let wish = spec.gpu.as_ref().filter(|_| ledger.is_picky(facts));
+    if let Some(fault) = wish.and_then(|wish| wish.fault.as_ref()) {
+        return only(Why::Gpu(fault.word()));
+    }
     let is_allowed = |node: &NodeFacts| {
         allowed.is_none_or(|allowed| allowed.iter().any(|other| other.name == node.name))
     };
@@ -312,6 +338,12 @@ fn so(ledger: &Ledger, facts: &PodFacts, allowed: Option<&[&NodeFacts]>) -> BTre
         if is_itself_fine && !is_allowed(node) {
             *counts.entry(Why::OtherDomain).or_default() += 1;
             continue;
+        }
+        if objections.is_empty()
+            && ledger.is_picky(facts)
+            && let Some(fault) = gpus::fault_of(spec, node)
+        {
+            *counts.entry(Why::Gpu(fault.word())).or_default() += 1;
         }
         for objection in objections {
             *counts.entry(Why::Node(objection)).or_default() += 1;

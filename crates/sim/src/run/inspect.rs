@@ -4,15 +4,27 @@ use framework::{Point, ProfileSettings};
 use k8s::config::Settings;
 
 use super::Run;
-use crate::checkers::{Inspector, Kept, Violation};
+use crate::checkers::{Inspector, Kept, Violation, check_gpus};
 
 /// The filter that asks what kubelets do with pods.
 const NUMA: &str = "NUMATopology";
 
-/// The profiles that ask it.
+/// The one that asks what GPUs are.
+const VRAM: &str = "VRAMScheduler";
+
+/// The profiles that ask what kubelets do with pods.
 pub(super) fn aligning(settings: &Settings) -> Vec<String> {
+    with_filter(settings, NUMA)
+}
+
+/// The profiles that ask what GPUs are.
+pub(super) fn picky(settings: &Settings) -> Vec<String> {
+    with_filter(settings, VRAM)
+}
+
+fn with_filter(settings: &Settings, name: &str) -> Vec<String> {
     let asks = |profile: &&ProfileSettings| {
-        profile.at(Point::Filter).iter().any(|choice| choice.name == NUMA)
+        profile.at(Point::Filter).iter().any(|choice| choice.name == name)
     };
     settings.profiles.iter().filter(asks).map(|profile| profile.scheduler.clone()).collect()
 }
@@ -60,6 +72,7 @@ impl Run {
         let Some((id, mut inspector)) = self.inspector.take() else { return Ok(()) };
         for replica in &mut self.replicas {
             replica.tiers.check(&replica.ledger, &replica.scheduler)?;
+            check_gpus(&replica.ledger, &replica.scheduler)?;
         }
         // Also across leaders, whose ledgers know nothing of each other.
         if let Some((pod, node)) = self.world.overfull() {

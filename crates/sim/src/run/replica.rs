@@ -37,6 +37,7 @@ impl Replica {
     pub(super) fn new(id: ReplicaId, settings: &Settings, seed: u64, kinds: &[Kind]) -> Self {
         let mut ledger = Ledger::new(names(settings), timeouts(settings));
         ledger.expect_aligning(super::inspect::aligning(settings));
+        ledger.expect_picky(super::inspect::picky(settings));
         let watch = |kind| if kinds.contains(&kind) { Watch::unlisted() } else { Watch::idle() };
         Self {
             id,

@@ -5,6 +5,7 @@
 mod batch;
 mod company;
 mod gangs;
+mod gpus;
 mod importance;
 mod insides;
 mod jobs;
@@ -45,6 +46,7 @@ pub(super) fn plan(seed: u64) -> Plan {
     batch::add(&mut plan);
     storage::add(&mut plan);
     insides::add(&mut plan);
+    gpus::add(&mut plan);
     plan
 }
 

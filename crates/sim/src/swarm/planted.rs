@@ -1,6 +1,7 @@
 //! Bugs of every class, planted between the world and the engine: the right checker catches each.
 
 mod gangs;
+mod gpus;
 mod insides;
 mod order;
 mod storage;
