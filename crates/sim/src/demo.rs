@@ -1,5 +1,5 @@
-//! The plan of the demo: a cluster of five pools, and a workload that keeps it busy. What becomes of
-//! its machines with eight GPUs shows how two profiles differ on the same arrivals.
+//! The plan of the demo: a cluster of five pools, and a workload that keeps it busy. What becomes
+//! of its machines with eight GPUs shows how two profiles differ on the same arrivals.
 
 use std::collections::BTreeMap;
 
