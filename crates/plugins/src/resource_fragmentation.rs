@@ -9,8 +9,8 @@
 //! learnt that there are more of these than large requests will need. GPUs of a scarce model come
 //! after islands for pods that could run elsewhere.
 //!
-//! Arguments: [`FragmentationArgs`]. Cost: for pods with GPUs what a node is worth before and after,
-//! for every node that was touched; for others two comparisons where nothing is lost.
+//! Arguments: [`FragmentationArgs`]. Cost: what a node is worth before and after, for every node
+//! with GPUs that was touched.
 
 use std::sync::Arc;
 

@@ -6,8 +6,8 @@
 //! first and the fuller of equal nodes is taken. Interactive pods go where most is left, and not
 //! beside pods that have CPUs or devices for themselves.
 //!
-//! Where ResourceFragmentation ranks nodes too, GPUs are its business: pods that ask for some are not
-//! looked at here, and a node that has some is never better for others than one without.
+//! Where ResourceFragmentation ranks nodes too, GPUs are its business: pods that ask for some are
+//! not looked at here, and a node that has some is never better for others than one without.
 //!
 //! Nobody else may rank nodes by how full they are: two such votes add up to nothing, or to one
 //! that nobody asked for.

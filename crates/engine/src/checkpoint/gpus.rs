@@ -3,8 +3,8 @@
 use model::{GpuGuest, Map, NodeId, PodId, PodSpec};
 use serde::{Deserialize, Serialize};
 
-use super::ResumeError;
 use super::resume::fault;
+use super::{InsideEntry, ResumeError};
 use crate::Scheduler;
 
 /// What is taken of the GPUs that a node offers as one resource.
@@ -57,8 +57,21 @@ impl Scheduler {
         entry.collect()
     }
 
+    /// Puts back what pods take inside nodes, and of GPUs.
+    pub(super) fn resume_taken(
+        &mut self,
+        insides: Vec<InsideEntry>,
+        gpus: Vec<GpusEntry>,
+        pods: &[Option<PodId>],
+    ) -> Result<(), ResumeError> {
+        for entry in insides {
+            self.resume_inside(entry, pods)?;
+        }
+        gpus.into_iter().try_for_each(|entry| self.resume_gpus(entry, pods))
+    }
+
     /// Puts back what pods take of GPUs of a node. What nobody schedules any more is not there.
-    pub(super) fn resume_gpus(
+    fn resume_gpus(
         &mut self,
         GpusEntry { node, resource, guests }: GpusEntry,
         pods: &[Option<PodId>],

@@ -68,9 +68,7 @@ impl Scheduler {
         // Held until pods and nodes name them.
         let resources: Vec<_> =
             resources.iter().map(|name| scheduler.catalog.resource(name)).collect();
-        for kind in pod_group_kinds {
-            scheduler.catalog.set_pod_groups_served(kind);
-        }
+        pod_group_kinds.into_iter().for_each(|it| scheduler.catalog.set_pod_groups_served(it));
         for fact in &facts {
             if !scheduler.catalog.restore(fact) {
                 return fault(format!("{:?} is not listed where it belongs", fact.key()));
@@ -94,12 +92,7 @@ impl Scheduler {
         for entry in units {
             scheduler.resume_unit(entry, &resumed, &classes, &diagnoses)?;
         }
-        for entry in insides {
-            scheduler.resume_inside(entry, &resumed)?;
-        }
-        for entry in gpus {
-            scheduler.resume_gpus(entry, &resumed)?;
-        }
+        scheduler.resume_taken(insides, gpus, &resumed)?;
         for (victim, purpose) in evictions {
             scheduler.evictions.begin(victim, Arc::new(purpose));
         }
@@ -431,7 +424,7 @@ impl Scheduler {
 
 impl Scheduler {
     /// Puts back what pods take inside a node. What nobody schedules any more is not there.
-    fn resume_inside(
+    pub(super) fn resume_inside(
         &mut self,
         entry: InsideEntry,
         pods: &[Option<PodId>],

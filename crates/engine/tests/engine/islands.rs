@@ -1,5 +1,5 @@
-//! What is promised of islands of GPUs: in which order nodes of one machine type are taken, and that
-//! a pristine island is left to large requests by the whole default profile.
+//! What is promised of islands of GPUs: in which order nodes of one machine type are taken, and
+//! that a pristine island is left to large requests by the whole default profile.
 
 use std::fmt::Write;
 

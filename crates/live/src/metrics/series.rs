@@ -82,12 +82,7 @@ pub(super) fn all<'a>(
         gang_attempts: ours(registry, "gang_attempts", "Attempts to place a gang, by the result"),
         gang_plan: gang_plan(registry),
         gangs_waiting: ours(registry, "gangs_waiting", "Gangs with too few pods on nodes"),
-        gpu_room: ours(
-            registry,
-            "gpu_room",
-            "How many jobs would fit now that want so many GPUs of one island, whole nodes, or whole \
-             nodes of one rack",
-        ),
+        gpu_room: gpu_room(registry),
         waits: ours(
             registry,
             "waits",
@@ -108,6 +103,12 @@ pub(super) fn all<'a>(
         lost_lines: Default::default(),
         registry: std::mem::take(registry),
     }
+}
+
+fn gpu_room(registry: &mut Registry) -> Family<Labels<2>, Gauge> {
+    let help = "How many jobs would fit now that want so many GPUs of one island, whole nodes, or \
+                whole nodes of one rack";
+    ours(registry, "gpu_room", help)
 }
 
 fn leading(registry: &mut Registry, lease: &str) -> Gauge {

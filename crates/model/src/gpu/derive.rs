@@ -12,8 +12,8 @@ const SHAPES_MAX: usize = 64;
 /// How much a sliver counts for that some pods could use, beside what it is worth if GPUs are cut
 /// in the best way.
 const CHANCE: f64 = 0.1;
-/// What slots are worth at least, for each of their GPUs: as long as little was learnt, and then. More
-/// would keep GPUs from pods that are there for the sake of others that are not to be expected.
+/// What slots are worth at least, for each of their GPUs: as long as little was learnt, and then.
+/// More would keep GPUs from pods that are there, for others that are not to be expected.
 const SLOT_UNKNOWN: f64 = 0.01;
 const SLOT_LEAST: f64 = 0.001;
 /// Slots that are always kept in mind.
@@ -178,8 +178,8 @@ fn beside(mix: &[(GpuShape, f64)], models: usize) -> Box<[Beside]> {
 }
 
 /// What slots of several GPUs are worth: more, the fewer there are for those that ask for them.
-/// Also how short those of more than two GPUs are at most. `scale` turns what is asked for into what
-/// is to be expected until nothing is free.
+/// Also how short those of more than two GPUs are at most. `scale` turns what is asked for into
+/// what is to be expected until nothing is free.
 fn slots(
     all: &[(GpuShape, f64)],
     nodes: &[FreeNode<'_>],

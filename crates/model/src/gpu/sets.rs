@@ -93,8 +93,8 @@ impl GpuLayout {
         2 * in_islands + SIZES.iter().map(|size| total / size * size).sum::<u32>()
     }
 
-    /// The best set of so many GPUs that are free and `allowed`; those that `favoured` has are better
-    /// than others that are as near. Nothing if there are too few.
+    /// The best set of so many GPUs that are free and `allowed`; those that `favoured` has are
+    /// better than others that are as near. Nothing if there are too few.
     // Hot: once per node that a pod with GPUs is looked at on.
     #[must_use]
     pub fn best_set(&self, free: u128, allowed: u128, count: u32, favoured: u128) -> Option<u128> {
@@ -198,7 +198,8 @@ pub(super) fn subsets(of: u128, count: u32) -> impl Iterator<Item = u128> {
         }
         let bits = next;
         let (low, ripple) = (bits & bits.wrapping_neg(), bits + (bits & bits.wrapping_neg()));
-        next = if low == 0 { end } else { ripple | ((bits ^ ripple) >> 2) / low };
+        let run = ((bits ^ ripple) >> 2).checked_div(low);
+        next = run.map_or(end, |run| ripple | run);
         let set = places.iter().enumerate().filter(|(at, _)| bits >> at & 1 == 1);
         Some(set.fold(0, |set, (_, place)| set | 1 << place))
     })
