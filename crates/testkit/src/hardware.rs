@@ -24,9 +24,9 @@ use model::topology::{
     ContainerAsk, ContainerRole, CpuManagerFacts, PodAsk, TopologyPolicy, TopologyScope,
 };
 use model::{
-    Account, Amounts, FingerprintMethod, GangSpread, GpuFault, GpuGuest, GpuShare, Guest, Inside, NodeFacts,
-    NodeId, NodeResourceTopologyFacts, NumaPolicy, PodFacts, PodsFingerprint, Quantity, ToldZone,
-    WHOLE_MILLI, ZoneAmount,
+    Account, Amounts, FingerprintMethod, GangSpread, GpuFault, GpuGuest, GpuShare, Guest, Inside,
+    NodeFacts, NodeId, NodeResourceTopologyFacts, NumaPolicy, PodFacts, PodsFingerprint, Quantity,
+    ToldZone, WHOLE_MILLI, ZoneAmount,
 };
 
 /// Takes in a word of a node, if it is one about its inside.
@@ -248,7 +248,8 @@ pub(crate) fn set_pod(pod: &mut PodFacts, key: &str, value: &str) -> bool {
         pod.rest.gpus = zones(value);
         return true;
     }
-    if let "vram" | "vram-total" | "fraction" | "gpu-memory" | "vram-broken" | "share-broken" = key {
+    if let "vram" | "vram-total" | "fraction" | "gpu-memory" | "vram-broken" | "share-broken" = key
+    {
         let wish = pod.spec.gpu.get_or_insert_default();
         match key {
             "vram" => wish.memory = Some(bytes(value)),

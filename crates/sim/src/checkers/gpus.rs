@@ -12,8 +12,8 @@ use model::{ClassId, GpuFault, GpuGuest, GpuPool, NodeFacts, NodeId, PodFacts, P
 
 use super::Violation;
 use super::ledger::Ledger;
-pub(super) use told::{Wanted, fault_of, is_certain};
 use told::{TellsOf, WHOLE};
+pub(super) use told::{Wanted, fault_of, is_certain};
 
 /// Looks at the GPUs of all nodes.
 pub(crate) fn check_gpus(ledger: &Ledger, scheduler: &Scheduler) -> Result<(), Violation> {
@@ -59,11 +59,7 @@ fn fault(
 }
 
 /// Who is there, or is to be there, and asks for these GPUs.
-fn expected(
-    scheduler: &Scheduler,
-    node: NodeId,
-    pool: &GpuPool,
-) -> Vec<(Option<PodId>, ClassId)> {
+fn expected(scheduler: &Scheduler, node: NodeId, pool: &GpuPool) -> Vec<(Option<PodId>, ClassId)> {
     let catalog = scheduler.catalog();
     let pods = catalog.pods_on(node).iter().map(|pod| (Some(*pod), catalog.pod(*pod).class));
     let holds = scheduler.usage().holds().charged_on(node).iter();
@@ -212,11 +208,7 @@ pub(crate) fn check_given_gpus(
 }
 
 /// Why a pod must not be on a node by what it asks of GPUs and what the node tells of them.
-pub(super) fn objection(
-    ledger: &Ledger,
-    pod: &PodFacts,
-    node: &NodeFacts,
-) -> Option<&'static str> {
+pub(super) fn objection(ledger: &Ledger, pod: &PodFacts, node: &NodeFacts) -> Option<&'static str> {
     if !ledger.is_picky(pod) {
         return None;
     }

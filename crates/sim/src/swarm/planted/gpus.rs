@@ -140,7 +140,8 @@ fn a_wish_that_is_ignored_is_caught() {
     let ignored = || on_pods(|facts| facts.spec.gpu = None);
     found(plan(1, node(1, 1), memory(40)), ignored(), "its GPUs have too little memory");
     found(plan(1, node(1, 1), part(500)), ignored(), "nothing there lets pods share a GPU");
-    let unknown = NodePlan { facts: NodeFacts { hardware: None, ..node(1, 1).facts }, ..node(1, 1) };
+    let unknown =
+        NodePlan { facts: NodeFacts { hardware: None, ..node(1, 1).facts }, ..node(1, 1) };
     found(plan(1, unknown, memory(16)), ignored(), "nobody tells how much memory");
     let mut nonsense = plan(1, node(1, 1), GpuWish::default());
     let fault = Some(model::GpuFault::InvalidShare("x".into()));
