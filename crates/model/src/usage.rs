@@ -318,7 +318,13 @@ impl Usage {
     /// Takes in what the kubelet of a node told of pods before they were seen. Tells whether there
     /// was anything.
     pub fn catch_up_inside(&mut self, catalog: &Catalog, node: NodeId) -> bool {
-        let is_news = catalog.has_node(node) && self.insides.catch_up(catalog, node);
+        let is_there = catalog.has_node(node);
+        let is_news = is_there && self.insides.catch_up(catalog, node);
+        let is_moved = is_there && self.gpus.are_given_twice(node) && {
+            let guests = self.guests(catalog, node);
+            self.gpus.catch_up(catalog, node, self.insides.get(node), &guests)
+        };
+        let is_news = is_news || is_moved;
         if is_news {
             self.touch(Touch { node, is_facts: false });
         }
@@ -354,6 +360,17 @@ impl Usage {
         if !has_machine && !has_gpus {
             return;
         }
+        let guests = self.guests(catalog, node);
+        if has_machine {
+            self.insides.renew(catalog, node, guests.iter().copied());
+        }
+        if has_gpus {
+            self.gpus.renew(catalog, node, self.insides.get(node), &guests);
+        }
+    }
+
+    /// Who is on a node, the oldest first, and those that room is kept for.
+    fn guests(&self, catalog: &Catalog, node: NodeId) -> Vec<Occupant> {
         let mut pods: Vec<PodId> = catalog.pods_on(node).to_vec();
         pods.sort_unstable_by_key(|pod| {
             let pod = catalog.pod(*pod);
@@ -361,13 +378,7 @@ impl Usage {
         });
         let pods = pods.into_iter().map(|pod| catalog.pod(pod).occupant(pod));
         let holds = self.holds.charged_on(node).iter().map(|hold| hold.occupant);
-        let guests: Vec<Occupant> = pods.chain(holds).collect();
-        if has_machine {
-            self.insides.renew(catalog, node, guests.iter().copied());
-        }
-        if has_gpus {
-            self.gpus.renew(catalog, node, self.insides.get(node), &guests);
-        }
+        pods.chain(holds).collect()
     }
 
     /// Notes that the facts of a node changed.

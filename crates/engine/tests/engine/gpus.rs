@@ -122,3 +122,21 @@ fn a_pod_has_the_gpus_it_was_bound_with() {
         ",
     );
 }
+
+#[test]
+fn what_is_told_of_a_pod_before_it_is_seen_moves_whoever_was_thought_to_have_it() {
+    check(
+        "
+        node a cpu=64 memory=512Gi gpus=0,0 nvidia.com/gpu=2 model=H held=late::0
+        pod p cpu=1 memory=1Gi nvidia.com/gpu=1
+        step
+        > p -> a
+        gpus a
+        > p: 0
+        pod late on=a cpu=1 memory=1Gi nvidia.com/gpu=1
+        gpus a
+        > late: 0
+        > p: 1
+        ",
+    );
+}

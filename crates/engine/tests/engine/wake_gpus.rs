@@ -17,7 +17,8 @@ fn of_facts() -> Vec<(GpuFault, Case)> {
         (
             GpuFault::InvalidMemory("x".into()),
             Case::new(
-                "node a nvidia.com/gpu=1 vram=40Gi; pod r on=a; pod p nvidia.com/gpu=1 vram-broken=x",
+                "node a nvidia.com/gpu=1 vram=40Gi; pod r on=a; \
+                 pod p nvidia.com/gpu=1 vram-broken=x",
                 &["pod p nvidia.com/gpu=1"],
                 &["node b nvidia.com/gpu=1", "gone pod r", "node a nvidia.com/gpu=1 vram=80Gi"],
             ),

@@ -380,6 +380,26 @@ impl Gpus {
         self.nodes[node.index()] = Some(pools);
     }
 
+    /// Whether somebody is told to hold GPUs of a node that another was thought to have.
+    pub(super) fn are_given_twice(&self, node: NodeId) -> bool {
+        let is_given_twice = |used: &u32| *used > WHOLE_MILLI.into();
+        self.pools(node).iter().any(|pool| pool.used.iter().any(is_given_twice))
+    }
+
+    /// Gives others to whoever was thought to have GPUs that somebody else is told to hold. Tells
+    /// whether anybody has others now.
+    pub(super) fn catch_up(
+        &mut self,
+        catalog: &Catalog,
+        node: NodeId,
+        inside: Option<&Inside>,
+        guests: &[Occupant],
+    ) -> bool {
+        let before: Box<[GpuPool]> = self.pools(node).into();
+        self.renew(catalog, node, inside, guests);
+        *before != *self.pools(node)
+    }
+
     /// Puts back what guests take, if these are those who are there.
     pub(super) fn restore(
         &mut self,

@@ -80,6 +80,7 @@ fn taken_fault(
 ) -> Option<String> {
     let count = tells.memory.len();
     let (mut used, mut told) = (vec![0_u32; count], vec![0_u32; count]);
+    let mut other = None;
     for guest in pool.guests() {
         let spec = &scheduler.catalog().class(guest.class).spec;
         let Some(known) = known(ledger, scheduler, guest) else { continue };
@@ -98,20 +99,23 @@ fn taken_fault(
         let reported = known.map_or(0, |pod| reported(facts, pod, wanted.resource));
         let is_told = reported != 0 && (count >= 128 || reported >> count == 0);
         if is_told && guest.devices != reported {
-            return Some(format!("{:?} has other GPUs than were reported", guest.pod));
+            other = other.or(guest.pod);
         }
         if guest.devices != 0 && !is_told && guest.devices.count_ones() != wanted.count {
             return Some(format!("{:?} has not as many GPUs as it asks for", guest.pod));
         }
         for at in crate::world::bits(guest.devices) {
             used[at as usize] += part;
-            told[at as usize] += if is_told { part } else { 0 };
+            told[at as usize] += if is_told && reported >> at & 1 == 1 { part } else { 0 };
         }
     }
     // What several are told to hold at once is not for us to judge.
     let mut all = used.iter().zip(&told);
     if let Some(at) = all.position(|(used, told)| *used > WHOLE && *told <= WHOLE) {
         return Some(format!("GPU {at} is given twice: {} of it", used[at]));
+    }
+    if let Some(pod) = other {
+        return Some(format!("{pod:?} has something else than was reported"));
     }
     let is_other = |at: &usize| {
         let (is_free, left) = (pool.free() >> at & 1 == 1, u32::from(pool.left(*at)));

@@ -91,7 +91,14 @@ fn is_inside_so(
                 is_so &= *count <= with_gpu_fault(ledger, facts, word);
                 inside += count;
             }
-            _ => is_so &= so.get(why).is_some_and(|so| count <= so),
+            Why::NoNodes
+            | Why::Conflict
+            | Why::NoneNamed
+            | Why::NotSupported(_)
+            | Why::Unrankable
+            | Why::Node(_)
+            | Why::OtherDomain
+            | Why::Strange(_) => is_so &= so.get(why).is_some_and(|so| count <= so),
         }
     }
     is_so && inside > 0 && inside <= ledger.nodes().count()

@@ -77,7 +77,7 @@ impl<'a> TellsOf<'a> {
         if base != crate::quantities::GPU || (is_renamed && shared.is_none()) {
             return None;
         }
-        if amount % replicas as usize != 0 {
+        if !amount.is_multiple_of(replicas as usize) {
             return None;
         }
         let count = amount / replicas as usize;

@@ -118,7 +118,7 @@ fn a_gpu_that_is_given_twice_is_caught() {
             *device = Some(0);
         }
     });
-    found(plan(2, node(2, 1), GpuWish::default()), twice, "has other GPUs than were reported");
+    found(plan(2, node(2, 1), GpuWish::default()), twice, "GPU 0 is given twice");
     // More of them than there are.
     let more = on_nodes(|facts| {
         facts.allocatable.scalars = [(GPU.to_owned(), 4)].into();
