@@ -106,13 +106,12 @@ fn without_a_file_there_are_two_profiles() {
     assert_eq!(at(ours, Point::QueueSort), "Coscheduling");
     let score = "TaintToleration:3 NodeAffinity:2 VolumeBinding PodTopologySpread:2 \
                  InterPodAffinity:2 DynamicResources:2 ImageLocality NUMATopology:10 \
-                 WorkloadAware:5";
+                 ResourceFragmentation:10 VRAMScheduler:8 GPUTopology:8 WorkloadAware:5";
     assert_eq!(at(ours, Point::Score), score);
-    assert_eq!(at(kube, Point::Filter) + " Coscheduling NUMATopology", at(ours, Point::Filter));
-    assert_eq!(
-        at(kube, Point::PreFilter) + " ProfileClassifier Coscheduling NUMATopology",
-        at(ours, Point::PreFilter)
-    );
+    let own = " Coscheduling NUMATopology VRAMScheduler";
+    assert_eq!(at(kube, Point::Filter) + own, at(ours, Point::Filter));
+    let own = " ProfileClassifier Coscheduling NUMATopology VRAMScheduler";
+    assert_eq!(at(kube, Point::PreFilter) + own, at(ours, Point::PreFilter));
     assert!(kube.points.iter().flat_map(|(_, all)| all).all(|each| each.name != "Coscheduling"));
     assert_eq!(settings.leader_election.resource_name, "kubenexus-scheduler");
     assert_eq!((settings.initial_backoff, settings.max_backoff), (Millis(1_000), Millis(10_000)));

@@ -83,11 +83,7 @@ pub(super) fn all<'a>(
         gang_plan: gang_plan(registry),
         gangs_waiting: ours(registry, "gangs_waiting", "Gangs with too few pods on nodes"),
         gpu_room: gpu_room(registry),
-        waits: ours(
-            registry,
-            "waits",
-            "How often pods were told to wait, by the codes of their reasons",
-        ),
+        waits: waits(registry),
         journal_bytes: ours(registry, "journal_bytes", "Bytes written to the journal"),
         journal_records: ours(registry, "journal_records", "Records written to the journal"),
         journal_gaps: ours(
@@ -103,6 +99,10 @@ pub(super) fn all<'a>(
         lost_lines: Default::default(),
         registry: std::mem::take(registry),
     }
+}
+
+fn waits(registry: &mut Registry) -> Family<Labels<1>, Counter> {
+    ours(registry, "waits", "How often pods were told to wait, by the codes of their reasons")
 }
 
 fn gpu_room(registry: &mut Registry) -> Family<Labels<2>, Gauge> {

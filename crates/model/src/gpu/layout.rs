@@ -49,8 +49,8 @@ pub struct GpuLayout {
 impl GpuLayout {
     /// GPUs of which nothing is told but how many there are.
     pub(crate) fn unknown(resource: ResourceId, count: usize) -> Option<Self> {
-        let devices = vec![Device { is_healthy: true, ..Device::default() }; count];
         (1..=DEVICES_MAX).contains(&count).then(|| {
+            let devices = vec![Device { is_healthy: true, ..Device::default() }; count];
             Self::of_devices(resource, &devices, (Sharing::Exclusive, None), None, Box::default())
         })
     }
