@@ -100,7 +100,7 @@ fn rank(layout: &GpuLayout, free: u128, set: u128) -> (i32, u32) {
 /// A machine of which GPUs are taken and given back: every set that is given is the best there is.
 fn check_machine(hardware: HardwareFacts, moves: &[(u32, usize)]) {
     let count = hardware.gpus.len();
-    let mut world = World::new(hardware, i64::try_from(count).unwrap());
+    let mut world = World::new(hardware, i64::try_from(count).expect("few GPUs"));
     let mut here: Vec<Occupant> = Vec::new();
     for (asked, leaver) in moves {
         let free = world.pool().free();
@@ -115,7 +115,7 @@ fn check_machine(hardware: HardwareFacts, moves: &[(u32, usize)]) {
         world.place(occupant);
         here.push(occupant);
         let pool = world.pool();
-        let got = pool.devices_of(occupant.pod.unwrap()).expect("there was room");
+        let got = pool.devices_of(occupant.pod.expect("a pod")).expect("there was room");
         assert_eq!((got & !free, got.count_ones()), (0, *asked));
         let layout = pool.layout();
         let best = sets(free, *asked).into_iter().map(|set| rank(layout, free, set)).max();
@@ -171,7 +171,8 @@ proptest! {
         let free = layout.all() & !u128::from(taken);
         prop_assume!(free.count_ones() >= count);
         let got = layout.best_set(free, u128::MAX, count, 0).expect("there are enough");
-        let best = sets(free, count).into_iter().map(|set| rank(layout, free, set)).max().unwrap();
+        let best = sets(free, count).into_iter().map(|set| rank(layout, free, set)).max();
+        let best = best.expect("there are enough");
         let (near, left) = rank(layout, free, got);
         prop_assert!(f64::from(near) >= 0.9 * f64::from(best.0), "{near} of {}", best.0);
         let is_left = near > best.0 || f64::from(left) >= 0.9 * f64::from(best.1);

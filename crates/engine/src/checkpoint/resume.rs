@@ -68,7 +68,9 @@ impl Scheduler {
         // Held until pods and nodes name them.
         let resources: Vec<_> =
             resources.iter().map(|name| scheduler.catalog.resource(name)).collect();
-        pod_group_kinds.into_iter().for_each(|it| scheduler.catalog.set_pod_groups_served(it));
+        for kind in pod_group_kinds {
+            scheduler.catalog.set_pod_groups_served(kind);
+        }
         for fact in &facts {
             if !scheduler.catalog.restore(fact) {
                 return fault(format!("{:?} is not listed where it belongs", fact.key()));
