@@ -111,7 +111,7 @@ struct Fill {
 
 impl Fill {
     fn score(&self, view: View<'_>, node: NodeId) -> i32 {
-        if self.leaves_gpus && !view.usage.gpus(node).is_empty() {
+        if self.leaves_gpus && view.usage.columns().plain[node.index()] == 0.0 {
             return 0;
         }
         let (offer, load) = (&view.catalog.offer(node).amounts, view.usage.load(node));

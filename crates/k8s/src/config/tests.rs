@@ -65,7 +65,7 @@ fn known() -> Vec<PluginInfo> {
             true,
         ),
         ("VRAMScheduler", &[], ALL, true),
-        ("GPUTopology", &[], ALL, true),
+        ("GPUTopology", &[], &[PreScore, Score], true),
         ("ResourceFragmentation", &["ResourceFragmentationScore"], &[PreScore, Score], true),
         ("WorkloadAware", &[], &[PreScore, Score], true),
         ("NetworkFabric", &["NetworkFabricScore"], ALL, false),
