@@ -9,6 +9,7 @@ mod layout;
 mod prices;
 mod room;
 mod sets;
+mod super_islands;
 mod wish;
 
 pub use ask::GpuAsk;
@@ -19,6 +20,7 @@ pub use layout::{GpuLayout, GpuModel};
 pub use prices::{GpuPrices, LeftBeside, Taking};
 pub use room::{GpuRoom, ROOM_SIZES};
 pub use sets::Nearness;
+pub(crate) use super_islands::SuperIslands;
 pub use wish::{GpuFault, GpuShare, GpuWish, WHOLE_MILLI};
 
 /// Whether a resource is GPUs, parts of them, or accelerators that are used like them.

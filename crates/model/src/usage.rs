@@ -276,6 +276,14 @@ impl Usage {
         self.gpus.pools(node)
     }
 
+    /// Whether a node has GPUs, all of them are free, and it is open to new pods.
+    #[must_use]
+    pub fn is_whole(&self, catalog: &Catalog, node: NodeId) -> bool {
+        let pools = self.gpus(node);
+        let is_free = |pool: &GpuPool| pool.free() == pool.layout().healthy();
+        !pools.is_empty() && !catalog.node(node).is_closed && pools.iter().all(is_free)
+    }
+
     /// The GPUs of a node that pods of a class take from.
     #[must_use]
     pub fn gpus_for(&self, ask: &GpuAsk, node: NodeId) -> Option<&GpuPool> {

@@ -97,7 +97,9 @@ impl WithGpus {
         let milli = pool.part(&self.ask).unwrap_or(WHOLE_MILLI);
         let Some(set) = pool.chosen(&self.ask, milli, Some(prices)) else { return 0 };
         let (before, after) = self.asks.left(view, node);
-        let cost = prices.cost(pool, before, after, Taking { set, milli });
+        let is_whole = pool.free() == pool.layout().healthy();
+        let level = if is_whole { view.catalog.super_island_level(node) } else { 0 };
+        let cost = prices.cost(pool, before, after, Taking { set, milli }, level);
         let left = (pool.free() & !set).count_ones();
         let left = i32::try_from(left).unwrap_or(LEFTOVER_MAX).saturating_mul(LEFTOVER);
         let last = if self.is_last(pool, prices, set) { LAST_RESORT } else { 0 };
@@ -162,7 +164,7 @@ impl WithoutGpus {
         let mut stranded = 0.0;
         for pool in view.usage.gpus(node) {
             let (before, after) = self.asks.left(view, node);
-            stranded += prices.cost(pool, before, after, Taking::NOTHING);
+            stranded += prices.cost(pool, before, after, Taking::NOTHING, 0);
         }
         scored(stranded, STRANDED_MAX, BEST)
     }

@@ -14,6 +14,7 @@ mod demo;
 mod dice;
 mod fingerprint;
 mod fragmentation;
+mod gpu_room;
 mod happened;
 mod held;
 mod history;
@@ -34,6 +35,7 @@ mod world;
 
 pub use checkers::Violation;
 pub use demo::{Demo, IslandReport};
+pub use gpu_room::RoomReport;
 pub use happened::Happened;
 pub use held::{DevicesHeld, HeldReport, HeldSource, NodeHeld, PodHeld};
 pub use history::{Level, Levels, Sample};

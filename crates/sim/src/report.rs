@@ -6,6 +6,7 @@ use engine::Scheduler;
 use model::{Catalog, Reason};
 use serde::Serialize;
 
+use crate::gpu_room::{self, RoomReport};
 use crate::held::{self, HeldReport};
 use crate::history::{Level, Levels, Sample};
 use crate::meter::Gauge;
@@ -52,6 +53,9 @@ pub struct Report {
     /// Who holds what inside nodes at the end, if anybody does.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub held: Option<HeldReport>,
+    /// How many jobs of several GPUs would fit at the end, if there are GPUs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub gpu_room: Option<RoomReport>,
     /// The same for two runs that decided the same in the same order, as 16 hexadecimal digits.
     pub decision_hash: String,
     /// How it went: samples at equal distances, and one of the end.
@@ -261,6 +265,7 @@ pub(crate) fn of(
         preempted: world.happened().preempted,
         kubelets: KubeletReport::of(world),
         held: Some(held::of(scheduler)).filter(|held| !held.nodes.is_empty()),
+        gpu_room: gpu_room::of(scheduler),
         decision_hash: format!("{:016x}", tally.fingerprint.value()),
         history,
     }

@@ -4,6 +4,7 @@
 use std::fmt::Write;
 
 use kubenexus_engine::Options;
+use model::GpuRoom;
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 use testkit::{Script, only, own_profile};
@@ -72,6 +73,82 @@ fn nodes_of_one_type_are_taken_in_the_promised_order() {
             }
         }
     }
+}
+
+/// Where a pod goes that comes now.
+fn placed(script: &mut Script, pod: &str) -> String {
+    script.command(&format!("pod {pod}"));
+    let placed = script.command("step");
+    let (_, node) = placed.first().and_then(|it| it.split_once(" -> ")).expect("a node");
+    node.to_owned()
+}
+
+#[test]
+fn whole_nodes_are_taken_where_the_fewest_are_left_together() {
+    for key in ["nvidia.com/gpu.clique", "topology.kubernetes.io/rack"] {
+        let mut script = Script::new(&[own_profile()], Options::default());
+        // Eight whole nodes in one rack, five in another, of which two are broken, and one alone.
+        for (rack, nodes) in [("a", 8), ("b", 5), ("c", 1)] {
+            for at in 0..nodes {
+                let node = format!("node {rack}{at} cpu=64 memory=512Gi nvidia.com/gpu=4");
+                script.command(&format!("{node} link=nvlink model=G label={key}:{rack}"));
+            }
+        }
+        for node in ["b0", "b1"] {
+            script.command(&format!("pod on-{node} on={node} cpu=1 nvidia.com/gpu=1"));
+        }
+        let mut taken: Vec<String> = Vec::new();
+        for at in 0..4 {
+            // What is left together is counted once a minute.
+            script.command("after 61s");
+            taken.push(placed(&mut script, &format!("p{at} cpu=1 nvidia.com/gpu=4")));
+        }
+        let racks: String = taken.iter().map(|node| &node[..1]).collect();
+        assert_eq!(racks, "cbbb", "{key}: {taken:?}");
+    }
+}
+
+#[test]
+fn room_counts_islands_whole_nodes_and_racks() {
+    let mut script = Script::new(&[own_profile()], Options::default());
+    for (at, rack) in ["a", "a", "a", "b", "b"].into_iter().enumerate() {
+        let node = format!("node n{at} cpu=64 memory=512Gi nvidia.com/gpu=8 link=nvswitch model=H");
+        script.command(&format!("{node} label=topology.kubernetes.io/rack:{rack}"));
+    }
+    script.command("pod p on=n0 cpu=1 nvidia.com/gpu=3");
+    let room = GpuRoom::new(script.scheduler.catalog(), script.scheduler.usage());
+    assert_eq!(room.gpus, [37, 18, 9, 4], "five are free of n0, eight of each other node");
+    assert_eq!(room.nodes, [4, 2, 1, 0]);
+    assert_eq!(room.nodes_of_rack, [4, 2, 0, 0], "two in each rack");
+}
+
+#[test]
+fn the_guard_holds_until_large_jobs_are_known_to_be_few() {
+    let mut script = Script::new(&[own_profile()], Options::default());
+    for at in 0..20 {
+        let node = format!("node island{at} cpu=64 memory=512Gi nvidia.com/gpu=8 link=nvswitch");
+        script.command(&format!("{node} model=H"));
+    }
+    for at in 0..260 {
+        script.command(&format!("node card{at} cpu=2 memory=8Gi nvidia.com/gpu=1 model=T"));
+    }
+    let small = "cpu=1 memory=1Gi nvidia.com/gpu=1";
+    for at in 0..250 {
+        script.command(&format!("pod s{at} {small}"));
+    }
+    script.command("after 61s");
+    let is_guarding = |script: &mut Script| {
+        let answers = script.command(&format!("judge p {small}"));
+        answers.iter().any(|it| it.starts_with("island") && it.contains("last resort"))
+    };
+    script.command("step");
+    assert_eq!(placed(&mut script, &format!("s250 {small}")).get(..4), Some("card"));
+    assert!(is_guarding(&mut script), "nobody asked for more yet");
+    // One large job among so many small pods: it is known what to expect.
+    assert_eq!(placed(&mut script, "large cpu=8 nvidia.com/gpu=8").get(..6), Some("island"));
+    script.command("after 61s");
+    placed(&mut script, &format!("s251 {small}"));
+    assert!(!is_guarding(&mut script), "nineteen islands for one job in 250");
 }
 
 /// What is drawn of a node: GPUs, how many of them are taken, CPUs that are, whether it has a taint

@@ -1,6 +1,7 @@
 //! The result of a run as tables.
 
 mod held;
+mod room;
 
 use sim::{Placement, PodCounts, PoolReport, Report, Sample, Share, TenantReport};
 
@@ -38,6 +39,7 @@ pub(crate) fn text(report: &Report, notes: &[String]) -> String {
     sections.extend([over_time(report)]);
     sections.extend(report.kubelets.as_ref().map(held::kubelets));
     sections.extend(report.held.as_ref().map(held::held));
+    sections.extend(report.gpu_room.as_ref().map(room::room));
     sections.push(waiting(report));
     sections.join("\n")
 }

@@ -4,7 +4,9 @@
 use serde::{Deserialize, Serialize};
 
 use super::{Catalog, Class};
-use crate::gpu::{ANY_MODEL, FreeNode, GpuAsk, GpuDemand, GpuModel, GpuPrices, GpuShape, derive};
+use crate::gpu::{
+    ANY_MODEL, FreeNode, GpuAsk, GpuDemand, GpuModel, GpuPrices, GpuShape, SuperIslands, derive,
+};
 use crate::ids::{ClassId, NodeId};
 use crate::map::Map;
 use crate::spec::PodSpec;
@@ -25,6 +27,8 @@ const MEMORY_UNIT: i64 = 1 << 20;
 pub(super) struct Learning {
     window: Millis,
     learnt: Learnt,
+    /// As of the prices.
+    super_islands: SuperIslands,
     /// Grows with the prices.
     revision: u64,
     /// Models that would do for a class, as of a number of nodes.
@@ -43,6 +47,9 @@ pub struct Learnt {
     pub at: Option<Time>,
     /// Models of GPUs by the numbers that these have for them; only where it is written down.
     pub models: Vec<Box<str>>,
+    /// Super-islands by label and value, and for how many sizes of jobs each has room; only where
+    /// it is written down.
+    pub super_islands: Vec<(Box<str>, Box<str>, u8)>,
 }
 
 impl Catalog {
@@ -51,6 +58,7 @@ impl Catalog {
         let learning = self.gpus.learning.get_or_insert_with(|| Learning {
             window,
             learnt: Learnt::default(),
+            super_islands: SuperIslands::default(),
             revision: 0,
             accepted: Map::default(),
         });
@@ -64,19 +72,31 @@ impl Catalog {
         self.gpus.learning.as_ref().map(|it| (&it.learnt.prices, it.revision))
     }
 
+    /// For how many sizes of jobs of several whole nodes the super-island of a node has room, as of
+    /// the prices.
+    #[must_use]
+    pub fn super_island_level(&self, node: NodeId) -> u8 {
+        let learning = self.gpus.learning.as_ref();
+        learning.map_or(0, |it| it.super_islands.level(self.node(node), &self.symbols))
+    }
+
     /// What was learnt, to go on from later.
     #[must_use]
     pub fn gpu_demand(&self) -> Option<Learnt> {
-        let models = || self.gpus.models.clone();
-        let learnt = self.gpus.learning.as_ref().map(|learning| learning.learnt.clone());
-        learnt.map(|learnt| Learnt { models: models(), ..learnt })
+        self.gpus.learning.as_ref().map(|learning| Learnt {
+            models: self.gpus.models.clone(),
+            super_islands: learning.super_islands.written(&self.symbols),
+            ..learning.learnt.clone()
+        })
     }
 
     /// Goes on from what was learnt before. To be called before any node is taken in, because nodes
     /// give numbers to models.
     pub fn restore_gpu_demand(&mut self, mut learnt: Learnt) {
         self.gpus.models = std::mem::take(&mut learnt.models);
+        let super_islands = std::mem::take(&mut learnt.super_islands);
         if let Some(learning) = &mut self.gpus.learning {
+            learning.super_islands = SuperIslands::read(&super_islands, &mut self.symbols);
             learning.learnt = learnt;
             learning.revision += 1;
         }
@@ -187,9 +207,14 @@ impl Catalog {
             })
             .collect();
         let prices = derive(&shapes, is_learnt, &nodes, self.gpus.models.len());
-        if let Some(learning) = &mut self.gpus.learning
-            && prices.differ(&learning.learnt.prices)
-        {
+        let is_whole = |node: &&NodeId| usage.is_whole(self, **node);
+        let whole = self.nodes().iter().filter(is_whole).map(|node| self.node(*node));
+        let super_islands = SuperIslands::new(whole, &self.symbols);
+        let Some(learning) = &mut self.gpus.learning else { return };
+        if prices.differ(&learning.learnt.prices) || super_islands.differ(&learning.super_islands) {
+            super_islands.hold(&mut self.symbols);
+            std::mem::replace(&mut learning.super_islands, super_islands)
+                .release(&mut self.symbols);
             learning.learnt.prices = prices;
             learning.revision += 1;
         }

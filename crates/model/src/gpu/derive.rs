@@ -18,6 +18,8 @@ const SLOT_UNKNOWN: f64 = 0.01;
 const SLOT_LEAST: f64 = 0.001;
 /// Slots that are always kept in mind.
 const SLOT_SIZES: [u32; 3] = [2, 4, 8];
+/// Jobs of more GPUs than this are large.
+const SMALL: u32 = 2;
 /// What slots are worth if as many are asked for as there are, for each of their GPUs.
 const SLOT_SHORT: f64 = 0.05;
 /// How many times more can be asked for before it does not matter any more.
@@ -63,10 +65,11 @@ pub(crate) fn derive(
         false => (SLOT_UNKNOWN, WHOLE_NODE_UNKNOWN),
     };
     let (slots, pressure) = slots(&all, nodes, scale, least);
+    let has_large = all.iter().any(|(shape, _)| shape.count > SMALL && !shape.is_shared());
     GpuPrices {
         beside: beside(&mix, models),
         slots,
-        pressure: Some(fixed(pressure)).filter(|_| is_learnt),
+        pressure: Some(fixed(pressure)).filter(|_| is_learnt && has_large),
         whole_node: fixed(whole_node),
         scarcity: scarcity(&all, &supply, whole, needs),
         parts: parts.iter().map(|worth| fixed(*worth)).collect(),
@@ -211,7 +214,7 @@ fn slots(
             false if expected > 0.0 => SHORT_MAX,
             false => 0.0,
         };
-        if *gpus > 2 {
+        if *gpus > SMALL {
             pressure = pressure.max(short);
         }
         let cube = short * short * short;

@@ -45,7 +45,7 @@ pub struct GpuPrices {
     /// How scarce models are, by their numbers.
     pub(super) scarcity: Box<[u32]>,
     /// How much is expected of slots of more than two GPUs, as a part of those that are there; none
-    /// as long as too little was learnt.
+    /// as long as too little was learnt, or nobody asked for such.
     pub(super) pressure: Option<u32>,
 }
 
@@ -96,6 +96,12 @@ impl Taking {
     /// Takes nothing.
     pub const NOTHING: Self = Self { set: 0, milli: 0 };
 }
+
+/// What a whole node is worth more for each size of jobs of several nodes that its super-island has
+/// room for, beside one without neighbours.
+const SUPER_ISLAND: f64 = 0.5;
+/// There are as many sizes.
+const LEVEL_MAX: u8 = 3;
 
 /// Whether what is needed beside GPUs is another by more than a twentieth.
 fn unlike(a: (u32, u32), b: (u32, u32)) -> bool {
@@ -221,10 +227,11 @@ impl GpuPrices {
             worth += f64::from(slot.worth) / UNIT * quality * count;
         }
         let is_whole = free == layout.healthy() && layout.count() > 1;
-        worth + if is_whole { f64::from(self.whole_node) / UNIT * quality } else { 0.0 }
+        worth + if is_whole { self.whole_node(layout) } else { 0.0 }
     }
 
-    /// What a placement costs those that are yet to come, in GPUs.
+    /// What a placement costs those that are yet to come, in GPUs. `level` is for how many sizes of
+    /// jobs of several nodes the node's super-island has room, as long as the node is whole.
     #[must_use]
     pub fn cost(
         &self,
@@ -232,13 +239,20 @@ impl GpuPrices {
         before: LeftBeside,
         after: LeftBeside,
         taking: Taking,
+        level: u8,
     ) -> f64 {
         let count = taking.set.count_ones();
         // Slots of its own size, and smaller ones, are lost wherever it goes.
         let worth = self.worth(pool, before, Taking::NOTHING, count);
         let lost = worth - self.worth(pool, after, taking, count);
         let gpus = f64::from(count) * f64::from(taking.milli);
-        lost + self.price(pool.layout().model) * gpus / f64::from(WHOLE_MILLI)
+        let scarce = self.price(pool.layout().model) * gpus / f64::from(WHOLE_MILLI);
+        let beyond = SUPER_ISLAND * f64::from(level.min(LEVEL_MAX));
+        lost + scarce + beyond * self.whole_node(pool.layout())
+    }
+
+    fn whole_node(&self, layout: &GpuLayout) -> f64 {
+        f64::from(self.whole_node) / UNIT * quality(layout.link)
     }
 
     /// What a GPU of a scarce model costs beyond what it is worth.
@@ -255,7 +269,9 @@ impl GpuPrices {
             let lost = (gpus / f64::from(slot.gpus)).ceil();
             f64::from(slot.worth) / UNIT * lost
         });
-        let slots = slots.fold(f64::from(self.whole_node) / UNIT, |sum, lost| sum + lost);
+        let whole_node = 1.0 + SUPER_ISLAND * f64::from(LEVEL_MAX);
+        let whole_node = f64::from(self.whole_node) / UNIT * whole_node;
+        let slots = slots.fold(whole_node, |sum, lost| sum + lost);
         let parts = gpus * (1.0 + 2.0 * f64::from(milli) / f64::from(WHOLE_MILLI));
         parts + QUALITY_MAX * slots
     }

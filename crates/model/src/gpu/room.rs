@@ -44,7 +44,7 @@ impl GpuRoom {
                     });
                 }
             }
-            if pools.iter().all(|pool| pool.free() == pool.layout().healthy()) {
+            if usage.is_whole(catalog, *node) {
                 whole += 1;
                 let rack = keys.iter().find_map(|key| facts.label(*key));
                 rack.into_iter().for_each(|rack| *of_rack.entry(rack).or_default() += 1);
