@@ -107,6 +107,10 @@ fn who_has_which_gpus_and_what_was_learnt_of_them_stay() {
     let mut run = Script::new(&[own_profile()], options());
     run.command("node a cpu=64 nvidia.com/gpu=8 replicas=2 model=L vram=40Gi");
     run.command("node b cpu=64 nvidia.com/gpu=4 gpus=0,0,1,1 nvlink=0,0,1,1 model=H vram=80Gi");
+    for node in ["c", "d"] {
+        let rack = "label=topology.kubernetes.io/rack:r";
+        run.command(&format!("node {node} cpu=64 amd.com/gpu=8 {rack}"));
+    }
     for (at, words) in
         ["=1 fraction=0.7", "=1 fraction=0.3", "=1", "=2 vram=60Gi", "=1 gpu-memory=10Gi"]
             .iter()
@@ -122,7 +126,8 @@ fn who_has_which_gpus_and_what_was_learnt_of_them_stay() {
         said
     };
     let expected = shown(&mut run);
-    assert!(expected.len() == 5 && expected[4].contains("Some"), "{expected:?}");
+    let super_island = r#"("topology.kubernetes.io/rack", "r", 1)"#;
+    assert!(expected.len() == 5 && expected[4].contains(super_island), "{expected:?}");
     let other = run.resumed(written(&run), &[own_profile()], options());
     assert_eq!(shown(&mut other.expect("a checkpoint that makes sense")), expected);
 }
