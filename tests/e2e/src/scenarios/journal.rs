@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use super::volumes;
 use crate::check::{self, Expected};
-use crate::objects::{Election, SCHEDULER, config, many, node, pod};
+use crate::objects::{Election, config, many, node, pod};
 use crate::suite::Run;
 use crate::wait::until;
 use crate::world::{Start, World};
@@ -33,8 +33,8 @@ pub(crate) fn journal(world: &mut World) -> Run<'_> {
         ensure!(is_told, "nothing is said of the kill: {said}");
         check_counts(&said, 140)?;
 
-        let other = world.plane.folder().join("packing.yaml");
-        fs::write(&other, packing().to_string())?;
+        let other = world.plane.folder().join("spreading.yaml");
+        fs::write(&other, Start::plain(Election::Off).spreading().config.to_string())?;
         let said = replay(world, &folder, &["--config", &other.display().to_string()]).await?;
         ensure!(said.status.code() == Some(2), "{}", text(&said));
         ensure!(text(&said).contains("instead of node-"), "{}", text(&said));
@@ -138,15 +138,6 @@ async fn replay(world: &World, folder: &Path, more: &[&str]) -> Result<Output> {
 fn text(output: &Output) -> String {
     let [out, err] = [&output.stdout, &output.stderr].map(|it| String::from_utf8_lossy(it));
     format!("{:?}\n{out}{err}", output.status.code())
-}
-
-/// The configuration of the scenario, except that full nodes are better.
-fn packing() -> Value {
-    let args = json!({"scoringStrategy": {"type": "MostAllocated"}});
-    let plugin = json!({"name": "NodeResourcesFit", "args": args});
-    let mut config = config(Election::Off);
-    config["profiles"] = json!([{"schedulerName": SCHEDULER, "pluginConfig": [plugin]}]);
-    config
 }
 
 /// Writes the first segment anew, with another node in its third binding; tells which.
