@@ -192,6 +192,12 @@ impl Board {
             || rankings.any(|ranking| ranking.scores.applies(view))
     }
 
+    /// Whether filters that reach around have anything to say of a pod.
+    pub(crate) fn is_filtered_around(&self, view: View<'_>) -> bool {
+        let mut filters = self.filters.iter().filter(|(_, filter)| filter.reach() == Reach::Around);
+        filters.any(|(_, filter)| filter.applies(view))
+    }
+
     /// Whether nodes cannot be ranked for this class at all.
     pub(crate) fn is_broken(&self) -> bool {
         self.is_broken

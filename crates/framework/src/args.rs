@@ -1,7 +1,8 @@
 //! Arguments of plugins, as plain data. Whoever reads a configuration checks the values.
 
 use model::{
-    LabelSelector, Labels, Millis, NodeTerm, OnPartialFailure, Preference, SpreadSpec, Tier,
+    FabricLevel, LabelSelector, Labels, Millis, NodeTerm, OnPartialFailure, Preference, SpreadSpec,
+    Tier,
 };
 
 /// The arguments of one plugin.
@@ -33,6 +34,8 @@ pub enum Args {
     Fragmentation(FragmentationArgs),
     /// Of `WorkloadAware`.
     Workload(WorkloadArgs),
+    /// Of `NetworkFabric`.
+    Fabric(FabricArgs),
 }
 
 /// How gangs wait, and who goes first among units of the same priority.
@@ -346,5 +349,34 @@ impl Default for WorkloadArgs {
         let weights = [("cpu", 6), ("memory", 4), (Self::GPUS, 80)];
         let weight = |(name, weight): (&str, i64)| ResourceWeight { name: name.into(), weight };
         Self { weights: weights.map(weight).into() }
+    }
+}
+
+/// The network between nodes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FabricArgs {
+    /// Its levels, the tightest first. The node itself is not one.
+    pub levels: Vec<FabricLevel>,
+}
+
+impl FabricArgs {
+    const LEVELS: [(&str, &[&str]); 7] = [
+        ("clique", &["nvidia.com/gpu.clique", "gpu.kubenexus.io/clique"]),
+        ("fabric", &["network.kubenexus.io/fabric-id"]),
+        ("switch", &["topology.kubernetes.io/switch", "network.kubenexus.io/switch-id"]),
+        ("rack", &["topology.kubernetes.io/rack", "network.kubenexus.io/rack-id"]),
+        ("spine", &["topology.kubernetes.io/spine", "network.kubenexus.io/spine-id"]),
+        ("zone", &["topology.kubernetes.io/zone", "network.kubenexus.io/az"]),
+        ("region", &["topology.kubernetes.io/region"]),
+    ];
+}
+
+impl Default for FabricArgs {
+    fn default() -> Self {
+        let level = |(name, labels): &(&str, &[&str])| FabricLevel {
+            name: (*name).into(),
+            labels: labels.iter().map(|label| (*label).into()).collect(),
+        };
+        Self { levels: Self::LEVELS.iter().map(level).collect() }
     }
 }

@@ -8,6 +8,7 @@ mod admit;
 mod args;
 mod classify;
 mod feasible;
+mod network;
 mod order;
 mod parts;
 mod plugin;
@@ -19,13 +20,14 @@ mod wake;
 
 pub use admit::Admit;
 pub use args::{
-    Args, BalancedArgs, ClassifierArgs, CoschedulingArgs, FitArgs, FragmentationArgs,
+    Args, BalancedArgs, ClassifierArgs, CoschedulingArgs, FabricArgs, FitArgs, FragmentationArgs,
     NamespaceOffset, Namespaces, NodeAffinityArgs, NumaArgs, PodAffinityArgs, PreemptionArgs,
     ResourceWeight, ShapePoint, SpreadArgs, Strategy, Tenant, TierBoosts, VolumeBindingArgs,
     VramArgs, WorkloadArgs,
 };
 pub use classify::Classify;
 pub use feasible::{Feasible, Narrow, Reach, Rows, UNFIT, Verdict, View};
+pub use network::{Closeness, Network};
 pub use order::{Order, Sharing};
 pub use parts::Parts;
 pub use plugin::Plugin;

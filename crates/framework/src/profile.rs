@@ -7,6 +7,7 @@ use model::Millis;
 use crate::admit::Admit;
 use crate::classify::Classify;
 use crate::feasible::Feasible;
+use crate::network::Network;
 use crate::order::Order;
 use crate::rank::Rank;
 
@@ -26,6 +27,8 @@ pub struct Profile {
     pub filters: Vec<Arc<dyn Feasible>>,
     /// Who ranks nodes.
     pub rankings: Vec<Ranking>,
+    /// Who knows the network that gangs are planned by, if anybody does.
+    pub network: Option<Arc<dyn Network>>,
     /// Who reads the labels and annotations of pods that make gangs, if anybody does. A PodGroup of
     /// Kubernetes that the pod's spec names counts in every profile, as an API server that keeps
     /// the field promises.

@@ -1,6 +1,6 @@
 //! "Could this change cure that reason?" One rule for every reason.
 
-use model::{Change, NumaFault, Reason, VolumeFault};
+use model::{Change, FabricFault, NumaFault, Reason, VolumeFault};
 
 /// Whether a unit that waits for `reason` is worth another try after `change`.
 #[must_use]
@@ -31,6 +31,7 @@ pub fn cures(reason: &Reason, change: Change) -> bool {
         Reason::Numa(_) => aspects.hardware || aspects.allocatable,
         // Labels that tell of GPUs are hardware too.
         Reason::Gpu(fault) => !fault.is_invalid() && (aspects.hardware || aspects.allocatable),
+        Reason::Fabric(fault) => *fault == FabricFault::TooSlow && aspects.labels,
         Reason::NoNodes
         | Reason::Gated(_)
         | Reason::OtherNode
@@ -75,6 +76,7 @@ fn is_about_nodes(reason: &Reason) -> bool {
         Reason::Volume(fault) => is_about_place(fault) || is_about_mounts(fault),
         Reason::Numa(fault) => !matches!(fault, NumaFault::Invalid(_)),
         Reason::Gpu(fault) => !fault.is_invalid(),
+        Reason::Fabric(fault) => *fault == FabricFault::TooSlow,
         Reason::Gated(_)
         | Reason::AffinityConflict
         | Reason::NoneNamed(_)
@@ -102,6 +104,7 @@ fn is_about_load(reason: &Reason) -> bool {
         Reason::Gpu(fault) => fault.is_about_load(),
         // Who is helped by the volumes of a pod that left is found by these.
         Reason::Volume(_)
+        | Reason::Fabric(_)
         | Reason::Insufficient { is_beyond_node: true, .. }
         | Reason::NoNodes
         | Reason::Gated(_)
@@ -166,6 +169,7 @@ pub fn is_about_others(reason: &Reason) -> bool {
         | Reason::Volume(_)
         | Reason::Numa(_)
         | Reason::Gpu(_)
+        | Reason::Fabric(_)
         | Reason::OtherDomain
         | Reason::ClusterShort { .. } => false,
     }

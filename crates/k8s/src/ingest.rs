@@ -7,6 +7,7 @@ mod budget;
 mod cluster_queue;
 mod company;
 mod device;
+mod fabric;
 mod gang;
 mod gpu;
 mod grouping;

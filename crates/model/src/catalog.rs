@@ -10,6 +10,7 @@ mod company;
 mod crowds;
 mod devices;
 mod domains;
+mod fabrics;
 mod gangs;
 mod gpu_demand;
 mod gpus;
@@ -38,7 +39,8 @@ pub use storage::{StorageCapacity, StorageClass, Volume};
 pub use tenants::{Moved, Tenant};
 
 use crate::event::{NodeFacts, PodFacts};
-use crate::ids::{ClassId, NodeId, PodId, ResourceId, TagsId};
+use crate::fabric::FabricLevel;
+use crate::ids::{ClassId, FabricId, NodeId, PodId, ResourceId, TagsId};
 use crate::looks::Looks;
 use crate::resources::Resources;
 use crate::selector::{Selector, Term, WeightedTerm};
@@ -50,6 +52,8 @@ use classes::Classes;
 use crowds::Crowds;
 use devices::Devices;
 use domains::Domains;
+use fabrics::Fabrics;
+pub use fabrics::{Fabric, FabricDomain};
 use gangs::Gangs;
 use gpus::Gpus;
 use machines::Machines;
@@ -70,6 +74,7 @@ pub struct Catalog {
     pods: Pods,
     classes: Classes,
     domains: Domains,
+    fabrics: Fabrics,
     crowds: Crowds,
     budgets: Budgets,
     gangs: Gangs,
@@ -113,6 +118,22 @@ impl Catalog {
     #[must_use]
     pub fn node(&self, node: NodeId) -> &Node {
         self.nodes.get(node).expect("only nodes that are there are asked about")
+    }
+
+    /// Keeps a word for good, so that it can be compared with labels.
+    pub fn hold_symbol(&mut self, text: &str) -> Symbol {
+        self.symbols.hold(text)
+    }
+
+    /// The network as some levels of labels tell it, kept from now on.
+    pub fn add_fabric(&mut self, levels: &[FabricLevel]) -> FabricId {
+        self.fabrics.add(levels, &self.nodes, &mut self.symbols)
+    }
+
+    /// A network that is kept.
+    #[must_use]
+    pub fn fabric(&self, id: FabricId) -> &Fabric {
+        self.fabrics.get(id)
     }
 
     /// What a node offers; nothing if it is not there.
@@ -203,6 +224,7 @@ impl Catalog {
         }
         let nodes = replaced.node.as_deref().into_iter().chain(self.nodes.get(id));
         self.domains.put(id, nodes.flat_map(Node::label_keys), &self.nodes);
+        self.fabrics.put(id, &self.nodes);
         has_other_devices
     }
 

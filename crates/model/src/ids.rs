@@ -45,6 +45,10 @@ ids! {
     KeyId;
     /// Nodes with the same value of such a label.
     DomainId;
+    /// The network between nodes, as some levels of labels tell it.
+    FabricId;
+    /// Nodes that are close to each other in it.
+    FabricDomainId;
 }
 
 /// A gang, or a tree of gangs. An id is never given to another gang, so one that was kept for too

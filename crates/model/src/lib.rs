@@ -13,6 +13,7 @@ mod catalog;
 mod decision;
 pub mod device;
 mod event;
+mod fabric;
 mod fingerprint;
 mod gang;
 mod gpu;
@@ -42,9 +43,10 @@ mod volume;
 
 pub use amounts::{Amounts, Charge, Requests};
 pub use catalog::{
-    Catalog, Chain, Class, Company, Crowd, Found, Gang, GangTerms, Held, ImageSpread, Kept, Learnt,
-    Memberships, Moved, Node, NodeChange, Occupant, Offer, Pod, PodState, Progress, Rule, Sizes,
-    Spread, Stage, StorageCapacity, StorageClass, Tags, Tenant, Volume, Wish,
+    Catalog, Chain, Class, Company, Crowd, Fabric, FabricDomain, Found, Gang, GangTerms, Held,
+    ImageSpread, Kept, Learnt, Memberships, Moved, Node, NodeChange, Occupant, Offer, Pod,
+    PodState, Progress, Rule, Sizes, Spread, Stage, StorageCapacity, StorageClass, Tags, Tenant,
+    Volume, Wish,
 };
 pub use decision::{
     Attempt, Decision, Diagnosis, Disband, GangReport, GangState, OnPartialFailure, Outlook,
@@ -54,6 +56,7 @@ pub use event::{
     BudgetFacts, Change, ClusterQueueFacts, Eligible, Event, LocalQueueFacts, NamespaceFacts,
     NodeAspects, NodeFacts, Outcome, PodFacts, PodKey, PodRest, Present,
 };
+pub use fabric::{CoLocation, FabricFault, FabricLevel, FabricTier, FabricWish};
 pub use fingerprint::fingerprint;
 pub use gang::{
     GANG_AFTER_MAX, GANG_CHAIN_MAX, GANG_CLAIMS_MAX, GANG_LEVELS_MAX, GANG_MAX, GangClaim,
@@ -65,7 +68,8 @@ pub use gpu::{
 };
 pub use grouping::{GroupingFacts, GroupingKey, GroupingKind, Owner};
 pub use ids::{
-    ClassId, CrowdId, DomainId, GangId, KeyId, NodeId, PodId, ResourceId, TagsId, UnitId,
+    ClassId, CrowdId, DomainId, FabricDomainId, FabricId, GangId, KeyId, NodeId, PodId, ResourceId,
+    TagsId, UnitId,
 };
 pub use kinds::{Fact, Key, Kind};
 pub use map::{Map, Table, hash_of};

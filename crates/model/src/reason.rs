@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::fabric::FabricFault;
 use crate::gpu::GpuFault;
 use crate::ids::ResourceId;
 use crate::need::Need;
@@ -105,6 +106,8 @@ pub enum Reason {
     Numa(NumaFault),
     /// GPUs of the node are in the way.
     Gpu(GpuFault),
+    /// The network is in the way.
+    Fabric(FabricFault),
     /// The node is not in the domain of the pods of the gang that are on nodes.
     OtherDomain,
     /// All nodes together have less free than the gang asks for.
@@ -163,6 +166,7 @@ impl Reason {
             | Self::Volume(_)
             | Self::Numa(_)
             | Self::Gpu(_)
+            | Self::Fabric(_)
             | Self::OtherDomain
             | Self::ClusterShort { .. } => self,
         })
@@ -205,6 +209,7 @@ impl Reason {
             Self::Volume(fault) => fault.word(),
             Self::Numa(fault) => fault.word(),
             Self::Gpu(fault) => fault.word(),
+            Self::Fabric(fault) => fault.word(),
             Self::OtherDomain => "GangDomainMismatch",
             Self::ClusterShort { .. } => "MinResourcesShort",
         }
@@ -253,7 +258,7 @@ impl Reason {
             Self::Numa(fault) if fault.is_about_load() => Code::Unschedulable,
             Self::Numa(_) => Code::Unresolvable,
             Self::Gpu(fault) if fault.is_about_load() => Code::Unschedulable,
-            Self::Gpu(_) => Code::Unresolvable,
+            Self::Gpu(_) | Self::Fabric(_) => Code::Unresolvable,
             Self::BrokenPreference | Self::BrokenSpread => Code::Error,
         }
     }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::amounts::Requests;
+use crate::fabric::FabricWish;
 use crate::gpu::GpuWish;
 use crate::names::{is_label_value, is_qualified_name};
 use crate::need::{Features, Need};
@@ -61,6 +62,9 @@ pub struct PodSpec {
     /// What it says of the GPUs it wants.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gpu: Option<Box<GpuWish>>,
+    /// What it says of the network it wants.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fabric: Option<Box<FabricWish>>,
 }
 
 impl PodSpec {

@@ -7,6 +7,7 @@ mod coscheduling;
 mod gpu_topology;
 mod guard;
 mod image_locality;
+mod network_fabric;
 mod node_affinity;
 mod node_declared_features;
 mod node_name;

@@ -4,10 +4,10 @@ use std::fmt;
 use std::sync::Arc;
 
 use framework::{
-    Admit, Args, BalancedArgs, ClassifierArgs, Classify, CoschedulingArgs, Feasible, FitArgs,
-    FragmentationArgs, NodeAffinityArgs, NumaArgs, Order, PluginChoice, PluginInfo,
-    PodAffinityArgs, Point, Points, Profile, ProfileSettings, Rank, Ranking, Rescues, SpreadArgs,
-    VolumeBindingArgs, VramArgs, WEIGHTS_MAX, WorkloadArgs,
+    Admit, Args, BalancedArgs, ClassifierArgs, Classify, CoschedulingArgs, FabricArgs, Feasible,
+    FitArgs, FragmentationArgs, Network, NodeAffinityArgs, NumaArgs, Order, PluginChoice,
+    PluginInfo, PodAffinityArgs, Point, Points, Profile, ProfileSettings, Rank, Ranking, Rescues,
+    SpreadArgs, VolumeBindingArgs, VramArgs, WEIGHTS_MAX, WorkloadArgs,
 };
 use model::Catalog;
 
@@ -15,6 +15,7 @@ use crate::coscheduling::Coscheduling;
 use crate::gpu_topology::GpuTopology;
 use crate::guard::Guard;
 use crate::image_locality::ImageLocality;
+use crate::network_fabric::NetworkFabric;
 use crate::node_affinity::NodeAffinity;
 use crate::node_declared_features::NodeDeclaredFeatures;
 use crate::node_name::NodeName;
@@ -101,7 +102,7 @@ pub fn known() -> &'static [PluginInfo] {
         ),
         planned("ResourceReservation", &[], &[PreFilter, Filter, Reserve]),
         planned("GangPreemption", &[], &[PostFilter]),
-        planned("NetworkFabric", &["NetworkFabricScore"], ALL),
+        PluginInfo { aliases: &["NetworkFabricScore"], ..built("NetworkFabric", ALL) },
         PluginInfo {
             aliases: &["NodeResourceTopology"],
             ..built("NUMATopology", &[PreFilter, Filter, PreScore, Score, Reserve, Bind])
@@ -219,6 +220,10 @@ pub fn build(settings: &ProfileSettings, catalog: &mut Catalog) -> Result<Profil
     let volume_timeout = is_binding.then(|| volume_args(settings).bind_timeout);
     let tells = |name: &str| settings.at(Bind).iter().any(|choice| choice.name == name);
     let gang_reader = reads_gang_keys(settings).then_some("Coscheduling");
+    let is_network = |choice: &PluginChoice| choice.name == "NetworkFabric";
+    let plans = [PreFilter, Filter].iter().any(|at| settings.at(*at).iter().any(is_network));
+    let network = plans
+        .then(|| Arc::new(NetworkFabric::new(&fabric_args(settings), catalog)) as Arc<dyn Network>);
     Ok(Profile {
         scheduler,
         order,
@@ -227,6 +232,7 @@ pub fn build(settings: &ProfileSettings, catalog: &mut Catalog) -> Result<Profil
         before,
         filters,
         rankings,
+        network,
         gang_reader,
         rescues,
         tells_zones: tells("NUMATopology"),
@@ -294,6 +300,7 @@ fn make_feasible(
         "VolumeZone" => Arc::new(VolumeZone),
         "NUMATopology" => Arc::new(NumaTopology::new(numa_args(settings), catalog)),
         "VRAMScheduler" => Arc::new(VramScheduler::new(vram_args(settings))),
+        "NetworkFabric" => Arc::new(NetworkFabric::new(&fabric_args(settings), catalog)),
         name => Arc::new(Guard::of(name).ok_or_else(|| unknown(settings, choice, point))?),
     })
 }
@@ -316,6 +323,7 @@ fn make_rank(
         "NUMATopology" => Arc::new(NumaTopology::new(numa_args(settings), catalog)),
         "VRAMScheduler" => Arc::new(VramScheduler::new(vram_args(settings))),
         "GPUTopology" => Arc::new(GpuTopology),
+        "NetworkFabric" => Arc::new(NetworkFabric::new(&fabric_args(settings), catalog)),
         "ResourceFragmentation" => {
             Arc::new(ResourceFragmentation::new(fragmentation_args(settings), catalog))
         }
@@ -388,6 +396,13 @@ fn vram_args(settings: &ProfileSettings) -> VramArgs {
     match settings.args_of("VRAMScheduler") {
         Some(Args::Vram(args)) => *args,
         _ => VramArgs::default(),
+    }
+}
+
+fn fabric_args(settings: &ProfileSettings) -> FabricArgs {
+    match settings.args_of("NetworkFabric") {
+        Some(Args::Fabric(args)) => args.clone(),
+        _ => FabricArgs::default(),
     }
 }
 

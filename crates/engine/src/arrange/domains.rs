@@ -2,29 +2,78 @@
 
 use std::collections::BTreeMap;
 
-use model::{Catalog, GangId, NodeId};
+use framework::Closeness;
+use model::{Catalog, FabricId, GangId, NodeId};
 
 use super::{Arranger, Short};
 use crate::cycle::Within;
 
+/// What nodes must have in common for a gang to be on them.
+struct Common {
+    /// Labels with the same values.
+    labels: Box<[Box<str>]>,
+    /// A domain of a level of a network.
+    domain: Option<(FabricId, usize)>,
+}
+
+impl Common {
+    fn is_anything(&self) -> bool {
+        self.labels.is_empty() && self.domain.is_none()
+    }
+
+    /// What a node has of it: values of labels, then the names of its domain and of those around
+    /// that. Nothing if it lacks one.
+    fn of<'a>(&self, catalog: &'a Catalog, node: NodeId) -> Option<Vec<&'a str>> {
+        let symbols = catalog.symbols();
+        let facts = catalog.has_node(node).then(|| catalog.node(node))?;
+        let value = |label: &str| Some(symbols.text(facts.label(symbols.find(label)?)?));
+        let values: Option<Vec<&str>> = self.labels.iter().map(|label| value(label)).collect();
+        let mut values = values?;
+        if let Some((fabric, level)) = self.domain {
+            let fabric = catalog.fabric(fabric);
+            let path = fabric.path(node);
+            path.get(level).copied().flatten()?;
+            let name = |id| symbols.text(fabric.domain(id).value);
+            values.extend(path[level..].iter().map(|domain| domain.map_or("", name)));
+        }
+        Some(values)
+    }
+}
+
 impl Arranger<'_> {
+    fn common(&self, gang: GangId) -> Common {
+        let row = self.txn.catalog().gang(gang);
+        let labels = row.terms.as_ref().map_or(&[][..], |terms| &terms.topology);
+        // Parts of a gang of gangs say for themselves what they must be within.
+        let network = if row.is_composite() { None } else { self.network(gang) };
+        let domain = network.and_then(|(network, closeness)| match closeness {
+            Closeness::Within(level) => Some((network.fabric(), level)),
+            Closeness::Preferred | Closeness::Any => None,
+        });
+        Common { labels: labels.into(), domain }
+    }
+
+    /// Whether the nodes of a gang must have something in common.
+    pub(super) fn is_confined(&self, gang: GangId) -> bool {
+        !self.common(gang).is_anything()
+    }
+
     /// The sets of nodes that a gang may be on, the smallest first. Pods that are on nodes decide.
     pub(super) fn domains(&self, gang: GangId, within: &Within) -> Vec<Within> {
         let catalog = self.txn.catalog();
-        let row = catalog.gang(gang);
-        let labels = row.terms.as_ref().map_or(&[][..], |terms| &terms.topology);
-        if labels.is_empty() {
+        let common = self.common(gang);
+        if common.is_anything() {
             return vec![within.clone()];
         }
         let mut domains: BTreeMap<Vec<&str>, Vec<NodeId>> = BTreeMap::new();
         let all = within.nodes.as_deref().unwrap_or(catalog.nodes());
         for node in all {
-            if let Some(values) = values(catalog, labels, *node) {
+            if let Some(values) = common.of(catalog, *node) {
                 domains.entry(values).or_default().push(*node);
             }
         }
         if let Some(node) = placed_node(catalog, gang) {
-            let own = values(catalog, labels, node);
+            let own = common.of(catalog, node);
             domains.retain(|values, _| own.as_ref() == Some(values));
         }
         let mut domains: Vec<Vec<NodeId>> = domains.into_values().collect();
@@ -69,12 +118,4 @@ fn placed_node(catalog: &Catalog, gang: GangId) -> Option<NodeId> {
     let mut nodes = row.members.iter().filter_map(|pod| catalog.pod(*pod).state.node());
     let own = nodes.find(|node| catalog.has_node(*node));
     own.or_else(|| row.parts.iter().find_map(|part| placed_node(catalog, *part)))
-}
-
-/// The values of labels that a node has; none if it lacks one.
-fn values<'a>(catalog: &'a Catalog, labels: &[Box<str>], node: NodeId) -> Option<Vec<&'a str>> {
-    let symbols = catalog.symbols();
-    let facts = catalog.has_node(node).then(|| catalog.node(node))?;
-    let value = |label: &str| Some(symbols.text(facts.label(symbols.find(label)?)?));
-    labels.iter().map(|label| value(label)).collect()
 }

@@ -29,7 +29,7 @@ impl Arranger<'_> {
         let start = self.moment();
         // The first attempt is the one that people can follow.
         let short = self.part(root, &Within::default(), 0).err().unwrap_or(found);
-        let _ = short.expected.is_some() && self.expect(root).is_ok();
+        let _ = short.expected.is_some() && self.expect(root, &Within::default()).is_ok();
         let catalog = self.txn.catalog();
         let fitting =
             self.places.iter().filter(|(pod, _)| catalog.pod(*pod).gang == Some(short.gang));

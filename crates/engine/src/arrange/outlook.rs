@@ -143,7 +143,7 @@ impl Arranger<'_> {
     }
 
     /// How many more pods of a gang need a place at least. One that runs may lack more than wait.
-    fn needed(&self, gang: GangId) -> usize {
+    pub(super) fn needed(&self, gang: GangId) -> usize {
         let row = self.txn.catalog().gang(gang);
         if !row.is_composite() {
             return row.lacking().min(row.waiting() + self.expected.len());

@@ -86,7 +86,7 @@ impl Arranger<'_> {
     }
 
     /// For how many pods of a class there is room, on some nodes or on all: never too few.
-    fn room(&mut self, class: ClassId, nodes: Option<&[NodeId]>) -> u64 {
+    pub(super) fn room(&mut self, class: ClassId, nodes: Option<&[NodeId]>) -> u64 {
         let catalog = self.txn.catalog();
         let profile = profile_of(self.profiles, catalog, class);
         let board = self.boards.of(class, profile, catalog, self.txn.usage());

@@ -5,7 +5,7 @@
 //! about other pods, room that is proposed for others and pods of other classes can only make it
 //! less, so what is more than the room does not fit; the opposite is not said.
 
-use framework::{Reach, View};
+use framework::{Reach, UNFIT, View};
 use model::{ClassId, NodeId};
 
 use super::Board;
@@ -90,6 +90,18 @@ impl Board {
     pub(crate) fn room_among(&mut self, view: View<'_>, nodes: &[NodeId]) -> u64 {
         self.room(view);
         nodes.iter().map(|node| u64::from(self.room.free.on[node.index()])).sum()
+    }
+
+    /// The nodes among some that take pods of the class, each with how many and with its total.
+    pub(crate) fn rooms(&mut self, view: View<'_>, nodes: &[NodeId]) -> Vec<(NodeId, u32, i32)> {
+        self.refresh(view);
+        self.room(view);
+        let (rooms, peaks) = (&self.room.free.on, &self.totals.peaks);
+        let room = |node: &NodeId| {
+            let (room, total) = (rooms[node.index()], peaks.total(node.index()));
+            (room > 0 && total != UNFIT).then_some((*node, room, total))
+        };
+        nodes.iter().filter_map(room).collect()
     }
 
     /// How many pods of the class each node would take if it were empty.

@@ -7,7 +7,7 @@ use serde::de::{Deserialize, Deserializer, Error, IgnoredAny, MapAccess, Visitor
 use serde_json::Value;
 
 use super::slim::Slim;
-use super::{cut, gang, gpu, hints, numa};
+use super::{cut, fabric, gang, gpu, hints, numa};
 
 /// How many bytes an annotation may have that is read.
 const BYTES_MAX: usize = 4_096;
@@ -19,7 +19,11 @@ const SHOWN_MAX: usize = 80;
 /// The keys of annotations that are read.
 fn keys() -> impl Iterator<Item = &'static str> {
     let of_gangs = gang::ANNOTATIONS.into_iter().chain(hints::ANNOTATIONS);
-    of_gangs.chain(numa::ANNOTATIONS).chain(gpu::ANNOTATIONS).chain([gpu::PLACEMENT])
+    of_gangs
+        .chain(numa::ANNOTATIONS)
+        .chain(gpu::ANNOTATIONS)
+        .chain(fabric::ANNOTATIONS)
+        .chain([gpu::PLACEMENT])
 }
 
 /// Our own keys of labels and annotations.

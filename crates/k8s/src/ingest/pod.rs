@@ -14,7 +14,7 @@ use super::requests::requests;
 use super::terms::{preference, term};
 use super::view::{Condition, Container, PodSpecView, PodView, Port, TolerationView};
 use super::volume::volumes;
-use super::{IngestError, gang, gpu, numa, read};
+use super::{IngestError, fabric, gang, gpu, numa, read};
 use crate::render::HELD;
 
 /// The event that a pod is there.
@@ -132,6 +132,7 @@ fn spec(view: PodView, volumes: &[PodVolume], is_in_gang: bool) -> PodSpec {
     let wish = numa::wish(&view);
     let ask = ask(&view, wish.as_deref());
     let gpu = gpu::wish(&view, &requests);
+    let fabric = fabric::wish(&view);
     let (spec, meta) = (view.spec, view.metadata);
     let Company { spread, near, far, prefers } = company(&meta, &spec);
     PodSpec {
@@ -150,6 +151,7 @@ fn spec(view: PodView, volumes: &[PodVolume], is_in_gang: bool) -> PodSpec {
         ask,
         numa: wish,
         gpu,
+        fabric,
         scheduler: spec.scheduler_name,
         node_selector: spec.node_selector.into_iter().collect(),
         required: spec

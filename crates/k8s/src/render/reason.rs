@@ -1,6 +1,8 @@
 //! Reasons in kube-scheduler's words, which users, dashboards and alerts already know.
 
-use model::{Catalog, Code, GpuFault, Need, NumaFault, Reason, VolumeFault, is_huge_page};
+use model::{
+    Catalog, Code, FabricFault, GpuFault, Need, NumaFault, Reason, VolumeFault, is_huge_page,
+};
 
 /// The text of a reason.
 #[must_use]
@@ -51,6 +53,7 @@ pub fn reason_text(reason: &Reason, catalog: &Catalog) -> String {
         Reason::Volume(fault) => volume_text(fault),
         Reason::Numa(fault) => numa_text(fault),
         Reason::Gpu(fault) => gpu_text(fault),
+        Reason::Fabric(fault) => fabric_text(fault),
         Reason::OtherDomain => "node(s) were outside the topology domain of the gang".into(),
         Reason::ClusterShort { resource, asked, free, offered } => {
             let text = |amount: i64| amount_text(resource, amount);
@@ -89,6 +92,13 @@ fn numa_text(fault: &NumaFault) -> String {
         }
         NumaFault::Avoided => "node(s) had room in NUMA nodes only that the pod avoids".into(),
         NumaFault::Kept => "node(s) had room only in NUMA nodes of isolated pods".into(),
+    }
+}
+
+fn fabric_text(fault: &FabricFault) -> String {
+    match fault {
+        FabricFault::Invalid(fault) => format!("network request: {fault}"),
+        FabricFault::TooSlow => "node(s) had a network that is too slow or unknown".into(),
     }
 }
 

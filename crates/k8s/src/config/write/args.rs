@@ -3,17 +3,17 @@
 mod gangs;
 
 use framework::{
-    Args, BalancedArgs, ClassifierArgs, CoschedulingArgs, FitArgs, FragmentationArgs,
+    Args, BalancedArgs, ClassifierArgs, CoschedulingArgs, FabricArgs, FitArgs, FragmentationArgs,
     NodeAffinityArgs, NumaArgs, PodAffinityArgs, PreemptionArgs, ResourceWeight, ShapePoint,
     SpreadArgs, Strategy, VolumeBindingArgs, VramArgs, WorkloadArgs,
 };
-use model::{FieldOperator, LabelOperator, NodeTerm, RequirementSpec, SpreadSpec};
+use model::{FabricLevel, FieldOperator, LabelOperator, NodeTerm, RequirementSpec, SpreadSpec};
 use serde_json::{Map, Value, json};
 
 use crate::config::sections::API_VERSION;
 
 /// The arguments of every plugin that takes any, where nothing is given.
-pub(super) fn defaults() -> [(&'static str, Args); 13] {
+pub(super) fn defaults() -> [(&'static str, Args); 14] {
     [
         ("NodeResourcesFit", Args::Fit(FitArgs::default())),
         ("NodeResourcesBalancedAllocation", Args::Balanced(BalancedArgs::default())),
@@ -28,6 +28,7 @@ pub(super) fn defaults() -> [(&'static str, Args); 13] {
         ("VRAMScheduler", Args::Vram(VramArgs::default())),
         ("ResourceFragmentation", Args::Fragmentation(FragmentationArgs::default())),
         ("WorkloadAware", Args::Workload(WorkloadArgs::default())),
+        ("NetworkFabric", Args::Fabric(FabricArgs::default())),
     ]
 }
 
@@ -81,7 +82,16 @@ pub(super) fn write(args: &Args) -> Value {
             "kind": "WorkloadAwareArgs",
             "weights": resources(&args.weights),
         }),
+        Args::Fabric(args) => json!({
+            "apiVersion": API_VERSION,
+            "kind": "NetworkFabricArgs",
+            "levels": args.levels.iter().map(level).collect::<Vec<_>>(),
+        }),
     }
+}
+
+fn level(level: &FabricLevel) -> Value {
+    json!({"name": level.name, "labels": level.labels})
 }
 
 fn numa(args: &NumaArgs) -> Value {
