@@ -23,11 +23,9 @@ use model::hardware::{
 use model::topology::{
     ContainerAsk, ContainerRole, CpuManagerFacts, PodAsk, TopologyPolicy, TopologyScope,
 };
-use model::{
-    Account, Amounts, FingerprintMethod, GangSpread, GpuFault, GpuGuest, GpuShare, Guest, Inside,
+use model::{CoLocation, FabricTier, Account, Amounts, FingerprintMethod, GangSpread, GpuFault, GpuGuest, GpuShare, Guest, Inside,
     NodeFacts, NodeId, NodeResourceTopologyFacts, NumaPolicy, PodFacts, PodsFingerprint, Quantity,
-    ToldZone, WHOLE_MILLI, ZoneAmount,
-};
+    ToldZone, WHOLE_MILLI, ZoneAmount,};
 
 /// Takes in a word of a node, if it is one about its inside.
 ///
@@ -246,6 +244,17 @@ pub(crate) fn set_pod(pod: &mut PodFacts, key: &str, value: &str) -> bool {
     }
     if key == "had-gpus" {
         pod.rest.gpus = zones(value);
+        return true;
+    }
+    if let "min-fabric" | "co-locate" | "level" | "network-intensive" | "fabric-broken" = key {
+        let wish = pod.spec.fabric.get_or_insert_default();
+        match key {
+            "min-fabric" => wish.min_tier = Some(known(&FabricTier::WORDS, value)),
+            "co-locate" => wish.co_location = known(&CoLocation::WORDS, value),
+            "level" => wish.level = Some(value.into()),
+            "network-intensive" => wish.is_network_intensive = Some(value == "true"),
+            _ => wish.fault = Some(value.into()),
+        }
         return true;
     }
     if let "vram" | "vram-total" | "fraction" | "gpu-memory" | "vram-broken" | "share-broken" = key

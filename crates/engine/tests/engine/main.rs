@@ -7,6 +7,7 @@ mod cold_path;
 mod devices;
 mod drivers;
 mod evictions;
+mod fabric;
 mod fine;
 mod gang_keys;
 mod gangs;

@@ -3,8 +3,8 @@
 use std::mem::discriminant;
 
 use framework::{Args, NodeAffinityArgs, Point, ProfileSettings};
-use model::{Decision, Need, Reason, ResourceId};
-use testkit::{Script, default_profile, pod, with_args};
+use model::{Decision, FabricFault, Need, Reason, ResourceId};
+use testkit::{Script, default_profile, own_profile, pod, with_args};
 
 use crate::cold_path::strict;
 use crate::{wake_gpus, wake_numa, wake_volumes};
@@ -68,6 +68,8 @@ fn reasons() -> Vec<Reason> {
         Reason::MemberGated("q".into()),
         Reason::After("g".into()),
         Reason::AfterCycle(Box::default()),
+        Reason::Fabric(FabricFault::Invalid("x".into())),
+        Reason::Fabric(FabricFault::TooSlow),
         Reason::OtherDomain,
         Reason::ClusterShort { resource: "cpu".into(), asked: 6000, free: 5000, offered: 8000 },
     ]
@@ -114,6 +116,10 @@ fn case(reason: &Reason) -> Case {
         Reason::Volume(fault) => wake_volumes::case(fault),
         Reason::Numa(fault) => wake_numa::case(fault),
         Reason::Gpu(fault) => wake_gpus::case(fault),
+        Reason::Fabric(FabricFault::Invalid(_)) => {
+            stuck("node a; pod r on=a; pod p fabric-broken=x").with(own_profile())
+        }
+        Reason::Fabric(FabricFault::TooSlow) => slow(),
         Reason::OtherDomain => elsewhere(),
         Reason::ClusterShort { .. } => short_in_all(),
         Reason::OtherNode => named(true),
@@ -347,6 +353,25 @@ fn waits(case: &Case, reason: &Reason) -> Script {
         other => panic!("{}: {other:?}", case.start),
     }
     run
+}
+
+fn slow() -> Case {
+    let case = Case::new(
+        "node a label=network.kubenexus.io/fabric:roce; pod r on=a; pod p min-fabric=infiniband",
+        &[
+            "node a label=network.kubenexus.io/fabric:infiniband",
+            "node b label=network.kubenexus.io/fabric-type:InfiniBand",
+            "node b label=nvidia.com/gpu.clique:x",
+            "pod p min-fabric=roce",
+        ],
+        &[
+            "gone pod r",
+            "node a label=network.kubenexus.io/fabric:roce cpu=8",
+            "node b",
+            "node b label=network.kubenexus.io/fabric:nonsense",
+        ],
+    );
+    case.with(own_profile())
 }
 
 #[test]

@@ -280,6 +280,7 @@ fn said(told: &Diagnosis, catalog: &Catalog) -> BTreeMap<Why, usize> {
         | Reason::After(_)
         | Reason::AfterCycle(_)
         | Reason::Numa(_)
+        | Reason::Fabric(_)
         | Reason::ClusterShort { .. } => Why::Strange(reason.clone()),
     };
     let rejection = told.rejection.iter().map(|reason| (why(reason), 0));
