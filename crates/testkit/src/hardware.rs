@@ -23,9 +23,11 @@ use model::hardware::{
 use model::topology::{
     ContainerAsk, ContainerRole, CpuManagerFacts, PodAsk, TopologyPolicy, TopologyScope,
 };
-use model::{CoLocation, FabricTier, Account, Amounts, FingerprintMethod, GangSpread, GpuFault, GpuGuest, GpuShare, Guest, Inside,
-    NodeFacts, NodeId, NodeResourceTopologyFacts, NumaPolicy, PodFacts, PodsFingerprint, Quantity,
-    ToldZone, WHOLE_MILLI, ZoneAmount,};
+use model::{
+    Account, Amounts, CoLocation, FabricTier, FingerprintMethod, GangSpread, GpuFault, GpuGuest,
+    GpuShare, Guest, Inside, NodeFacts, NodeId, NodeResourceTopologyFacts, NumaPolicy, PodFacts,
+    PodsFingerprint, Quantity, ToldZone, WHOLE_MILLI, ZoneAmount,
+};
 
 /// Takes in a word of a node, if it is one about its inside.
 ///

@@ -25,7 +25,7 @@ fn known() -> Vec<PluginInfo> {
     };
     const FILTER: &[Point] = &[PreFilter, Filter];
     const ALL: &[Point] = &[PreFilter, Filter, PreScore, Score];
-    let table: [(&'static str, &'static [&'static str], &[Point], bool); 28] = [
+    let table: [(&'static str, &'static [&'static str], &[Point], bool); 29] = [
         ("SchedulingGates", &[], &[PreEnqueue], true),
         ("PrioritySort", &[], &[QueueSort], true),
         ("NodeName", &[], FILTER, true),
@@ -68,7 +68,8 @@ fn known() -> Vec<PluginInfo> {
         ("GPUTopology", &[], &[PreScore, Score], true),
         ("ResourceFragmentation", &["ResourceFragmentationScore"], &[PreScore, Score], true),
         ("WorkloadAware", &[], &[PreScore, Score], true),
-        ("NetworkFabric", &["NetworkFabricScore"], ALL, false),
+        ("NetworkFabric", &["NetworkFabricScore"], ALL, true),
+        ("BackfillScheduler", &["BackfillScoring"], &[PreEnqueue, PreFilter, Score], false),
     ];
     let infos = table.map(|(name, aliases, points, is_built)| PluginInfo {
         name,
@@ -105,12 +106,12 @@ fn without_a_file_there_are_two_profiles() {
     assert_eq!(at(kube, Point::QueueSort), "PrioritySort");
     assert_eq!(at(ours, Point::QueueSort), "Coscheduling");
     let score = "TaintToleration:3 NodeAffinity:2 VolumeBinding PodTopologySpread:2 \
-                 InterPodAffinity:2 DynamicResources:2 ImageLocality NUMATopology:10 \
+                 InterPodAffinity:2 DynamicResources:2 ImageLocality NetworkFabric:10 NUMATopology:10 \
                  ResourceFragmentation:10 VRAMScheduler:8 GPUTopology:8 WorkloadAware:5";
     assert_eq!(at(ours, Point::Score), score);
-    let own = " Coscheduling NUMATopology VRAMScheduler";
+    let own = " Coscheduling NetworkFabric NUMATopology VRAMScheduler";
     assert_eq!(at(kube, Point::Filter) + own, at(ours, Point::Filter));
-    let own = " ProfileClassifier Coscheduling NUMATopology VRAMScheduler";
+    let own = " ProfileClassifier Coscheduling NetworkFabric NUMATopology VRAMScheduler";
     assert_eq!(at(kube, Point::PreFilter) + own, at(ours, Point::PreFilter));
     assert!(kube.points.iter().flat_map(|(_, all)| all).all(|each| each.name != "Coscheduling"));
     assert_eq!(settings.leader_election.resource_name, "kubenexus-scheduler");
@@ -263,8 +264,7 @@ fn a_json_value_means_what_the_same_yaml_means() {
 
 #[test]
 fn an_alias_stands_for_its_plugin() {
-    let mut known = known();
-    known.last_mut().expect("not empty").is_built = true;
+    let known = known();
     let body =
         "profiles: [{plugins: {score: {enabled: [{name: NetworkFabricScore, weight: 10}]}}}]";
     let settings = load(&format!("{HEAD}{body}\n"), &known).expect("valid");

@@ -1,6 +1,6 @@
 //! Every fault of volumes, of zones and of GPUs, with what users read for it.
 
-use model::{GpuFault, KubeletCause, NumaFault, NumaPolicy, VolumeFault};
+use model::{FabricFault, GpuFault, KubeletCause, NumaFault, NumaPolicy, VolumeFault};
 
 /// Every fault of volumes, what users read for it, and whether evicting pods may help.
 pub(crate) fn volume_faults() -> Vec<(VolumeFault, &'static str, &'static str)> {
@@ -176,5 +176,19 @@ pub(crate) fn gpu_faults() -> Vec<(GpuFault, &'static str, &'static str)> {
         (GpuFault::MemoryTooSmall, "node(s) had too few GPUs with the requested memory", never),
         (GpuFault::NoneFree, "node(s) had too few suitable GPUs free", helps),
         (GpuFault::ShareFull, "node(s) had too little left of their shared GPUs", helps),
+    ]
+}
+
+/// Every fault about networks, as it is told.
+pub(crate) fn fabric_faults() -> Vec<(FabricFault, &'static str, &'static str)> {
+    let never = "UnschedulableAndUnresolvable";
+    let words = "annotation x is \"y\": expected z";
+    vec![
+        (
+            FabricFault::Invalid(words.into()),
+            "network request: annotation x is \"y\": expected z",
+            never,
+        ),
+        (FabricFault::TooSlow, "node(s) had a network that is too slow or unknown", never),
     ]
 }

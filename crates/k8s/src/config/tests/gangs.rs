@@ -61,9 +61,9 @@ fn defaults_may_be_disabled_in_part() {
 #[test]
 fn what_is_not_built_is_refused_beside_it() {
     let body = WRITTEN.replace("NAME", "kubenexus-scheduler")
-        + "    score: {enabled: [{name: NetworkFabric, weight: 10}]}\n";
-    let expected = "line 10: profiles[0].plugins.score.enabled[0].name: plugin \"NetworkFabric\" \
-                    is not built yet";
+        + "    score: {enabled: [{name: BackfillScheduler, weight: 10}]}\n";
+    let expected = "line 10: profiles[0].plugins.score.enabled[0].name: plugin \
+                    \"BackfillScheduler\" is not built yet";
     assert_eq!(read(&body).expect_err("not built").to_string(), expected);
 }
 
