@@ -19,7 +19,7 @@ mod wake;
 
 pub use admit::Admit;
 pub use args::{
-    Args, BalancedArgs, ClassifierArgs, CoschedulingArgs, FitArgs, FragmentationArgs,
+    Args, BalancedArgs, ClassifierArgs, CoschedulingArgs, FitArgs, FragmentationArgs, LevelArgs,
     NamespaceOffset, Namespaces, NodeAffinityArgs, NumaArgs, PodAffinityArgs, PreemptionArgs,
     ResourceWeight, ShapePoint, SpreadArgs, Strategy, Tenant, TierBoosts, VolumeBindingArgs,
     VramArgs, WorkloadArgs,

@@ -3,7 +3,7 @@
 mod gangs;
 
 use framework::{
-    Args, BalancedArgs, ClassifierArgs, CoschedulingArgs, FitArgs, FragmentationArgs,
+    Args, BalancedArgs, ClassifierArgs, CoschedulingArgs, FitArgs, FragmentationArgs, LevelArgs,
     NodeAffinityArgs, NumaArgs, PodAffinityArgs, PreemptionArgs, ResourceWeight, ShapePoint,
     SpreadArgs, Strategy, VolumeBindingArgs, VramArgs, WorkloadArgs,
 };
@@ -13,7 +13,7 @@ use serde_json::{Map, Value, json};
 use crate::config::sections::API_VERSION;
 
 /// The arguments of every plugin that takes any, where nothing is given.
-pub(super) fn defaults() -> [(&'static str, Args); 13] {
+pub(super) fn defaults() -> [(&'static str, Args); 14] {
     [
         ("NodeResourcesFit", Args::Fit(FitArgs::default())),
         ("NodeResourcesBalancedAllocation", Args::Balanced(BalancedArgs::default())),
@@ -27,6 +27,7 @@ pub(super) fn defaults() -> [(&'static str, Args); 13] {
         ("NUMATopology", Args::Numa(NumaArgs::default())),
         ("VRAMScheduler", Args::Vram(VramArgs::default())),
         ("ResourceFragmentation", Args::Fragmentation(FragmentationArgs::default())),
+        ("TopologySpread", Args::Levels(LevelArgs::default())),
         ("WorkloadAware", Args::Workload(WorkloadArgs::default())),
     ]
 }
@@ -80,6 +81,13 @@ pub(super) fn write(args: &Args) -> Value {
             "apiVersion": API_VERSION,
             "kind": "WorkloadAwareArgs",
             "weights": resources(&args.weights),
+        }),
+        Args::Levels(args) => json!({
+            "apiVersion": API_VERSION,
+            "kind": "TopologySpreadArgs",
+            "zoneWeight": args.zone,
+            "rackWeight": args.rack,
+            "hostWeight": args.host,
         }),
     }
 }
