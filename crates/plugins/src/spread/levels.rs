@@ -120,11 +120,9 @@ impl<'a> Levels<'a> {
             let mut of_racks = Span::NONE;
             let there = cells.iter().zip(&self.racks.counts).filter(|(cell, _)| is_there(cell));
             there.for_each(|(_, count)| of_racks.add(*count));
-            let of_zone = zone * of_zones.score(*count);
-            for (cell, count) in cells.iter_mut().zip(&self.racks.counts) {
-                if is_there(cell) {
-                    cell.0 = of_zone + rack * of_racks.score(*count);
-                }
+            let there = cells.iter_mut().zip(&self.racks.counts);
+            for (cell, rack_count) in there.filter(|(cell, _)| is_there(cell)) {
+                cell.0 = zone * of_zones.score(*count) + rack * of_racks.score(*rack_count);
             }
         }
     }

@@ -127,6 +127,7 @@ fn scores(profile: &ProfileSettings, workload: &str, seed: u64) -> BTreeMap<Stri
         state ^ state >> 29
     };
     let mut run = Script::new(std::slice::from_ref(profile), Default::default());
+    run.command("grouping service/web app:web");
     (0..8).for_each(|at| drop(run.command(&draw::node(at, dice()))));
     let mut pod = |at, node| {
         // Of pods that ask for nothing, plugins count different things.
