@@ -3,24 +3,24 @@
 //! Speaks of pods that do one of these by what the classifier says, have no
 //! `topologySpreadConstraints` and name no gang; and of any pod whose annotation
 //! `topology.kubenexus.io/spread-zones` is `"true"`. With `"false"` it never speaks of a pod. Pods
-//! are counted that a service or the controller makes alike with it, as for kube-scheduler's default
-//! constraints; for annotated pods without either, those whose labels name the same job or gang.
-//! Pods that are on their way to a node count, those that are being deleted do not.
+//! are counted that a service or the controller makes alike with it, as for the default constraints
+//! of kube-scheduler; for annotated pods without either, those whose labels name the same job or
+//! gang. Pods that are on their way to a node count, those that are being deleted do not.
 //!
 //! Levels are compared one after the other: zones by their counts; racks by theirs among the zones
 //! that have as many; hosts among the racks of such zones that have as many. So the zone with the
 //! fewest pods always has a node with the best score. On each level whoever has the fewest gets the
-//! whole weight of the level, and any other at most a tenth of it, 10 × (max - count) / (max - min)
-//! per cent: one pod more than the fewest costs the same however far apart counts are. Only domains
-//! count that have a node which fits, whoever counts in them is there on any node. A level with
-//! one domain says nothing and has no weight; what is left of the weights makes up the score.
+//! whole weight of the level, and any other at most a tenth of it: 10 x (max - count) / (max - min)
+//! per cent. One pod more than the fewest so costs the same however far apart counts are. Only
+//! domains count that have a node which fits; a pod counts in them whatever node it is on. A level
+//! with one domain says nothing and has no weight; what is left of the weights makes up the score.
 //!
 //! The zone of a node is its label `topology.kubernetes.io/zone`. Its rack is
 //! `topology.kubernetes.io/rack`, or else `network.kubenexus.io/rack-id`. Nodes without a label are
 //! one domain together. Every node is a host.
 //!
-//! Arguments: [`LevelArgs`]. Cost: three looks at every node that fits, a few nanoseconds each; what
-//! is counted is brought up to date by the nodes that were touched.
+//! Arguments: [`LevelArgs`]. Cost: three looks at every node that fits, a few nanoseconds each;
+//! what is counted is brought up to date by the nodes that were touched.
 
 mod levels;
 

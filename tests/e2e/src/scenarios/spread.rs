@@ -15,8 +15,7 @@ use crate::world::{Start, World, name_of, node_of};
 const ZONE: &str = "topology.kubernetes.io/zone";
 
 /// Three zones of one, two and six nodes: a Deployment of nine has three pods in each, and inside a
-/// zone hosts have as many as each other. One pod more comes wherever; with another one, no zone has
-/// two more than another.
+/// zone hosts are even. With two more, no zone has two pods more than another.
 pub(crate) fn zones(world: &mut World) -> Run<'_> {
     Box::pin(async move {
         for (zone, count) in [("a", 1), ("b", 2), ("c", 6)] {
