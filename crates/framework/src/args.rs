@@ -36,6 +36,8 @@ pub enum Args {
     Workload(WorkloadArgs),
     /// Of `NetworkFabric`.
     Fabric(FabricArgs),
+    /// Of `TopologySpread`.
+    Levels(LevelArgs),
 }
 
 /// How gangs wait, and who goes first among units of the same priority.
@@ -328,6 +330,24 @@ pub struct FragmentationArgs {
 impl Default for FragmentationArgs {
     fn default() -> Self {
         Self { pristine_min: 8, small_max: 2, window: Millis::seconds(86_400) }
+    }
+}
+
+/// How much it counts that pods are apart, by level: 0 to 100 each, and not all of them 0. A level
+/// of weight 0 is left out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LevelArgs {
+    /// In other zones.
+    pub zone: u8,
+    /// In other racks.
+    pub rack: u8,
+    /// On other nodes.
+    pub host: u8,
+}
+
+impl Default for LevelArgs {
+    fn default() -> Self {
+        Self { zone: 60, rack: 25, host: 15 }
     }
 }
 

@@ -21,9 +21,9 @@ mod wake;
 pub use admit::Admit;
 pub use args::{
     Args, BalancedArgs, ClassifierArgs, CoschedulingArgs, FabricArgs, FitArgs, FragmentationArgs,
-    NamespaceOffset, Namespaces, NodeAffinityArgs, NumaArgs, PodAffinityArgs, PreemptionArgs,
-    ResourceWeight, ShapePoint, SpreadArgs, Strategy, Tenant, TierBoosts, VolumeBindingArgs,
-    VramArgs, WorkloadArgs,
+    LevelArgs, NamespaceOffset, Namespaces, NodeAffinityArgs, NumaArgs, PodAffinityArgs,
+    PreemptionArgs, ResourceWeight, ShapePoint, SpreadArgs, Strategy, Tenant, TierBoosts,
+    VolumeBindingArgs, VramArgs, WorkloadArgs,
 };
 pub use classify::Classify;
 pub use feasible::{Feasible, Narrow, Reach, Rows, UNFIT, Verdict, View};

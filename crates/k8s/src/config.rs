@@ -22,7 +22,7 @@ mod write;
 use framework::PluginInfo;
 
 pub use crate::document::{DocumentError as ConfigError, Notes, Problem};
-pub use defaults::defaults;
+pub use defaults::{default_spread, defaults};
 pub use duration::{DurationError, parse_span};
 pub use settings::{ClientConnection, LeaderElection, Settings};
 pub use write::write;

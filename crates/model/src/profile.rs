@@ -142,6 +142,9 @@ pub struct Hints {
     /// The name of its priority class.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub priority_class: Option<Box<str>>,
+    /// Whether it says that it is to be spread over zones, or that it is not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub spread: Option<Said<bool>>,
     /// Whether it names a gang.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub is_in_gang: bool,
@@ -211,6 +214,8 @@ pub enum Ignored {
     Tier(Tier),
     /// It declares a workload that there is not.
     Workload(Box<str>),
+    /// It says neither that it is to be spread over zones nor that it is not.
+    Spread(Box<str>),
     /// It says neither that it may be evicted for others nor that it may not.
     Preemptible(Box<str>),
     /// It says that it may not be evicted for others, which is not its own to say.

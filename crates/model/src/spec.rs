@@ -10,7 +10,7 @@ use crate::gpu::GpuWish;
 use crate::names::{is_label_value, is_qualified_name};
 use crate::need::{Features, Need};
 use crate::numa::NumaWish;
-use crate::profile::Hints;
+use crate::profile::{Hints, Said};
 use crate::taint::Toleration;
 use crate::topology::PodAsk;
 
@@ -72,6 +72,13 @@ impl PodSpec {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
+    }
+
+    /// Whether it says that its pods are to be spread over zones.
+    #[must_use]
+    pub fn asks_spread(&self) -> bool {
+        let said = self.hints.as_ref().and_then(|hints| hints.spread.as_ref());
+        matches!(said, Some(Said::Known(true)))
     }
 }
 

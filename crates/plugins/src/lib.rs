@@ -21,6 +21,7 @@ mod profile_classifier;
 mod registry;
 mod resource_fragmentation;
 mod scheduling_gates;
+mod spread;
 mod sums;
 mod taint_toleration;
 mod topology_spread;

@@ -52,6 +52,9 @@ impl Classify for ProfileClassifier {
         let wish = class.spec.numa.as_deref();
         let unread = wish.map_or(&[][..], |wish| &wish.unread);
         let mut ignored: Vec<Ignored> = unread.iter().cloned().map(Ignored::Numa).collect();
+        if let Some(Said::Unknown(word)) = &hints.spread {
+            ignored.push(Ignored::Spread(word.clone()));
+        }
         WorkloadProfile {
             tenant: match &owner {
                 Some(Owner { tenant, source }) => {
@@ -165,13 +168,18 @@ fn lowered(granted: Known<Tier>, hints: &Hints, ignored: &mut Vec<Ignored>) -> K
     if asked < granted.value { Known { value: asked, source } } else { granted }
 }
 
+/// Whether pods of a class name a gang.
+pub(crate) fn names_gang(class: &Class) -> bool {
+    let was_in_gang = class.spec.numa.as_ref().is_some_and(|wish| wish.is_in_gang);
+    was_in_gang || class.spec.hints.as_ref().is_some_and(|hints| hints.is_in_gang)
+}
+
 /// What pods of a class do. How many of a gang start together is not known here: whoever names one
 /// counts as one of it.
 pub(crate) fn workload_of(class: &Class) -> Workload {
     let silent = Hints::default();
     let hints = class.spec.hints.as_deref().unwrap_or(&silent);
-    let was_in_gang = class.spec.numa.as_ref().is_some_and(|wish| wish.is_in_gang);
-    let bond = if hints.is_in_gang || was_in_gang { Bond::Gang } else { Bond::Alone };
+    let bond = if names_gang(class) { Bond::Gang } else { Bond::Alone };
     workload(hints, bond, gpus(class), &mut Vec::new()).value
 }
 

@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use framework::{
     Admit, Args, BalancedArgs, ClassifierArgs, Classify, CoschedulingArgs, FabricArgs, Feasible,
-    FitArgs, FragmentationArgs, Network, NodeAffinityArgs, NumaArgs, Order, PluginChoice,
-    PluginInfo, PodAffinityArgs, Point, Points, Profile, ProfileSettings, Rank, Ranking, Rescues,
-    SpreadArgs, VolumeBindingArgs, VramArgs, WEIGHTS_MAX, WorkloadArgs,
+    FitArgs, FragmentationArgs, LevelArgs, Network, NodeAffinityArgs, NumaArgs, Order,
+    PluginChoice, PluginInfo, PodAffinityArgs, Point, Points, Profile, ProfileSettings, Rank,
+    Ranking, Rescues, SpreadArgs, VolumeBindingArgs, VramArgs, WEIGHTS_MAX, WorkloadArgs,
 };
 use model::Catalog;
 
@@ -28,6 +28,7 @@ use crate::priority_sort::PrioritySort;
 use crate::profile_classifier::ProfileClassifier;
 use crate::resource_fragmentation::ResourceFragmentation;
 use crate::scheduling_gates::SchedulingGates;
+use crate::spread::TopologySpread;
 use crate::taint_toleration::TaintToleration;
 use crate::topology_spread::PodTopologySpread;
 use crate::volumes::{NodeVolumeLimits, VolumeBinding, VolumeRestrictions, VolumeZone};
@@ -114,7 +115,7 @@ pub fn known() -> &'static [PluginInfo] {
         planned("TenantHardware", &["TenantHardwareAffinityScore"], ALL),
         built("VRAMScheduler", &[PreFilter, Filter, PreScore, Score, Reserve, Bind]),
         built("GPUTopology", &[PreScore, Score]),
-        planned("TopologySpread", &[], &[PreScore, Score]),
+        built("TopologySpread", &[PreScore, Score]),
         built("WorkloadAware", &[PreScore, Score]),
         planned("BackfillScheduler", &["BackfillScoring"], &[PreEnqueue, PreFilter, Score]),
     ];
@@ -327,6 +328,7 @@ fn make_rank(
         "ResourceFragmentation" => {
             Arc::new(ResourceFragmentation::new(fragmentation_args(settings), catalog))
         }
+        "TopologySpread" => Arc::new(TopologySpread::new(level_args(settings), catalog)),
         "WorkloadAware" => {
             let is_other = |choice: &PluginChoice| choice.name == "ResourceFragmentation";
             let leaves_gpus = settings.at(Score).iter().any(is_other);
@@ -417,6 +419,13 @@ fn workload_args(settings: &ProfileSettings) -> WorkloadArgs {
     match settings.args_of("WorkloadAware") {
         Some(Args::Workload(args)) => args.clone(),
         _ => WorkloadArgs::default(),
+    }
+}
+
+fn level_args(settings: &ProfileSettings) -> LevelArgs {
+    match settings.args_of("TopologySpread") {
+        Some(Args::Levels(args)) => *args,
+        _ => LevelArgs::default(),
     }
 }
 

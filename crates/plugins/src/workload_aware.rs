@@ -119,7 +119,8 @@ impl Fill {
             let taken = load.of(asked.resource).saturating_add(asked.amount);
             (taken, offer.of(asked.resource), asked.weight)
         });
-        let filled = filled(shares, self.manner.best());
+        // A node without any of it is no good, and above all not an empty one.
+        let Some(filled) = filled(shares, self.manner.best()) else { return 0 };
         match self.manner {
             Manner::Pack | Manner::PackLightly => filled,
             Manner::Spread if view.usage.inside(node).is_some_and(|it| it.has_exclusive()) => 0,
@@ -129,14 +130,14 @@ impl Fill {
 }
 
 /// How full a node is where `best` means full: what is taken and offered of resources, and how much
-/// each counts. Resources that it does not have do not count.
-fn filled(shares: impl Iterator<Item = (i64, i64, f64)>, best: i32) -> i32 {
+/// each counts. Resources that it does not have do not count; nothing if it has none of them.
+fn filled(shares: impl Iterator<Item = (i64, i64, f64)>, best: i32) -> Option<i32> {
     let (mut sum, mut weights) = (0.0, 0.0);
     for (taken, offered, weight) in shares.filter(|(_, offered, _)| *offered > 0) {
         sum += share(taken, offered) * weight;
         weights += weight;
     }
-    if weights > 0.0 { integer(floor(sum * (f64::from(best) / weights))) } else { 0 }
+    (weights > 0.0).then(|| integer(floor(sum * (f64::from(best) / weights))))
 }
 
 #[expect(clippy::cast_precision_loss, reason = "rows of columns, which must agree, are exact")]
@@ -241,9 +242,9 @@ mod tests {
     fn fullness_by_table() {
         type Share = (i64, i64, f64);
         // What is taken, offered and weighed of each resource, and how full that is.
-        let table: [(&[Share], i32); 8] = [
-            (&[], 0),
-            (&[(1, 0, 6.0)], 0),
+        let nothing: [&[Share]; 2] = [&[], &[(1, 0, 6.0)]];
+        assert!(nothing.iter().all(|shares| filled(shares.iter().copied(), BEST).is_none()));
+        let table: [(&[Share], i32); 6] = [
             (&[(1, 4, 6.0)], 25_000),
             (&[(1, 3, 6.0)], 33_333),
             (&[(9, 4, 6.0), (-9, 4, 4.0)], 60_000),
@@ -253,8 +254,8 @@ mod tests {
             (&[(2, 4, 6.0), (1, 4, 4.0), (1, 0, 80.0)], 40_000),
         ];
         for (shares, expected) in table {
-            assert_eq!(filled(shares.iter().copied(), BEST), expected, "{shares:?}");
+            assert_eq!(filled(shares.iter().copied(), BEST), Some(expected), "{shares:?}");
         }
-        assert_eq!(filled([(i64::MAX, i64::MAX, 3.0)].into_iter(), BEST), BEST);
+        assert_eq!(filled([(i64::MAX, i64::MAX, 3.0)].into_iter(), BEST), Some(BEST));
     }
 }

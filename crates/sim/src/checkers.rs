@@ -19,6 +19,7 @@ mod ledger;
 mod members;
 mod order;
 mod roster;
+mod spread;
 mod tiers;
 mod told;
 mod trees;
@@ -105,6 +106,17 @@ pub enum Violation {
         node: String,
         /// Which constraint.
         why: &'static str,
+    },
+    /// A pod of a service was given a node in a zone that has more of its like than another one.
+    Crowded {
+        /// The pod.
+        pod: String,
+        /// The node.
+        node: String,
+        /// A node of the other zone.
+        other: String,
+        /// How many of its like the two zones have.
+        counts: (usize, usize),
     },
     /// A waiting pod that nobody will ever try, or a pod that is gone and is still counted.
     Lost {
@@ -235,6 +247,11 @@ impl fmt::Display for Violation {
             Self::WrongNode { pod, node, why } => {
                 write!(out, "pod {pod} was given node {node}, but {why}")
             }
+            Self::Crowded { pod, node, other, counts: (here, there) } => write!(
+                out,
+                "pod {pod} was given node {node}, whose zone has {here} of its like, and the zone \
+                 of node {other} has {there}"
+            ),
             Self::Lost { pod, state } => write!(out, "{pod} is lost: {state}"),
             Self::Asleep { pod, node } => {
                 write!(out, "pod {pod} is parked, but node {node} takes it: nobody woke it")
@@ -297,8 +314,11 @@ pub(crate) fn check_binding(ledger: &Ledger, uid: &str, node: &str) -> Result<()
         return Err(wrong(why));
     }
     gangs::check_begin(ledger, facts)?;
-    let objections = company::objections(&Scene::of(ledger), facts, node);
-    let Some(objection) = objections.into_iter().next() else { return Ok(()) };
+    let scene = Scene::of(ledger);
+    let objections = company::objections(&scene, facts, node);
+    let Some(objection) = objections.into_iter().next() else {
+        return spread::check(ledger, &scene, facts, node);
+    };
     let lacks =
         |resource| Violation::OverCapacity { pod: pod(), node: node.name.clone(), resource };
     Err(match objection {

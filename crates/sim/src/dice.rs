@@ -32,6 +32,8 @@ pub(crate) enum Stream {
     Gpus = 15,
     TraceArrivals = 16,
     TracePolicy = 17,
+    /// Which services a seed has, and which zones.
+    Spread = 18,
 }
 
 /// A stream of draws.

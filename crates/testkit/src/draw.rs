@@ -29,6 +29,17 @@ const TAINTS: [&str; 7] = [
     "taint=gpu=a100:NoExecute",
 ];
 
+const ZONES: [&str; 8] = [
+    "zone=x",
+    "zone=y",
+    "label=topology.kubernetes.io/zone:x zone=y",
+    "",
+    "label=topology.kubernetes.io/zone:y",
+    "label=topology.kubernetes.io/zone:x label=topology.kubernetes.io/rack:r1",
+    "label=topology.kubernetes.io/zone:z label=network.kubenexus.io/rack-id:r1",
+    "label=topology.kubernetes.io/zone:x label=topology.kubernetes.io/rack:r2",
+];
+
 const IMAGES: [&str; 4] = ["", "image=web@900Mi", "image=web@300Mi image=db@500Mi", "image=db@2Gi"];
 
 /// What is inside nodes, and what their kubelets say.
@@ -49,7 +60,7 @@ const INSIDES: [&str; 11] = [
 const BUDGETS: [&str; 4] = ["label=app:web", "", "label=app:db", "label=app:web disrupted=p3"];
 
 /// What pods ask for beside cpu and memory.
-const SHAPES: [&str; 42] = [
+const SHAPES: [&str; 45] = [
     "",
     "tolerate=spot",
     "prefer=10:zone:in:x prefer=3:disk:in:ssd",
@@ -92,6 +103,9 @@ const SHAPES: [&str; 42] = [
     "gpu=1 fraction=0.3 had-gpus=1",
     "gpu=1 gpu-memory=10Gi",
     "gpu=1 fraction=1",
+    "label=app:web zones-spread=true",
+    "label=app:db label=job-name:j zones-spread=true",
+    "label=app:web owner=replicaset/web zones-spread=false",
 ];
 
 /// A line for the node with this number.
@@ -102,7 +116,7 @@ pub fn node(at: usize, dice: u64) -> String {
         dice.pick(&["cpu=4", "cpu=2", "cpu=1", "cpu=16"]),
         dice.pick(&["memory=8Gi", "memory=4Gi", "memory=2Gi"]),
         dice.pick(&["pods=110", "pods=2", "pods=1", "pods=4"]),
-        dice.pick(&["zone=x", "zone=y", "label=topology.kubernetes.io/zone:x zone=y", ""]),
+        dice.pick(&ZONES),
         dice.pick(&TAINTS),
         dice.pick(&["", "disk=ssd", "disk=hdd", "cores=16"]),
         dice.pick(&["", "gpu=2", "gpu=1 example.com/nic=1", "gpu=4"]),

@@ -13,7 +13,7 @@
 //!           started=SECONDS owner=KIND/NAME finished terminating preempted
 //!           gang=NAME[/MIN] group=KIND/NAME[/PART] timeout=SECONDS workers=COUNT@CPU
 //!           after=GANG broken=WHY created=SECONDS eligible=SECONDS|unsaid remade tier=WORD
-//!           class=NAME workload=WORD
+//!           class=NAME workload=WORD zones-spread=WORD
 //! podgroup KIND/NAME[/PART] min=3 timeout=SECONDS priority=5 topology=LABEL parent=NAME started
 //!           whole minres=cpu:8
 //!           where KIND is native, composite, workload, coscheduling, volcano or kai
@@ -213,6 +213,10 @@ fn set_pod(pod: &mut PodFacts, key: &str, value: &str) {
         "class" => spec.hints.get_or_insert_default().priority_class = Some(value.into()),
         "workload" => {
             spec.hints.get_or_insert_default().declared = Some(Said::read(value, &Workload::WORDS));
+        }
+        "zones-spread" => {
+            let words = [("true", true), ("false", false)];
+            spec.hints.get_or_insert_default().spread = Some(Said::read(value, &words));
         }
         "owner" => {
             let GroupingKey { kind, name, .. } = grouping_key(value);

@@ -45,6 +45,7 @@ pub fn with_args(
     plugin: &'static str,
     args: Args,
 ) -> ProfileSettings {
+    profile.args.retain(|(other, _)| *other != plugin);
     profile.args.push((plugin, args));
     profile
 }

@@ -39,6 +39,7 @@ mod repeatable;
 mod rescue;
 mod room;
 mod sizes;
+mod spread;
 mod turns;
 mod volumes;
 mod wake;

@@ -16,6 +16,11 @@ fn sizes(run: &Script) -> Sizes {
 fn clear(run: &mut Script) {
     run.command("relist pods");
     run.command("relist nodes");
+    // Which nodes with GPUs are near each other is known until they are counted again, for a pod.
+    run.now = run.now + Millis::seconds(120);
+    run.command("pod last gpu=1");
+    run.command("step");
+    run.command("gone pod last");
     // Names of resources stay until the next event, for those who read decisions.
     run.command("keep nobody");
 }

@@ -1,6 +1,6 @@
 //! The plugins a profile starts from, before a file changes them.
 
-use framework::{PluginInfo, Point, ProfileSettings};
+use framework::{Args, PluginInfo, Point, ProfileSettings, SpreadArgs};
 
 use super::merge::{Enabled, PluginSets};
 use super::settings::Settings;
@@ -45,7 +45,7 @@ const ORDER: &str = "PrioritySort";
 /// What orders the queue of our own profile.
 pub(super) const OWN_ORDER: &str = "Coscheduling";
 /// Our plugins with their weights, which come after those of kube-scheduler.
-const OWN: [(&str, i64); 8] = [
+const OWN: [(&str, i64); 9] = [
     ("ProfileClassifier", 0),
     (OWN_ORDER, 0),
     ("NetworkFabric", 10),
@@ -53,6 +53,7 @@ const OWN: [(&str, i64); 8] = [
     ("ResourceFragmentation", 10),
     ("VRAMScheduler", 8),
     ("GPUTopology", 8),
+    ("TopologySpread", 6),
     ("WorkloadAware", 5),
 ];
 /// Plugins of kube-scheduler that do not score in our own profile, unless a file says so.
@@ -83,7 +84,16 @@ pub(super) fn profile(scheduler: &str, known: &[PluginInfo]) -> ProfileSettings 
     let nothing = PluginSets::none(Place::file());
     let points = nothing.merged(starting_set(scheduler, &nothing, known), &mut problems);
     problems.or_value(()).expect("the default plugins are a valid profile");
-    ProfileSettings { scheduler: scheduler.into(), points, args: Vec::new() }
+    let args = default_spread(scheduler);
+    let args = (args != SpreadArgs::default()).then(|| ("PodTopologySpread", Args::Spread(args)));
+    ProfileSettings { scheduler: scheduler.into(), points, args: args.into_iter().collect() }
+}
+
+/// How PodTopologySpread spreads pods without constraints of their own in a profile where a file
+/// says nothing of it. In ours that is TopologySpread's to do, which it would vote beside.
+#[must_use]
+pub fn default_spread(scheduler: &str) -> SpreadArgs {
+    if scheduler == OURS { SpreadArgs::List(Vec::new()) } else { SpreadArgs::System }
 }
 
 /// The plugins that a profile has at every point they know. In ours, the order yields to another

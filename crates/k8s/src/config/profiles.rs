@@ -1,6 +1,6 @@
 //! Profiles: their names, plugins and arguments.
 
-use framework::{Args, PluginInfo, ProfileSettings};
+use framework::{Args, PluginInfo, ProfileSettings, SpreadArgs};
 
 use super::args;
 use super::checks;
@@ -72,7 +72,12 @@ fn profile(
     let sets = plugin_sets::read(fields, known, problems);
     let is_read = problems.count() == problems_before;
     let points = sets.merged(defaults::starting_set(scheduler, &sets, known), problems);
-    let args = plugin_config(fields, known, problems);
+    let mut args = plugin_config(fields, scheduler, known, problems);
+    if !args.iter().any(|(name, _)| *name == "PodTopologySpread") {
+        let spread = defaults::default_spread(scheduler);
+        args.push(("PodTopologySpread", Args::Spread(spread)));
+    }
+    args.retain(|(_, args)| *args != Args::Spread(SpreadArgs::default()));
     let profile = ProfileSettings { scheduler: scheduler.to_owned(), points, args };
     // A name that could not be read would only be reported again, as missing.
     if is_read {
@@ -84,6 +89,7 @@ fn profile(
 /// The arguments that differ from the defaults.
 fn plugin_config(
     profile: &Fields<'_>,
+    scheduler: &str,
     known: &[PluginInfo],
     problems: &mut Problems,
 ) -> Vec<(&'static str, Args)> {
@@ -105,18 +111,23 @@ fn plugin_config(
         }
         let Some(spot) = fields.get("args") else { continue };
         let path = format!("{}.pluginConfig[{}].args", profile.place.path, info.name);
-        let args = plugin_args(&info, spot.renamed(path), problems);
+        let args = plugin_args(&info, scheduler, spot.renamed(path), problems);
         found.extend(args.map(|args| (info.name, args)));
     }
     found
 }
 
 /// The arguments of a plugin, if they are valid and differ from its defaults.
-fn plugin_args(info: &PluginInfo, spot: Spot<'_>, problems: &mut Problems) -> Option<Args> {
+fn plugin_args(
+    info: &PluginInfo,
+    scheduler: &str,
+    spot: Spot<'_>,
+    problems: &mut Problems,
+) -> Option<Args> {
     match info.name {
         "NodeAffinity" => args::node_affinity(spot, problems),
         "InterPodAffinity" => args::pod_affinity(spot, problems),
-        "PodTopologySpread" => args::spread(spot, problems),
+        "PodTopologySpread" => args::spread(spot, defaults::default_spread(scheduler), problems),
         "DefaultPreemption" => args::preemption(spot, problems),
         "VolumeBinding" => args::volume_binding(spot, problems),
         "NUMATopology" => args::numa(spot, problems),
@@ -124,6 +135,7 @@ fn plugin_args(info: &PluginInfo, spot: Spot<'_>, problems: &mut Problems) -> Op
         "ResourceFragmentation" => args::fragmentation(spot, problems),
         "WorkloadAware" => args::workload(spot, problems),
         "NetworkFabric" => args::fabric(spot, problems),
+        "TopologySpread" => args::levels(spot, problems),
         "DynamicResources" => {
             args::dynamic_resources(spot, problems);
             None

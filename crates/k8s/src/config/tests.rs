@@ -5,6 +5,7 @@ mod gangs;
 mod gpus;
 mod notes;
 mod refusals;
+mod spread;
 mod written;
 
 use framework::{
@@ -25,7 +26,7 @@ fn known() -> Vec<PluginInfo> {
     };
     const FILTER: &[Point] = &[PreFilter, Filter];
     const ALL: &[Point] = &[PreFilter, Filter, PreScore, Score];
-    let table: [(&'static str, &'static [&'static str], &[Point], bool); 29] = [
+    let table: [(&'static str, &'static [&'static str], &[Point], bool); 30] = [
         ("SchedulingGates", &[], &[PreEnqueue], true),
         ("PrioritySort", &[], &[QueueSort], true),
         ("NodeName", &[], FILTER, true),
@@ -67,6 +68,7 @@ fn known() -> Vec<PluginInfo> {
         ("VRAMScheduler", &[], ALL, true),
         ("GPUTopology", &[], &[PreScore, Score], true),
         ("ResourceFragmentation", &["ResourceFragmentationScore"], &[PreScore, Score], true),
+        ("TopologySpread", &[], &[PreScore, Score], true),
         ("WorkloadAware", &[], &[PreScore, Score], true),
         ("NetworkFabric", &["NetworkFabricScore"], ALL, true),
         ("BackfillScheduler", &["BackfillScoring"], &[PreEnqueue, PreFilter, Score], false),
@@ -107,7 +109,8 @@ fn without_a_file_there_are_two_profiles() {
     assert_eq!(at(ours, Point::QueueSort), "Coscheduling");
     let score = "TaintToleration:3 NodeAffinity:2 VolumeBinding PodTopologySpread:2 \
                  InterPodAffinity:2 DynamicResources:2 ImageLocality NetworkFabric:10 NUMATopology:10 \
-                 ResourceFragmentation:10 VRAMScheduler:8 GPUTopology:8 WorkloadAware:5";
+                 ResourceFragmentation:10 VRAMScheduler:8 GPUTopology:8 TopologySpread:6 \
+                 WorkloadAware:5";
     assert_eq!(at(ours, Point::Score), score);
     let own = " Coscheduling NetworkFabric NUMATopology VRAMScheduler";
     assert_eq!(at(kube, Point::Filter) + own, at(ours, Point::Filter));

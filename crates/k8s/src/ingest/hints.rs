@@ -16,8 +16,13 @@ pub(super) const PREEMPTIBLE: &str = "scheduling.kubenexus.io/preemptible";
 /// What a pod is part of, as a label.
 const COMPONENT: &str = "app.kubernetes.io/component";
 
+/// Whether a pod is to be spread over zones, as an annotation.
+const SPREAD: &str = "topology.kubenexus.io/spread-zones";
+/// Words for yes and no.
+const TRUTHS: [(&str, bool); 2] = [("true", true), ("false", false)];
+
 /// Annotations that are read.
-pub(super) const ANNOTATIONS: [&str; 2] = [TYPE, TIER];
+pub(super) const ANNOTATIONS: [&str; 3] = [TYPE, TIER, SPREAD];
 
 /// What controllers are known for.
 const OWNERS: [(&str, Workload); 18] = [
@@ -61,7 +66,9 @@ const DOMAINS: [&str; 2] = ["training.kubeflow.org", "jobset.sigs.k8s.io"];
 pub(crate) fn is_word(key: &str, value: &str) -> bool {
     let is_workload = Workload::WORDS.iter().any(|(word, _)| *word == value);
     let is_tier = Tier::WORDS.iter().any(|(word, _)| *word == value);
-    matches!(key, TYPE | COMPONENT) && is_workload || key == TIER && is_tier
+    let is_truth = TRUTHS.iter().any(|(word, _)| *word == value);
+    let is_kind = matches!(key, TYPE | COMPONENT) && is_workload;
+    is_kind || key == TIER && is_tier || key == SPREAD && is_truth
 }
 
 /// Whether a kind of controllers is known for what its pods do.
@@ -77,13 +84,13 @@ pub(super) fn hints(view: &PodView, is_in_gang: bool) -> Option<Box<Hints>> {
         let long = meta.annotations.too_long().iter().find(|long| long.key == key);
         long.map(|long| long.word())
     };
-    let (long_type, long_tier) = (long(TYPE), long(TIER));
+    let (long_type, long_tier, long_spread) = (long(TYPE), long(TIER), long(SPREAD));
     let said = |key| label(key).or_else(|| meta.annotations.get(key));
     let declared = said(TYPE).map(|word| Said::read(word, &Workload::WORDS));
     let tiers = [label(TIER), meta.annotations.get(TIER)];
     let tiers = tiers.into_iter().flatten().map(|word| Said::read(word, &Tier::WORDS));
     let class = &*view.spec.priority_class_name;
-    const TRUTHS: [(&str, bool); 2] = [("true", true), ("false", false)];
+    let spread = meta.annotations.get(SPREAD).map(|word| Said::read(word, &TRUTHS));
     let hints = Hints {
         declared: declared.or(long_type.map(|word| Said::Unknown(word.into()))),
         made_by: made_by(&meta.owner_references, &meta.labels),
@@ -91,6 +98,7 @@ pub(super) fn hints(view: &PodView, is_in_gang: bool) -> Option<Box<Hints>> {
         tier: lowest(tiers.chain(long_tier.map(|word| Said::Unknown(word.into())))),
         preemptible: label(PREEMPTIBLE).map(|word| Said::read(word, &TRUTHS)),
         priority_class: (!class.is_empty()).then(|| class.into()),
+        spread: spread.or(long_spread.map(|word| Said::Unknown(word.into()))),
         is_in_gang,
     };
     hints.if_any()

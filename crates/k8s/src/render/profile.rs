@@ -81,6 +81,9 @@ pub fn ignored_text(ignored: &Ignored) -> String {
             "workload.kubenexus.io/type is {word:?}; expected training, inference, batch, service \
              or interactive"
         ),
+        Ignored::Spread(word) => format!(
+            "topology.kubenexus.io/spread-zones is {word:?}; expected \"true\" or \"false\""
+        ),
         Ignored::Preemptible(word) => format!(
             "scheduling.kubenexus.io/preemptible is {word:?}; expected \"true\" or \"false\""
         ),

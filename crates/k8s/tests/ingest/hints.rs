@@ -31,6 +31,21 @@ fn a_pod_of_a_gang_says_so() {
 }
 
 #[test]
+fn a_pod_says_whether_it_is_to_be_spread_in_an_annotation() {
+    const KEY: &str = "topology.kubenexus.io/spread-zones";
+    let said = |word: &str| hints(json!({"annotations": {KEY: word}})).spread;
+    assert_eq!(said("true"), Some(Said::Known(true)));
+    assert_eq!(said("false"), Some(Said::Known(false)));
+    for word in ["True", "yes", "", " true"] {
+        assert_eq!(said(word), Some(Said::Unknown(word.into())), "{word:?}");
+    }
+    let long = said(&"x".repeat(5_000));
+    let Some(Said::Unknown(text)) = long else { panic!("too long to mean anything: {long:?}") };
+    assert!(text.len() < 300 && text.contains("4096"), "{text}");
+    assert_eq!(hints(json!({"labels": {KEY: "true"}})).spread, None, "labels are not read");
+}
+
+#[test]
 fn a_pod_that_says_nothing_has_no_hints() {
     let pod = json!({"metadata": {"name": "p", "labels": {"app": "web"},
         "annotations": {"kubectl.kubernetes.io/last-applied-configuration": "{}"}}});

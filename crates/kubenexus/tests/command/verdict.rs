@@ -306,19 +306,60 @@ fn a_pod_whose_gang_makes_no_sense_is_not_feasible() {
     }
 }
 
-/// What the pod of a case is.
-fn profile(objects: &Value, pod: &Value) -> Value {
+/// The contribution of every plugin that has something to say of a service in our profile.
+#[test]
+fn every_plugin_shows_what_it_adds_to_a_node() {
+    let node = |name: &str, zone: &str| {
+        let labels = json!({"topology.kubernetes.io/zone": zone});
+        json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "labels": labels},
+            "status": {"allocatable": {"cpu": "10", "memory": "10Gi", "pods": "110"}}})
+    };
+    let metadata = |name: &str| {
+        let owner = json!({"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web",
+            "controller": true});
+        json!({"name": name, "uid": name, "namespace": "default", "labels": {"app": "web"},
+            "ownerReferences": [owner]})
+    };
+    let container = json!({"name": "c", "image": "web:1", "resources": {
+        "requests": {"cpu": "1", "memory": "1Gi"}}});
+    let pod = |name: &str, node: Value| {
+        json!({"apiVersion": "v1", "kind": "Pod", "metadata": metadata(name), "spec": {
+            "schedulerName": "kubenexus-scheduler", "nodeName": node, "containers": [container]}})
+    };
+    let set = json!({"apiVersion": "apps/v1", "kind": "ReplicaSet",
+        "metadata": {"name": "web", "namespace": "default"},
+        "spec": {"selector": {"matchLabels": {"app": "web"}}}});
+    let objects = json!([node("n1", "a"), node("n2", "b"), set, pod("first", "n1".into())]);
+    let nodes = judged(&objects, &pod("next", Value::Null), &[])["nodes"].take();
+    let scores = |spread: Value, filled: Value, total: f64| {
+        let scores = json!({"ImageLocality": 0, "TaintToleration": 300, "TopologySpread": spread,
+            "WorkloadAware": filled});
+        json!({"feasible": true, "scores": scores, "total": total})
+    };
+    // The only host of its zone keeps the weight of hosts: 6 x 20. A tenth of 20 and 10 per cent.
+    let expected = json!({"n1": scores(json!(120), json!(10), 430.0),
+        "n2": scores(json!(600), json!(5), 905.0)});
+    assert_eq!(nodes.to_string(), expected.to_string().replace(".0", ""));
+}
+
+/// The answer to a case.
+fn judged(objects: &Value, pod: &Value, flags: &[&str]) -> Value {
     let case = json!({"id": 1, "objects": objects, "pod": pod}).to_string();
-    let mut child = kubenexus(&["verdict", "--profile"])
+    let mut child = kubenexus(&[&["verdict"], flags].concat())
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()
         .expect("it starts");
     child.stdin.take().expect("piped").write_all(case.as_bytes()).expect("it reads");
     let output = child.wait_with_output().expect("it ends");
-    let mut answer: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let answer: Value = serde_json::from_slice(&output.stdout).expect("JSON");
     assert_eq!(answer["error"], Value::Null);
-    answer["profile"].take()
+    answer
+}
+
+/// What the pod of a case is.
+fn profile(objects: &Value, pod: &Value) -> Value {
+    judged(objects, pod, &["--profile"])["profile"].take()
 }
 
 #[test]

@@ -82,7 +82,9 @@ impl Core {
 /// Whether a word means nothing, unlike one that the pod is not in a position to say.
 fn is_malformed(ignored: &Ignored) -> bool {
     match ignored {
-        Ignored::Workload(_) | Ignored::Preemptible(_) | Ignored::Numa(_) => true,
+        Ignored::Workload(_) | Ignored::Spread(_) | Ignored::Preemptible(_) | Ignored::Numa(_) => {
+            true
+        }
         Ignored::Tier(_) | Ignored::NotPreemptible => false,
     }
 }

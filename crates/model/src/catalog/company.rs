@@ -126,6 +126,13 @@ impl Catalog {
         specs.iter().map(|spec| self.spread(spec, "")).collect()
     }
 
+    /// The key of a label of nodes, for somebody who asks which pods are alike. To be called before
+    /// there are pods.
+    pub fn alike_key(&mut self, label: &str) -> KeyId {
+        self.crowds.asks_alike = true;
+        self.hold_key(label)
+    }
+
     /// Whether somebody asks which pods are alike, so that services and controllers matter.
     #[must_use]
     pub fn asks_alike(&self) -> bool {

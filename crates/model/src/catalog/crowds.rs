@@ -2,17 +2,18 @@
 //! pods belong to a crowd follows from their namespace and labels, their tags, and is worked out
 //! once for all pods that share them. How many of a crowd are on which node is kept in the usage.
 
+mod alike;
 mod index;
 
 use std::collections::BTreeMap;
 
 use super::groupings::Groupings;
 use crate::event::{NamespaceFacts, PodFacts};
-use crate::grouping::{GroupingKey, GroupingKind, Owner};
+use crate::grouping::Owner;
 use crate::ids::{CrowdId, KeyId, TagsId};
 use crate::looks::Looks;
 use crate::map::{Table, hash_of};
-use crate::spec::{LabelSelector, Labels, Target};
+use crate::spec::{Labels, Target};
 use crate::volume::{PodVolume, PodVolumes, claim_key};
 use index::Index;
 pub(super) use index::{asked_label, label};
@@ -76,6 +77,8 @@ pub struct Tags {
     pub claims: Box<[Box<str>]>,
     /// The pods that services and the owner make alike with these, if somebody asks.
     pub alike: Option<CrowdId>,
+    /// The pods of the same job or gang by their labels, if any of these pods asks to be spread.
+    pub kin: Option<CrowdId>,
     hash: u64,
     holds: u32,
     /// How many pods on nodes have them.
@@ -147,6 +150,9 @@ impl Crowds {
         let found = self.by_tags.find(hash, is_it).copied();
         let id = found.unwrap_or_else(|| self.add_tags(facts, hash));
         self.tags[id.index()].as_mut().expect("tags in use are there").holds += 1;
+        if facts.spec.asks_spread() {
+            self.find_kin(id);
+        }
         id
     }
 
@@ -162,6 +168,7 @@ impl Crowds {
             volumes: facts.volumes.clone(),
             claims: claims(&facts.key.namespace, &facts.volumes),
             alike: None,
+            kin: None,
             hash,
             holds: 0,
             placed: 0,
@@ -192,7 +199,7 @@ impl Crowds {
         let entry = self.by_tags.find_entry(tags.hash, |other| *other == id);
         entry.expect("tags in use are listed").remove();
         self.free_tags.push(id);
-        if let Some(crowd) = tags.alike {
+        for crowd in tags.alike.into_iter().chain(tags.kin) {
             self.release(crowd);
         }
     }
@@ -201,54 +208,6 @@ impl Crowds {
     pub(super) fn count_placed(&mut self, id: TagsId, is_placed: bool) {
         let tags = self.tags[id.index()].as_mut().expect("tags in use are there");
         tags.placed = if is_placed { tags.placed + 1 } else { tags.placed - 1 };
-    }
-
-    /// Works out who is alike; tells whether these are others than before.
-    fn find_alike(&mut self, id: TagsId) -> bool {
-        if !self.asks_alike {
-            return false;
-        }
-        let Tags { namespace, labels, owner, alike: before, .. } = self.tags(id);
-        let before = *before;
-        let (selector, asked) = self.groupings.alike(namespace, labels, owner.as_ref());
-        self.looks.add(asked);
-        let alike = (!selector.requirements.is_empty()).then(|| Target {
-            namespaces: vec![namespace.to_string()],
-            namespace_selector: None,
-            selector: Some(selector),
-        });
-        let alike = alike.map(|target| {
-            self.hold(Rule::Meant { targets: [target].into(), counts_leaving: false })
-        });
-        self.tags[id.index()].as_mut().expect("tags in use are there").alike = alike;
-        if let Some(crowd) = before {
-            self.release(crowd);
-        }
-        alike != before
-    }
-
-    /// Takes in the selector of a service or a controller, or that it is gone; tells whether other
-    /// pods are alike then.
-    pub(super) fn set_grouping(
-        &mut self,
-        key: &GroupingKey,
-        selector: Option<&LabelSelector>,
-    ) -> bool {
-        let Some(before) = self.groupings.set(key, selector) else { return false };
-        let affected: Vec<TagsId> = match key.kind {
-            GroupingKind::Service => {
-                let selectors = selector.into_iter().chain(&before);
-                selectors.flat_map(|s| self.index.tags_selected(&key.namespace, s)).collect()
-            }
-            GroupingKind::ReplicationController
-            | GroupingKind::ReplicaSet
-            | GroupingKind::StatefulSet => self.index.tags_owned(key),
-        };
-        let mut is_changed = false;
-        for tags in affected {
-            is_changed |= self.find_alike(tags);
-        }
-        is_changed
     }
 }
 

@@ -308,6 +308,18 @@ fn namespaces_count_beside_queues_and_one_that_is_not_known_has_neither() {
 }
 
 #[test]
+fn a_word_about_spreading_that_means_nothing_is_told() {
+    let mut run = run(administered(), &["default"]);
+    let says = |word: &str| Some(Said::read(word, &[("true", true), ("false", false)]));
+    for (word, ignored) in [("true", None), ("false", None), ("yes", Some("yes"))] {
+        let hints = Hints { spread: says(word), ..Hints::default() };
+        let found = classify(&mut run, "p", hints);
+        let ignored = ignored.map(|word| Ignored::Spread(word.into()));
+        assert_eq!(found.ignored.first(), ignored.as_ref(), "{word}");
+    }
+}
+
+#[test]
 fn preemptible_pods_by_table() {
     let says = |word: &str| Some(Said::read(word, &[("true", true), ("false", false)]));
     let spot = || Source::PriorityClass("spot".into());

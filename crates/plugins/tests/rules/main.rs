@@ -7,4 +7,5 @@ mod filters;
 mod guards;
 mod resources;
 mod scores;
+mod spread;
 mod workloads;

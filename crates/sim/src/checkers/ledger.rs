@@ -21,6 +21,7 @@ use super::Violation;
 use super::evictions::Eviction;
 use super::gpus::{Wanted, is_certain};
 use super::roster::{Roster, gang_of};
+use super::spread::Alike;
 use gangs::Seats;
 pub(crate) use place::Place;
 pub(crate) use storage::{Given, Storage};
@@ -110,6 +111,7 @@ pub(crate) struct Ledger {
     roster: Roster,
     seats: Seats,
     storage: Storage,
+    alike: Alike,
     /// How often pods were to be evicted for whom since anything was delivered, and ever.
     plans: BTreeMap<Box<str>, usize>,
     all_plans: BTreeMap<Box<str>, usize>,
@@ -147,6 +149,11 @@ impl Ledger {
     pub(crate) fn is_picky(&self, pod: &PodFacts) -> bool {
         let asks = || pod.spec.gpu.is_some() || Wanted::of(&pod.spec).is_some();
         self.picky.contains(&pod.spec.scheduler) && asks()
+    }
+
+    /// Takes note of the profiles that spread services over zones.
+    pub(crate) fn expect_spreading(&mut self, spreading: Vec<String>) {
+        self.alike.expect(spreading);
     }
 
     /// Whether what is delivered does not tell what is left for a pod inside a node.
@@ -204,10 +211,11 @@ impl Ledger {
             Event::Listed(Kind::Namespace, Present::Names(names)) => {
                 self.namespaces.retain(|name, _| names.contains(name));
             }
-            // The world has no services, controllers or queues.
+            // The world has no queues.
             Event::Seen(_) | Event::Gone(_) | Event::Listed(..) => {
                 self.roster.apply(event);
                 self.storage.apply(event);
+                self.alike.apply(event);
             }
         }
     }
@@ -410,6 +418,10 @@ impl Ledger {
 
     pub(crate) fn pods(&self) -> impl Iterator<Item = &PodFacts> {
         self.pods.values().map(Known::facts)
+    }
+
+    pub(super) fn alike(&self) -> &Alike {
+        &self.alike
     }
 
     /// The labels of a namespace that is there.

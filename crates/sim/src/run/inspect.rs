@@ -22,6 +22,22 @@ pub(super) fn picky(settings: &Settings) -> Vec<String> {
     with_filter(settings, VRAM)
 }
 
+/// The profiles that spread services, with the weights that they have by default.
+pub(super) fn spreading(settings: &Settings) -> Vec<String> {
+    let weight = |profile: &ProfileSettings, name: &str| {
+        let choice = profile.at(Point::Score).iter().find(|choice| choice.name == name);
+        choice.map_or(0, |choice| choice.weight)
+    };
+    let is_usual = |profile: &&ProfileSettings| {
+        let others = ["WorkloadAware", "ImageLocality"].map(|name| weight(profile, name));
+        weight(profile, "TopologySpread") == 6
+            && others == [5, 1]
+            && profile.args_of("TopologySpread").is_none()
+    };
+    let all = settings.profiles.iter().filter(is_usual);
+    all.map(|profile| profile.scheduler.clone()).collect()
+}
+
 fn with_filter(settings: &Settings, name: &str) -> Vec<String> {
     let asks = |profile: &&ProfileSettings| {
         profile.at(Point::Filter).iter().any(|choice| choice.name == name)

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-use model::{Millis, PodGroupKind, StorageFacts};
+use model::{GroupingFacts, Millis, PodGroupKind, StorageFacts};
 
 use super::draw::{self, storage::more};
 use crate::plan::{
@@ -236,6 +236,11 @@ impl Case {
         }
         for profile in plan.settings.profiles.iter().filter(|profile| !profile.args.is_empty()) {
             let _ = writeln!(text, "profile {}: {:?}", profile.scheduler, profile.args);
+        }
+        for GroupingFacts { key, selector } in &plan.groupings {
+            let (kind, requirements) = (key.kind, &selector.requirements);
+            let _ = write!(text, "{kind:?} {} in {}: ", key.name, key.namespace);
+            let _ = writeln!(text, "{requirements:?}");
         }
         describe_storage(&mut text, &plan.storage);
         for Budget { name, namespace, selector, stay } in &plan.budgets {

@@ -12,6 +12,7 @@ mod jobs;
 mod nodes;
 mod ranks;
 pub(super) mod shapes;
+mod spread;
 pub(super) mod storage;
 mod tiers;
 
@@ -47,6 +48,7 @@ pub(super) fn plan(seed: u64) -> Plan {
     storage::add(&mut plan);
     insides::add(&mut plan);
     gpus::add(&mut plan);
+    spread::add(&mut plan);
     plan
 }
 

@@ -4,6 +4,7 @@ mod gangs;
 mod gpus;
 mod insides;
 mod order;
+mod spread;
 mod storage;
 mod tiers;
 mod trees;

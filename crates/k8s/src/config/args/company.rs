@@ -20,8 +20,12 @@ pub(in crate::config) fn pod_affinity(spot: Spot<'_>, problems: &mut Problems) -
     (args != PodAffinityArgs::default()).then_some(Args::PodAffinity(args))
 }
 
-/// `PodTopologySpreadArgs`, if they differ from the defaults.
-pub(in crate::config) fn spread(spot: Spot<'_>, problems: &mut Problems) -> Option<Args> {
+/// `PodTopologySpreadArgs`; `default` where they say nothing.
+pub(in crate::config) fn spread(
+    spot: Spot<'_>,
+    default: SpreadArgs,
+    problems: &mut Problems,
+) -> Option<Args> {
     const TYPE: &str = "defaultingType";
     const LIST: &str = "defaultConstraints";
     let fields = spot.fields(&["apiVersion", "kind", LIST, TYPE], problems)?;
@@ -40,16 +44,12 @@ pub(in crate::config) fn spread(spot: Spot<'_>, problems: &mut Problems) -> Opti
         }
         list.push(found);
     }
-    match is_list.unwrap_or(false) {
-        true => Some(Args::Spread(SpreadArgs::List(list))),
-        false => {
-            if !list.is_empty() {
-                let message = "expected none unless defaultingType is List";
-                problems.report(&fields.place_at(LIST), message);
-            }
-            None
-        }
+    let is_list = is_list.unwrap_or(default != SpreadArgs::System);
+    if !is_list && !list.is_empty() {
+        let message = "expected none unless defaultingType is List";
+        problems.report(&fields.place_at(LIST), message);
     }
+    Some(Args::Spread(if is_list { SpreadArgs::List(list) } else { SpreadArgs::System }))
 }
 
 fn constraint(item: Spot<'_>, problems: &mut Problems) -> Option<SpreadSpec> {

@@ -4,8 +4,8 @@ mod gangs;
 
 use framework::{
     Args, BalancedArgs, ClassifierArgs, CoschedulingArgs, FabricArgs, FitArgs, FragmentationArgs,
-    NodeAffinityArgs, NumaArgs, PodAffinityArgs, PreemptionArgs, ResourceWeight, ShapePoint,
-    SpreadArgs, Strategy, VolumeBindingArgs, VramArgs, WorkloadArgs,
+    LevelArgs, NodeAffinityArgs, NumaArgs, PodAffinityArgs, PreemptionArgs, ResourceWeight,
+    ShapePoint, SpreadArgs, Strategy, VolumeBindingArgs, VramArgs, WorkloadArgs,
 };
 use model::{FabricLevel, FieldOperator, LabelOperator, NodeTerm, RequirementSpec, SpreadSpec};
 use serde_json::{Map, Value, json};
@@ -13,7 +13,7 @@ use serde_json::{Map, Value, json};
 use crate::config::sections::API_VERSION;
 
 /// The arguments of every plugin that takes any, where nothing is given.
-pub(super) fn defaults() -> [(&'static str, Args); 14] {
+pub(super) fn defaults() -> [(&'static str, Args); 15] {
     [
         ("NodeResourcesFit", Args::Fit(FitArgs::default())),
         ("NodeResourcesBalancedAllocation", Args::Balanced(BalancedArgs::default())),
@@ -27,6 +27,7 @@ pub(super) fn defaults() -> [(&'static str, Args); 14] {
         ("NUMATopology", Args::Numa(NumaArgs::default())),
         ("VRAMScheduler", Args::Vram(VramArgs::default())),
         ("ResourceFragmentation", Args::Fragmentation(FragmentationArgs::default())),
+        ("TopologySpread", Args::Levels(LevelArgs::default())),
         ("WorkloadAware", Args::Workload(WorkloadArgs::default())),
         ("NetworkFabric", Args::Fabric(FabricArgs::default())),
     ]
@@ -86,6 +87,13 @@ pub(super) fn write(args: &Args) -> Value {
             "apiVersion": API_VERSION,
             "kind": "NetworkFabricArgs",
             "levels": args.levels.iter().map(level).collect::<Vec<_>>(),
+        }),
+        Args::Levels(args) => json!({
+            "apiVersion": API_VERSION,
+            "kind": "TopologySpreadArgs",
+            "zoneWeight": args.zone,
+            "rackWeight": args.rack,
+            "hostWeight": args.host,
         }),
     }
 }

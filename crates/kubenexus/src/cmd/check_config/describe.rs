@@ -5,9 +5,9 @@ mod gangs;
 use std::fmt::Write as _;
 
 use framework::{
-    Args, FitArgs, FragmentationArgs, NodeAffinityArgs, NumaArgs, PluginInfo, PodAffinityArgs,
-    Point, PreemptionArgs, ProfileSettings, ResourceWeight, ShapePoint, SpreadArgs, Strategy,
-    VolumeBindingArgs, VramArgs,
+    Args, FitArgs, FragmentationArgs, LevelArgs, NodeAffinityArgs, NumaArgs, PluginInfo,
+    PodAffinityArgs, Point, PreemptionArgs, ProfileSettings, ResourceWeight, ShapePoint,
+    SpreadArgs, Strategy, VolumeBindingArgs, VramArgs,
 };
 use k8s::config::{ClientConnection, LeaderElection, Notes, Settings};
 use model::{Millis, NodeTerm, SpreadSpec};
@@ -50,11 +50,12 @@ fn profile(profile: &ProfileSettings, known: &[PluginInfo], text: &mut String) {
     }
     text.push('\n');
     gangs::meaning(profile, text);
-    if profile.args.is_empty() {
+    let differing = differing(profile);
+    if differing.is_empty() {
         return;
     }
     let _ = writeln!(text, "arguments of {} that differ from the defaults", profile.scheduler);
-    for (plugin, args) in &profile.args {
+    for (plugin, args) in &differing {
         match args {
             Args::Fit(args) => row(plugin, &fit(args), text),
             Args::Balanced(args) => row(plugin, &resources(&args.resources), text),
@@ -89,6 +90,10 @@ fn profile(profile: &ProfileSettings, known: &[PluginInfo], text: &mut String) {
                 let line = format!("nodes are as full as {}", resources(&args.weights));
                 row(plugin, &line, text);
             }
+            Args::Levels(LevelArgs { zone, rack, host }) => {
+                let line = format!("zones count {zone}, racks {rack}, hosts {host}");
+                row(plugin, &line, text);
+            }
             Args::Numa(args) => {
                 for line in numa(args) {
                     row(plugin, &line, text);
@@ -103,6 +108,18 @@ fn profile(profile: &ProfileSettings, known: &[PluginInfo], text: &mut String) {
         }
     }
     text.push('\n');
+}
+
+/// The arguments that a profile has and would not have if a file said nothing of them.
+fn differing(profile: &ProfileSettings) -> Vec<(&'static str, Args)> {
+    const SPREAD: &str = "PodTopologySpread";
+    let mut all = profile.args.clone();
+    if profile.args_of(SPREAD).is_none() {
+        all.push((SPREAD, Args::Spread(SpreadArgs::System)));
+    }
+    let default = Args::Spread(k8s::config::default_spread(&profile.scheduler));
+    all.retain(|(_, args)| *args != default);
+    all
 }
 
 fn pod_affinity(args: PodAffinityArgs) -> String {
