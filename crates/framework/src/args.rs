@@ -1,8 +1,12 @@
 //! Arguments of plugins, as plain data. Whoever reads a configuration checks the values.
 
+mod tenant_hardware;
+
 use model::{
     LabelSelector, Labels, Millis, NodeTerm, OnPartialFailure, Preference, SpreadSpec, Tier,
 };
+
+pub use tenant_hardware::{CostTiers, TenantHardwareArgs, TierRule, TierRules, TierScores};
 
 /// The arguments of one plugin.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,6 +37,8 @@ pub enum Args {
     Fragmentation(FragmentationArgs),
     /// Of `WorkloadAware`.
     Workload(WorkloadArgs),
+    /// Of `TenantHardware`.
+    TenantHardware(TenantHardwareArgs),
 }
 
 /// How gangs wait, and who goes first among units of the same priority.

@@ -19,10 +19,10 @@ mod wake;
 
 pub use admit::Admit;
 pub use args::{
-    Args, BalancedArgs, ClassifierArgs, CoschedulingArgs, FitArgs, FragmentationArgs,
+    Args, BalancedArgs, ClassifierArgs, CoschedulingArgs, CostTiers, FitArgs, FragmentationArgs,
     NamespaceOffset, Namespaces, NodeAffinityArgs, NumaArgs, PodAffinityArgs, PreemptionArgs,
-    ResourceWeight, ShapePoint, SpreadArgs, Strategy, Tenant, TierBoosts, VolumeBindingArgs,
-    VramArgs, WorkloadArgs,
+    ResourceWeight, ShapePoint, SpreadArgs, Strategy, Tenant, TenantHardwareArgs, TierBoosts,
+    TierRule, TierRules, TierScores, VolumeBindingArgs, VramArgs, WorkloadArgs,
 };
 pub use classify::Classify;
 pub use feasible::{Feasible, Narrow, Reach, Rows, UNFIT, Verdict, View};

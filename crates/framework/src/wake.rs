@@ -31,6 +31,8 @@ pub fn cures(reason: &Reason, change: Change) -> bool {
         Reason::Numa(_) => aspects.hardware || aspects.allocatable,
         // Labels that tell of GPUs are hardware too.
         Reason::Gpu(fault) => !fault.is_invalid() && (aspects.hardware || aspects.allocatable),
+        // Labels that tell of tiers are hardware too, and so is whether there are accelerators.
+        Reason::Tier(_) => aspects.hardware,
         Reason::NoNodes
         | Reason::Gated(_)
         | Reason::OtherNode
@@ -71,6 +73,7 @@ fn is_about_nodes(reason: &Reason) -> bool {
         | Reason::NotFar
         | Reason::Unwelcome
         | Reason::OtherDomain
+        | Reason::Tier(_)
         | Reason::ClusterShort { .. } => true,
         Reason::Volume(fault) => is_about_place(fault) || is_about_mounts(fault),
         Reason::Numa(fault) => !matches!(fault, NumaFault::Invalid(_)),
@@ -129,6 +132,7 @@ fn is_about_load(reason: &Reason) -> bool {
         | Reason::MemberGated(_)
         | Reason::After(_)
         | Reason::AfterCycle(_)
+        | Reason::Tier(_)
         | Reason::OtherDomain => false,
     }
 }
@@ -166,6 +170,7 @@ pub fn is_about_others(reason: &Reason) -> bool {
         | Reason::Volume(_)
         | Reason::Numa(_)
         | Reason::Gpu(_)
+        | Reason::Tier(_)
         | Reason::OtherDomain
         | Reason::ClusterShort { .. } => false,
     }

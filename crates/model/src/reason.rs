@@ -6,6 +6,7 @@ use crate::gpu::GpuFault;
 use crate::ids::ResourceId;
 use crate::need::Need;
 use crate::numa::NumaFault;
+use crate::tiers::TierFault;
 use crate::volume::VolumeFault;
 
 /// Whether evicting pods could turn a no into a yes.
@@ -105,6 +106,8 @@ pub enum Reason {
     Numa(NumaFault),
     /// GPUs of the node are in the way.
     Gpu(GpuFault),
+    /// The tier of the pod's tenant keeps it off the node, or the node's accelerators do.
+    Tier(TierFault),
     /// The node is not in the domain of the pods of the gang that are on nodes.
     OtherDomain,
     /// All nodes together have less free than the gang asks for.
@@ -163,6 +166,7 @@ impl Reason {
             | Self::Volume(_)
             | Self::Numa(_)
             | Self::Gpu(_)
+            | Self::Tier(_)
             | Self::OtherDomain
             | Self::ClusterShort { .. } => self,
         })
@@ -205,6 +209,7 @@ impl Reason {
             Self::Volume(fault) => fault.word(),
             Self::Numa(fault) => fault.word(),
             Self::Gpu(fault) => fault.word(),
+            Self::Tier(fault) => fault.word(),
             Self::OtherDomain => "GangDomainMismatch",
             Self::ClusterShort { .. } => "MinResourcesShort",
         }
@@ -248,6 +253,7 @@ impl Reason {
             | Self::After(_)
             | Self::AfterCycle(_)
             | Self::OtherDomain
+            | Self::Tier(_)
             | Self::ClusterShort { .. } => Code::Unresolvable,
             Self::Volume(fault) => fault.code(),
             Self::Numa(fault) if fault.is_about_load() => Code::Unschedulable,

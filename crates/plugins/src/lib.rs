@@ -22,6 +22,7 @@ mod resource_fragmentation;
 mod scheduling_gates;
 mod sums;
 mod taint_toleration;
+mod tenant_hardware;
 mod topology_spread;
 mod volumes;
 mod vram_scheduler;

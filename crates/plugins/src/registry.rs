@@ -7,7 +7,7 @@ use framework::{
     Admit, Args, BalancedArgs, ClassifierArgs, Classify, CoschedulingArgs, Feasible, FitArgs,
     FragmentationArgs, NodeAffinityArgs, NumaArgs, Order, PluginChoice, PluginInfo,
     PodAffinityArgs, Point, Points, Profile, ProfileSettings, Rank, Ranking, Rescues, SpreadArgs,
-    VolumeBindingArgs, VramArgs, WEIGHTS_MAX, WorkloadArgs,
+    TenantHardwareArgs, VolumeBindingArgs, VramArgs, WEIGHTS_MAX, WorkloadArgs,
 };
 use model::Catalog;
 
@@ -28,6 +28,7 @@ use crate::profile_classifier::ProfileClassifier;
 use crate::resource_fragmentation::ResourceFragmentation;
 use crate::scheduling_gates::SchedulingGates;
 use crate::taint_toleration::TaintToleration;
+use crate::tenant_hardware::TenantHardware;
 use crate::topology_spread::PodTopologySpread;
 use crate::volumes::{NodeVolumeLimits, VolumeBinding, VolumeRestrictions, VolumeZone};
 use crate::vram_scheduler::VramScheduler;
@@ -110,7 +111,7 @@ pub fn known() -> &'static [PluginInfo] {
             aliases: &["ResourceFragmentationScore"],
             ..built("ResourceFragmentation", &[PreScore, Score])
         },
-        planned("TenantHardware", &["TenantHardwareAffinityScore"], ALL),
+        PluginInfo { aliases: &["TenantHardwareAffinityScore"], ..built("TenantHardware", ALL) },
         built("VRAMScheduler", &[PreFilter, Filter, PreScore, Score, Reserve, Bind]),
         built("GPUTopology", &[PreScore, Score]),
         planned("TopologySpread", &[], &[PreScore, Score]),
@@ -180,11 +181,7 @@ pub fn build(settings: &ProfileSettings, catalog: &mut Catalog) -> Result<Profil
         "Coscheduling" => Arc::new(Coscheduling::new(coscheduling_args(settings))),
         _ => return Err(unknown(settings, order, QueueSort)),
     };
-    let classifies = |choice: &PluginChoice| choice.name == "ProfileClassifier";
-    let classifier =
-        settings.at(PreFilter).iter().any(classifies).then(|| {
-            Arc::new(ProfileClassifier::new(classifier_args(settings))) as Arc<dyn Classify>
-        });
+    let classifier = classifier(settings).map(|it| Arc::new(it) as Arc<dyn Classify>);
     let mut admit: Vec<Arc<dyn Admit>> = Vec::new();
     for choice in settings.at(PreEnqueue) {
         match choice.name {
@@ -231,6 +228,9 @@ pub fn build(settings: &ProfileSettings, catalog: &mut Catalog) -> Result<Profil
         rescues,
         tells_zones: tells("NUMATopology"),
         tells_gpus: tells("VRAMScheduler"),
+        reads_tiers: [PreFilter, Filter, Score].iter().any(|at| {
+            settings.at(*at).iter().any(|choice| choice.name == "TenantHardware")
+        }),
         volume_timeout,
     })
 }
@@ -294,6 +294,7 @@ fn make_feasible(
         "VolumeZone" => Arc::new(VolumeZone),
         "NUMATopology" => Arc::new(NumaTopology::new(numa_args(settings), catalog)),
         "VRAMScheduler" => Arc::new(VramScheduler::new(vram_args(settings))),
+        "TenantHardware" => Arc::new(tenant_hardware(settings, choice)),
         name => Arc::new(Guard::of(name).ok_or_else(|| unknown(settings, choice, point))?),
     })
 }
@@ -316,6 +317,7 @@ fn make_rank(
         "NUMATopology" => Arc::new(NumaTopology::new(numa_args(settings), catalog)),
         "VRAMScheduler" => Arc::new(VramScheduler::new(vram_args(settings))),
         "GPUTopology" => Arc::new(GpuTopology),
+        "TenantHardware" => Arc::new(tenant_hardware(settings, choice)),
         "ResourceFragmentation" => {
             Arc::new(ResourceFragmentation::new(fragmentation_args(settings), catalog))
         }
@@ -333,6 +335,21 @@ fn make_rank(
         name if Guard::of(name).is_some() => return Ok(None),
         _ => return Err(unknown(settings, choice, Score)),
     }))
+}
+
+/// What classifies pods in a profile.
+fn classifier(settings: &ProfileSettings) -> Option<ProfileClassifier> {
+    let is_it = |choice: &PluginChoice| choice.name == "ProfileClassifier";
+    let is_asked = settings.at(PreFilter).iter().any(is_it);
+    is_asked.then(|| ProfileClassifier::new(classifier_args(settings)))
+}
+
+fn tenant_hardware(settings: &ProfileSettings, choice: &PluginChoice) -> TenantHardware {
+    let args = match settings.args_of("TenantHardware") {
+        Some(Args::TenantHardware(args)) => args.clone(),
+        _ => TenantHardwareArgs::default(),
+    };
+    TenantHardware::new(args, choice.weight, classifier(settings))
 }
 
 fn affinity_args(settings: &ProfileSettings) -> NodeAffinityArgs {
