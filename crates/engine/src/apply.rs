@@ -9,9 +9,9 @@ use std::sync::Arc;
 
 use framework::is_about_others;
 use model::{
-    Change, Event, Fact, GangId, GroupingKey, Key, Kind, LabelSelector, NodeChange,
-    NodeFacts, NodeId, Occupant, Outcome, Pod, PodFacts, PodGroupKey, PodId, PodState, Present,
-    Reason, Time, Txn, UnitId, VolumeFault,
+    Change, Event, Fact, GangId, GroupingKey, Key, Kind, LabelSelector, NodeChange, NodeFacts,
+    NodeId, Occupant, Outcome, Pod, PodFacts, PodGroupKey, PodId, PodState, Present, Reason, Time,
+    Txn, UnitId, VolumeFault,
 };
 
 use crate::Scheduler;

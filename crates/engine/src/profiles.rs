@@ -10,9 +10,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use framework::is_about_others;
-use model::{
-    Bond, Catalog, Class, Labels, Pod, PodFacts, PodId, Reason, Time, WorkloadProfile,
-};
+use model::{Bond, Catalog, Class, Labels, Pod, PodFacts, PodId, Reason, Time, WorkloadProfile};
 
 use crate::queue::Own;
 use crate::{Scheduler, profile_of};
@@ -99,9 +97,12 @@ impl Scheduler {
         self.boards.expire(|class| self.catalog.find_class(class).is_some_and(&is_meant));
         let is_about_tiers = |reason: &Reason| matches!(reason, Reason::Tier(_));
         self.queue.wake(now, is_about_tiers, |class, _| is_meant(self.catalog.class(class)));
-        self.queue.wake_gangs(now, |class| {
-            if is_meant(self.catalog.class(class)) { u64::MAX } else { 0 }
-        });
+        self.queue.wake_gangs(
+            now,
+            |class| {
+                if is_meant(self.catalog.class(class)) { u64::MAX } else { 0 }
+            },
+        );
     }
 
     /// Gives units their places anew if they are of namespaces that changed.

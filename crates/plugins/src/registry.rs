@@ -228,9 +228,9 @@ pub fn build(settings: &ProfileSettings, catalog: &mut Catalog) -> Result<Profil
         rescues,
         tells_zones: tells("NUMATopology"),
         tells_gpus: tells("VRAMScheduler"),
-        reads_tiers: [PreFilter, Filter, Score].iter().any(|at| {
-            settings.at(*at).iter().any(|choice| choice.name == "TenantHardware")
-        }),
+        reads_tiers: [PreFilter, Filter, Score]
+            .iter()
+            .any(|at| settings.at(*at).iter().any(|choice| choice.name == "TenantHardware")),
         volume_timeout,
     })
 }

@@ -45,11 +45,12 @@ const ORDER: &str = "PrioritySort";
 /// What orders the queue of our own profile.
 pub(super) const OWN_ORDER: &str = "Coscheduling";
 /// Our plugins with their weights, which come after those of kube-scheduler.
-const OWN: [(&str, i64); 7] = [
+const OWN: [(&str, i64); 8] = [
     ("ProfileClassifier", 0),
     (OWN_ORDER, 0),
     ("NUMATopology", 10),
     ("ResourceFragmentation", 10),
+    ("TenantHardware", 8),
     ("VRAMScheduler", 8),
     ("GPUTopology", 8),
     ("WorkloadAware", 5),

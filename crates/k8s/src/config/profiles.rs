@@ -123,6 +123,7 @@ fn plugin_args(info: &PluginInfo, spot: Spot<'_>, problems: &mut Problems) -> Op
         "VRAMScheduler" => args::vram(spot, problems),
         "ResourceFragmentation" => args::fragmentation(spot, problems),
         "WorkloadAware" => args::workload(spot, problems),
+        "TenantHardware" => args::tenant_hardware(spot, problems),
         "DynamicResources" => {
             args::dynamic_resources(spot, problems);
             None

@@ -5,6 +5,7 @@ mod gangs;
 mod gpus;
 mod notes;
 mod refusals;
+mod tenants;
 mod written;
 
 use framework::{
@@ -25,7 +26,7 @@ fn known() -> Vec<PluginInfo> {
     };
     const FILTER: &[Point] = &[PreFilter, Filter];
     const ALL: &[Point] = &[PreFilter, Filter, PreScore, Score];
-    let table: [(&'static str, &'static [&'static str], &[Point], bool); 28] = [
+    let table: [(&'static str, &'static [&'static str], &[Point], bool); 29] = [
         ("SchedulingGates", &[], &[PreEnqueue], true),
         ("PrioritySort", &[], &[QueueSort], true),
         ("NodeName", &[], FILTER, true),
@@ -67,6 +68,7 @@ fn known() -> Vec<PluginInfo> {
         ("VRAMScheduler", &[], ALL, true),
         ("GPUTopology", &[], &[PreScore, Score], true),
         ("ResourceFragmentation", &["ResourceFragmentationScore"], &[PreScore, Score], true),
+        ("TenantHardware", &["TenantHardwareAffinityScore"], ALL, true),
         ("WorkloadAware", &[], &[PreScore, Score], true),
         ("NetworkFabric", &["NetworkFabricScore"], ALL, false),
     ];
@@ -106,11 +108,11 @@ fn without_a_file_there_are_two_profiles() {
     assert_eq!(at(ours, Point::QueueSort), "Coscheduling");
     let score = "TaintToleration:3 NodeAffinity:2 VolumeBinding PodTopologySpread:2 \
                  InterPodAffinity:2 DynamicResources:2 ImageLocality NUMATopology:10 \
-                 ResourceFragmentation:10 VRAMScheduler:8 GPUTopology:8 WorkloadAware:5";
+                 ResourceFragmentation:10 TenantHardware:8 VRAMScheduler:8 GPUTopology:8 WorkloadAware:5";
     assert_eq!(at(ours, Point::Score), score);
-    let own = " Coscheduling NUMATopology VRAMScheduler";
+    let own = " Coscheduling NUMATopology TenantHardware VRAMScheduler";
     assert_eq!(at(kube, Point::Filter) + own, at(ours, Point::Filter));
-    let own = " ProfileClassifier Coscheduling NUMATopology VRAMScheduler";
+    let own = " ProfileClassifier Coscheduling NUMATopology TenantHardware VRAMScheduler";
     assert_eq!(at(kube, Point::PreFilter) + own, at(ours, Point::PreFilter));
     assert!(kube.points.iter().flat_map(|(_, all)| all).all(|each| each.name != "Coscheduling"));
     assert_eq!(settings.leader_election.resource_name, "kubenexus-scheduler");

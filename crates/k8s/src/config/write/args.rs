@@ -1,11 +1,12 @@
 //! Arguments of plugins, as they are written.
 
 mod gangs;
+mod tenant_hardware;
 
 use framework::{
     Args, BalancedArgs, ClassifierArgs, CoschedulingArgs, FitArgs, FragmentationArgs,
     NodeAffinityArgs, NumaArgs, PodAffinityArgs, PreemptionArgs, ResourceWeight, ShapePoint,
-    SpreadArgs, Strategy, VolumeBindingArgs, VramArgs, WorkloadArgs,
+    SpreadArgs, Strategy, TenantHardwareArgs, VolumeBindingArgs, VramArgs, WorkloadArgs,
 };
 use model::{FieldOperator, LabelOperator, NodeTerm, RequirementSpec, SpreadSpec};
 use serde_json::{Map, Value, json};
@@ -13,7 +14,7 @@ use serde_json::{Map, Value, json};
 use crate::config::sections::API_VERSION;
 
 /// The arguments of every plugin that takes any, where nothing is given.
-pub(super) fn defaults() -> [(&'static str, Args); 13] {
+pub(super) fn defaults() -> [(&'static str, Args); 14] {
     [
         ("NodeResourcesFit", Args::Fit(FitArgs::default())),
         ("NodeResourcesBalancedAllocation", Args::Balanced(BalancedArgs::default())),
@@ -28,6 +29,7 @@ pub(super) fn defaults() -> [(&'static str, Args); 13] {
         ("VRAMScheduler", Args::Vram(VramArgs::default())),
         ("ResourceFragmentation", Args::Fragmentation(FragmentationArgs::default())),
         ("WorkloadAware", Args::Workload(WorkloadArgs::default())),
+        ("TenantHardware", Args::TenantHardware(TenantHardwareArgs::default())),
     ]
 }
 
@@ -81,6 +83,7 @@ pub(super) fn write(args: &Args) -> Value {
             "kind": "WorkloadAwareArgs",
             "weights": resources(&args.weights),
         }),
+        Args::TenantHardware(args) => tenant_hardware::write(args),
     }
 }
 

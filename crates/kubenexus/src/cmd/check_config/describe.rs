@@ -1,6 +1,7 @@
 //! Settings in words: what runs at each extension point, and what is accepted without effect.
 
 mod gangs;
+mod tenants;
 
 use std::fmt::Write as _;
 
@@ -88,6 +89,11 @@ fn profile(profile: &ProfileSettings, known: &[PluginInfo], text: &mut String) {
             Args::Workload(args) => {
                 let line = format!("nodes are as full as {}", resources(&args.weights));
                 row(plugin, &line, text);
+            }
+            Args::TenantHardware(args) => {
+                for line in tenants::meaning(args) {
+                    row(plugin, &line, text);
+                }
             }
             Args::Numa(args) => {
                 for line in numa(args) {
