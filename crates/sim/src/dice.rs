@@ -32,6 +32,8 @@ pub(crate) enum Stream {
     Gpus = 15,
     TraceArrivals = 16,
     TracePolicy = 17,
+    /// How costly the nodes of a seed are, and for whom they are.
+    Tiers = 18,
 }
 
 /// A stream of draws.

@@ -14,6 +14,7 @@ mod plain;
 mod replicas;
 mod rights;
 mod serving;
+mod tenants;
 mod tiers;
 mod volumes;
 mod waiting;
@@ -99,6 +100,8 @@ pub(crate) const ALL: &[Scenario] = &[
     ours("gpu-islands", gpus::islands, STANDARD),
     ours("gpu-fractions", gpus::fractions, STANDARD),
     ours("gpu-invalid", gpus::invalid, STANDARD),
+    ours("tenants", tenants::tenants, STANDARD),
+    ours("tenants-none", tenants::untiered, STANDARD),
     standard("apiserver-restart", faults::apiserver_restart),
     standard("compaction", faults::compaction),
     ours("gang-waits-whole", gangs::waits_whole, GANGS),

@@ -6,6 +6,7 @@ mod batch;
 mod company;
 mod gangs;
 mod gpus;
+mod hardware_tiers;
 mod importance;
 mod insides;
 mod jobs;
@@ -47,6 +48,7 @@ pub(super) fn plan(seed: u64) -> Plan {
     storage::add(&mut plan);
     insides::add(&mut plan);
     gpus::add(&mut plan);
+    hardware_tiers::add(&mut plan);
     plan
 }
 

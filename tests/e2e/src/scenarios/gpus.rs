@@ -19,7 +19,7 @@ use crate::world::World;
 
 /// A node with so many GPUs, and with CPUs and memory in proportion, as GPU feature discovery
 /// labels it: their product, and the memory of each in MiB.
-fn machine(name: &str, gpus: u32, (product, mib): (&str, u32)) -> Value {
+pub(super) fn machine(name: &str, gpus: u32, (product, mib): (&str, u32)) -> Value {
     let mut node = offering(name, gpus);
     let labels = &mut node["metadata"]["labels"];
     labels["nvidia.com/gpu.product"] = product.into();
@@ -38,7 +38,7 @@ fn offering(name: &str, gpus: u32) -> Value {
 }
 
 /// A pod with so many GPUs, and with a part of what CPUs and memory there are for them.
-fn asking(name: &str, gpus: u32) -> Value {
+pub(super) fn asking(name: &str, gpus: u32) -> Value {
     exclusive(name, gpus * 4, gpus * 16, gpus)
 }
 
