@@ -83,6 +83,15 @@ mod tests {
     }
 
     #[test]
+    fn every_label_is_in_the_documentation() {
+        let page = include_str!("../../../../../docs/tenants.md");
+        for label in LABELS {
+            assert!(page.contains(&format!("| `{label}` | node |")), "{label}");
+        }
+        assert!(page.contains(&format!("| `{}` | namespace |", model::TENANT_TIER_LABEL)));
+    }
+
+    #[test]
     fn labels_of_tiers_by_table() {
         use HardwareTier::{Economy, Premium, Standard};
         let table = [
