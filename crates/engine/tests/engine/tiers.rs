@@ -2,8 +2,9 @@
 
 use framework::{
     Args, ClassifierArgs, Namespaces, PluginChoice, Point, ProfileSettings, TenantHardwareArgs,
+    TierRule,
 };
-use model::Tier;
+use model::{HardwareTier, Tier};
 use testkit::{Script, check_with, own_profile, with_args};
 
 const SCHEMA: &str = "tenant.kubenexus.io/tier";
@@ -20,6 +21,17 @@ fn strict() -> ProfileSettings {
         args.rules.silver.overflows = false;
         args.rules.bronze.overflows = false;
     })
+}
+
+/// Our profile, in which nobody is ruled out by tiers.
+fn ranking_only() -> ProfileSettings {
+    let mut profile = own_profile();
+    for (point, choices) in &mut profile.points {
+        if matches!(point, Point::PreFilter | Point::Filter) {
+            choices.retain(|choice: &PluginChoice| choice.name != "TenantHardware");
+        }
+    }
+    profile
 }
 
 fn run(profile: &ProfileSettings, story: &str) {
@@ -50,6 +62,8 @@ fn every_tenant_gets_the_hardware_of_its_tier_whoever_comes_first() {
         }
         run(&own_profile(), &story);
         run(&strict(), &story);
+        // Classes of several tiers share what facts say only where they say the same.
+        run(&ranking_only(), &story);
     }
 }
 
@@ -117,6 +131,25 @@ fn a_tier_that_a_pod_writes_can_only_lower_what_it_may_use() {
             "
         ),
     );
+}
+
+/// Whatever the rules are: gold has less to choose from than bronze here.
+#[test]
+fn a_pod_that_lowers_its_tier_is_held_to_the_rules_of_both() {
+    let profile = with(|args| {
+        args.rules.gold = TierRule { allowed: vec![HardwareTier::Premium], overflows: false };
+        args.rules.bronze = TierRule { allowed: vec![HardwareTier::Economy], overflows: false };
+    });
+    let waits = "
+        pod lowered namespace=gold tier=bronze cpu=1 nvidia.com/gpu=8
+        step
+        > lowered waits: 0/3 nodes are available: 3 node(s) were of a hardware tier that the tenant
+        >+may not use.
+        pod bronze namespace=bronze cpu=1 nvidia.com/gpu=8
+        step
+        > bronze -> l4
+        ";
+    run(&profile, &format!("{CLUSTER}{waits}"));
 }
 
 #[test]
