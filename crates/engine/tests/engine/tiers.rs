@@ -4,8 +4,12 @@ use framework::{
     Args, ClassifierArgs, Namespaces, PluginChoice, Point, ProfileSettings, TenantHardwareArgs,
     TierRule,
 };
-use model::{HardwareTier, Tier};
+use model::{HardwareTier, Millis, Tier};
+use proptest::collection::vec;
+use proptest::prelude::*;
 use testkit::{Script, check_with, own_profile, with_args};
+
+use crate::cold_path::{check_none_oversleeps, config, forgetful, patient, step_judged};
 
 const SCHEMA: &str = "tenant.kubenexus.io/tier";
 
@@ -401,4 +405,63 @@ fn kept_results_follow_the_tier_of_a_namespace() {
     run("gone pod p2");
     run("namespace other TIER:silver");
     assert_eq!(placed("a", &mut run), "use.");
+}
+
+/// Something that happens to a node, a namespace or a pod.
+fn event(dice: u64) -> String {
+    let pick = |from: u64, words: &[&'static str]| {
+        words[usize::try_from(dice / from).unwrap_or(usize::MAX) % words.len()]
+    };
+    let namespace = pick(11, &["a", "b", "c"]);
+    match dice % 10 {
+        0..=3 => {
+            let asks = pick(37, &["", "nvidia.com/gpu=1", "nvidia.com/gpu=2", "nvidia.com/gpu=2"]);
+            let wish = pick(151, &["", "", "", "tier=gold", "tier=bronze"]);
+            let priority = pick(1_009, &["", "", "", "priority=5"]);
+            let number = dice / 7_919 % 12;
+            format!("pod p{number} namespace={namespace} cpu=1 {asks} {wish} {priority}")
+        }
+        4 => format!("gone pod p{}", dice / 7_919 % 12),
+        5 | 6 => {
+            let offers = pick(11, &["", "nvidia.com/gpu=2", "nvidia.com/gpu=4"]);
+            let tier = pick(37, &["", "hardware=premium", "hardware=standard", "hardware=economy"]);
+            let cost = pick(151, &["", "cost=0.5", "cost=2", "cost=9"]);
+            let reserved = pick(1_009, &["", "", "reserved=gold", "reserved=bronze"]);
+            format!("node n{} cpu=4 {offers} {tier} {cost} {reserved}", dice / 7_919 % 5)
+        }
+        7 | 8 => {
+            let label = pick(37, &["TIER:gold", "TIER:silver", "TIER:bronze", "TIER:x", "team:x"]);
+            format!("namespace {namespace} {}", label.replace("TIER", SCHEMA))
+        }
+        _ => format!("gone namespace {namespace}"),
+    }
+}
+
+proptest! {
+    #![proptest_config(config(96))]
+
+    /// Whatever happens to namespaces and nodes, what is kept is what asking anew would say.
+    #[test]
+    fn what_is_kept_of_tiers_is_what_asking_anew_would_say(
+        events in vec(any::<u64>(), 40..90),
+        is_forgetful in any::<bool>(),
+    ) {
+        let profile = with(|args| {
+            args.rules.silver.overflows = false;
+            args.rules.bronze.overflows = false;
+            args.reserves_accelerators = true;
+        });
+        let mut run = if is_forgetful { forgetful(&profile) } else { patient(&profile) };
+        run.command("node n9 cpu=4 nvidia.com/gpu=4");
+        for dice in events {
+            let line = event(dice);
+            let is_idle = line.strip_prefix("gone pod ").is_some_and(|uid| !run.pods.contains_key(uid));
+            if !is_idle {
+                run.command(&line);
+            }
+            run.now = run.now + Millis::seconds(11);
+            step_judged(&mut run);
+            check_none_oversleeps(&mut run);
+        }
+    }
 }
