@@ -3,10 +3,10 @@
 //! What a node's hardware is worth is one of three tiers: what a label says, else what the products
 //! of its accelerators are worth by a table of models, the costliest counting, else what another
 //! label says of its cost. Which tier a tenant has is what ProfileClassifier makes of sources that
-//! an administrator owns; a pod can lower its tier by its own word, and is then held to the rules of
-//! both. Tenants prefer one tier of hardware, and have others that are allowed. What is not allowed
-//! is used where nothing better is left, unless that is denied. A node can be reserved for tenants
-//! of one tier.
+//! an administrator owns; a pod can lower its tier by its own word, and is then held to the rules
+//! of both. Tenants prefer one tier of hardware, and have others that are allowed. What is not
+//! allowed is used where nothing better is left, unless that is denied. A node can be reserved for
+//! tenants of one tier.
 //!
 //! As long as nobody has been given a tier, pods with accelerators are not looked at and no node is
 //! reserved for anybody.
@@ -14,8 +14,8 @@
 //! Pods without accelerators prefer nodes without any. WorkloadAware says nothing of this: it packs
 //! no pods onto such nodes, which leaves an empty node without accelerators as good as one with.
 //!
-//! Arguments: [`TenantHardwareArgs`]. Cost: once for every node whose facts changed, for all classes
-//! of a tier together; none for the pods that come and go.
+//! Arguments: [`TenantHardwareArgs`]. Cost: once for every node whose facts changed, for all
+//! classes of a tier together; none for the pods that come and go.
 
 use std::sync::Arc;
 

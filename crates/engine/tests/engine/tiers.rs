@@ -113,8 +113,8 @@ fn a_tier_that_a_pod_writes_can_only_lower_what_it_may_use() {
             "{CLUSTER}
             pod boast namespace=bronze tier=gold cpu=1 nvidia.com/gpu=8 target=h100
             step
-            > boast waits: 0/3 nodes are available: 1 node(s) were of a hardware tier that the tenant
-            >+may not use, 2 node(s) didn't satisfy plugin(s) [NodeName].
+            > boast waits: 0/3 nodes are available: 1 node(s) were of a hardware tier that the
+            >+tenant may not use, 2 node(s) didn't satisfy plugin(s) [NodeName].
             pod modest namespace=gold tier=bronze cpu=1 nvidia.com/gpu=8
             step
             > modest -> l4
@@ -127,11 +127,11 @@ fn a_tier_that_a_pod_writes_can_only_lower_what_it_may_use() {
             pod bronze namespace=bronze cpu=1 target=kept
             step
             > gold -> own
-            > raised waits: 0/5 nodes are available: 1 node(s) were reserved for another tenant tier, 4
-            >+node(s) didn't satisfy plugin(s) [NodeName].
+            > raised waits: 0/5 nodes are available: 1 node(s) were reserved for another tenant
+            >+tier, 4 node(s) didn't satisfy plugin(s) [NodeName].
             > bronze -> kept
-            > lowered waits: 0/5 nodes are available: 1 node(s) were reserved for another tenant tier,
-            >+4 node(s) didn't satisfy plugin(s) [NodeName].
+            > lowered waits: 0/5 nodes are available: 1 node(s) were reserved for another tenant
+            >+tier, 4 node(s) didn't satisfy plugin(s) [NodeName].
             "
         ),
     );
@@ -190,8 +190,8 @@ fn as_long_as_nobody_has_a_tier_nothing_is_said_of_pods_with_accelerators() {
         node h100 cpu=32 nvidia.com/gpu=8 hardware=premium
         pod p cpu=1 nvidia.com/gpu=1
         step
-        > p waits: 0/1 nodes are available: 1 node(s) were of a hardware tier that the tenant may not
-        >+use.
+        > p waits: 0/1 nodes are available: 1 node(s) were of a hardware tier that the tenant may
+        >+not use.
         ";
     let gold = "
         pod q namespace=lab class=urgent cpu=1 nvidia.com/gpu=1
@@ -455,7 +455,8 @@ proptest! {
         run.command("node n9 cpu=4 nvidia.com/gpu=4");
         for dice in events {
             let line = event(dice);
-            let is_idle = line.strip_prefix("gone pod ").is_some_and(|uid| !run.pods.contains_key(uid));
+            let gone = line.strip_prefix("gone pod ");
+            let is_idle = gone.is_some_and(|uid| !run.pods.contains_key(uid));
             if !is_idle {
                 run.command(&line);
             }

@@ -108,7 +108,8 @@ fn without_a_file_there_are_two_profiles() {
     assert_eq!(at(ours, Point::QueueSort), "Coscheduling");
     let score = "TaintToleration:3 NodeAffinity:2 VolumeBinding PodTopologySpread:2 \
                  InterPodAffinity:2 DynamicResources:2 ImageLocality NUMATopology:10 \
-                 ResourceFragmentation:10 TenantHardware:8 VRAMScheduler:8 GPUTopology:8 WorkloadAware:5";
+                 ResourceFragmentation:10 TenantHardware:8 VRAMScheduler:8 GPUTopology:8 \
+                 WorkloadAware:5";
     assert_eq!(at(ours, Point::Score), score);
     let own = " Coscheduling NUMATopology TenantHardware VRAMScheduler";
     assert_eq!(at(kube, Point::Filter) + own, at(ours, Point::Filter));
