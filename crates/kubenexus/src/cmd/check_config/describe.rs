@@ -75,40 +75,24 @@ fn profile(profile: &ProfileSettings, known: &[PluginInfo], text: &mut String) {
                 }
             }
             Args::Preemption(args) => row(plugin, &preemption(*args), text),
-            Args::Coscheduling(args) => {
-                for line in gangs::coscheduling(args) {
-                    row(plugin, &line, text);
-                }
-            }
-            Args::Classifier(args) => {
-                for line in gangs::classifier(args) {
-                    row(plugin, &line, text);
-                }
-            }
+            Args::Coscheduling(args) => rows(plugin, &gangs::coscheduling(args), text),
+            Args::Classifier(args) => rows(plugin, &gangs::classifier(args), text),
             Args::VolumeBinding(args) => row(plugin, &volumes(args), text),
             Args::Workload(args) => {
                 let line = format!("nodes are as full as {}", resources(&args.weights));
                 row(plugin, &line, text);
             }
-            Args::TenantHardware(args) => {
-                for line in tenants::meaning(args) {
-                    row(plugin, &line, text);
-                }
-            }
-            Args::Numa(args) => {
-                for line in numa(args) {
-                    row(plugin, &line, text);
-                }
-            }
-            Args::Vram(args) => {
-                for line in vram(*args) {
-                    row(plugin, &line, text);
-                }
-            }
+            Args::TenantHardware(args) => rows(plugin, &tenants::meaning(args), text),
+            Args::Numa(args) => rows(plugin, &numa(args), text),
+            Args::Vram(args) => rows(plugin, &vram(*args), text),
             Args::Fragmentation(args) => row(plugin, &fragmentation(*args), text),
         }
     }
     text.push('\n');
+}
+
+fn rows(name: &str, lines: &[String], text: &mut String) {
+    lines.iter().for_each(|line| row(name, line, text));
 }
 
 fn pod_affinity(args: PodAffinityArgs) -> String {
