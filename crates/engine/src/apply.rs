@@ -9,9 +9,9 @@ use std::sync::Arc;
 
 use framework::is_about_others;
 use model::{
-    Change, Event, Fact, GangId, GroupingKey, Key, Kind, LabelSelector, Labels, NodeChange,
-    NodeFacts, NodeId, Occupant, Outcome, Pod, PodFacts, PodGroupKey, PodId, PodState, Present,
-    Reason, Time, Txn, UnitId, VolumeFault,
+    Change, Event, Fact, GangId, GroupingKey, Key, Kind, LabelSelector, NodeChange, NodeFacts,
+    NodeId, Occupant, Outcome, Pod, PodFacts, PodGroupKey, PodId, PodState, Present, Reason, Time,
+    Txn, UnitId, VolumeFault,
 };
 
 use crate::Scheduler;
@@ -57,12 +57,12 @@ impl Scheduler {
             }
             Fact::LocalQueue(facts) => {
                 if self.catalog.set_local_queue(facts) {
-                    self.reclassify(&facts.namespace);
+                    self.reclassify(&facts.namespace, now);
                 }
             }
             Fact::ClusterQueue(facts) => {
                 let namespaces = self.catalog.set_cluster_queue(facts);
-                namespaces.iter().for_each(|namespace| self.reclassify(namespace));
+                namespaces.iter().for_each(|namespace| self.reclassify(namespace, now));
             }
             Fact::Storage(facts) => self.set_storage(facts, now),
             Fact::ResourceSlice(facts) => self.set_resource_slice(facts, now),
@@ -103,12 +103,12 @@ impl Scheduler {
             }
             Kind::LocalQueue => {
                 if let Some(namespace) = self.catalog.delete_local_queue(name) {
-                    self.reclassify(namespace);
+                    self.reclassify(namespace, now);
                 }
             }
             Kind::ClusterQueue => {
                 let namespaces = self.catalog.delete_cluster_queue(name);
-                namespaces.iter().for_each(|namespace| self.reclassify(namespace));
+                namespaces.iter().for_each(|namespace| self.reclassify(namespace, now));
             }
             Kind::Storage(sort) => self.delete_storage(*sort, name, now),
             Kind::ResourceSlice => self.delete_resource_slice(name, now),
@@ -165,16 +165,6 @@ impl Scheduler {
             self.wake_volumes(now, |fault| *fault == VolumeFault::ClaimInUse);
             self.wake(Change::Removed, node, now);
             self.release_if_empty(node);
-        }
-    }
-
-    /// Takes in the labels of a namespace: rules about pods may be about others now.
-    fn set_namespace(&mut self, name: &str, labels: Option<&Labels>, now: Time) {
-        if self.catalog.set_namespace(name, labels) {
-            self.reclassify(name);
-            self.count_crowds();
-            self.queue.wake(now, is_about_others, |_, _| true);
-            self.queue.wake_gangs(now, |_| u64::MAX);
         }
     }
 

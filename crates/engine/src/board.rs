@@ -137,12 +137,14 @@ impl High {
 impl Board {
     /// What is prepared for a class, and by what it shares what facts say with others.
     pub(crate) fn new(profile: &Profile, catalog: &Catalog, class: &Class) -> (Self, GroundKey) {
-        let mut parts = Parts::default();
+        let (mut parts, mut variants) = (Parts::default(), Vec::new());
         let mut prepare = |plugins: &[Arc<dyn Feasible>]| -> Vec<Named<dyn Narrow>> {
             let prepared = |plugin: &Arc<dyn Feasible>| {
                 let prepared = plugin.prepare(catalog, class)?;
                 if prepared.reach() == Reach::Facts {
                     parts = parts | plugin.reads();
+                    let variant = Some(prepared.variant()).filter(|variant| *variant != 0);
+                    variants.extend(variant.map(|variant| (plugin.name(), variant)));
                 }
                 Some((plugin.name(), prepared))
             };
@@ -153,8 +155,10 @@ impl Board {
             asked.map_or(usize::MAX, |asked| prepare(asked).len())
         });
         let (before, filters) = (prepare(&profile.before), prepare(&profile.filters));
-        let Ranked { rankings, per_point, parts: of_rankings } = rank(profile, catalog, class);
+        let Ranked { rankings, per_point, parts: of_rankings, variants: more } =
+            rank(profile, catalog, class);
         let parts = parts | of_rankings;
+        variants.extend(more);
         let board = Self {
             generation: class.generation(),
             before,
@@ -174,7 +178,7 @@ impl Board {
             scratch: Scratch::default(),
             use_: kept::Use::default(),
         };
-        (board, GroundKey { spec: parts.of(&class.spec), per_point })
+        (board, GroundKey { spec: parts.of(&class.spec), per_point, variants })
     }
 
     /// Whether a pod that comes to a node or leaves it could help pods of the class.

@@ -9,7 +9,8 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use model::{Bond, Catalog, Pod, PodFacts, PodId, WorkloadProfile};
+use framework::is_about_others;
+use model::{Bond, Catalog, Class, Labels, Pod, PodFacts, PodId, Reason, Time, WorkloadProfile};
 
 use crate::queue::Own;
 use crate::{Scheduler, profile_of};
@@ -61,14 +62,47 @@ impl Scheduler {
         self.classified(pod).boost
     }
 
+    /// Takes in the labels of a namespace: rules about pods may be about others now.
+    pub(crate) fn set_namespace(&mut self, name: &str, labels: Option<&Labels>, now: Time) {
+        let was_any_tiered = self.catalog.has_tiered_namespaces();
+        let is_inhabited = self.catalog.set_namespace(name, labels);
+        if self.catalog.has_tiered_namespaces() != was_any_tiered {
+            self.prepare_anew(now, |_| true);
+        }
+        if is_inhabited {
+            self.reclassify(name, now);
+            self.count_crowds();
+            self.queue.wake(now, is_about_others, |_, _| true);
+            self.queue.wake_gangs(now, |_| u64::MAX);
+        }
+    }
+
     /// Takes in that a namespace has other labels or LocalQueues, or is gone.
-    pub(crate) fn reclassify(&mut self, namespace: &str) {
+    pub(crate) fn reclassify(&mut self, namespace: &str, now: Time) {
         if !self.catalog.is_inhabited(namespace) {
             return;
         }
         let profiles = self.workloads.get_mut();
         profiles.rows.clear();
         profiles.moved.insert(namespace.into());
+        self.prepare_anew(now, |class| class.spec.namespace == namespace);
+    }
+
+    /// What was prepared for some classes depends on what their pods are, which may be something
+    /// else now: it is prepared anew, and whoever waits for that is tried again.
+    fn prepare_anew(&mut self, now: Time, is_meant: impl Fn(&Class) -> bool) {
+        if !self.profiles.iter().any(|profile| profile.reads_tiers) {
+            return;
+        }
+        self.boards.expire(|class| self.catalog.find_class(class).is_some_and(&is_meant));
+        let is_about_tiers = |reason: &Reason| matches!(reason, Reason::Tier(_));
+        self.queue.wake(now, is_about_tiers, |class, _| is_meant(self.catalog.class(class)));
+        self.queue.wake_gangs(
+            now,
+            |class| {
+                if is_meant(self.catalog.class(class)) { u64::MAX } else { 0 }
+            },
+        );
     }
 
     /// Gives units their places anew if they are of namespaces that changed.

@@ -1,9 +1,13 @@
 //! Arguments of plugins, as plain data. Whoever reads a configuration checks the values.
 
+mod tenant_hardware;
+
 use model::{
     FabricLevel, LabelSelector, Labels, Millis, NodeTerm, OnPartialFailure, Preference, SpreadSpec,
     Tier,
 };
+
+pub use tenant_hardware::{CostTiers, TenantHardwareArgs, TierRule, TierRules, TierScores};
 
 /// The arguments of one plugin.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,6 +42,8 @@ pub enum Args {
     Fabric(FabricArgs),
     /// Of `TopologySpread`.
     Levels(LevelArgs),
+    /// Of `TenantHardware`.
+    TenantHardware(TenantHardwareArgs),
 }
 
 /// How gangs wait, and who goes first among units of the same priority.

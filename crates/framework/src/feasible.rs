@@ -100,6 +100,13 @@ pub trait Narrow: Send + Sync {
     /// What the answers about nodes depend on.
     fn reach(&self) -> Reach;
 
+    /// Told apart from the answers for other classes of which the plugin reads the same; 0 if there
+    /// are no others. Where answers reach no further than facts, classes share those that have the
+    /// same number.
+    fn variant(&self) -> u64 {
+        0
+    }
+
     /// Whether there is anything to say of this pod as things are. Always, unless answers reach
     /// around.
     fn applies(&self, _view: View<'_>) -> bool {

@@ -20,10 +20,11 @@ mod wake;
 
 pub use admit::Admit;
 pub use args::{
-    Args, BalancedArgs, ClassifierArgs, CoschedulingArgs, FabricArgs, FitArgs, FragmentationArgs,
-    LevelArgs, NamespaceOffset, Namespaces, NodeAffinityArgs, NumaArgs, PodAffinityArgs,
-    PreemptionArgs, ResourceWeight, ShapePoint, SpreadArgs, Strategy, Tenant, TierBoosts,
-    VolumeBindingArgs, VramArgs, WorkloadArgs,
+    Args, BalancedArgs, ClassifierArgs, CoschedulingArgs, CostTiers, FabricArgs, FitArgs,
+    FragmentationArgs, LevelArgs, NamespaceOffset, Namespaces, NodeAffinityArgs, NumaArgs,
+    PodAffinityArgs, PreemptionArgs, ResourceWeight, ShapePoint, SpreadArgs, Strategy, Tenant,
+    TenantHardwareArgs, TierBoosts, TierRule, TierRules, TierScores, VolumeBindingArgs, VramArgs,
+    WorkloadArgs,
 };
 pub use classify::Classify;
 pub use feasible::{Feasible, Narrow, Reach, Rows, UNFIT, Verdict, View};

@@ -39,6 +39,8 @@ pub struct Profile {
     pub tells_zones: bool,
     /// Whether pods are told the GPUs that they are thought to have.
     pub tells_gpus: bool,
+    /// Whether what plugins prepare for a class depends on the tiers that tenants have.
+    pub reads_tiers: bool,
     /// For how long a pod that is on its way waits for its volumes; none if claims are not given
     /// volumes.
     pub volume_timeout: Option<Millis>,

@@ -103,6 +103,13 @@ pub trait Scores: Send + Sync {
     /// What the answers depend on.
     fn reach(&self) -> Reach;
 
+    /// Told apart from the scores for other classes of which the plugin reads the same; 0 if there
+    /// are no others. Where scores reach no further than facts, classes share those that have the
+    /// same number.
+    fn variant(&self) -> u64 {
+        0
+    }
+
     /// Whether there is anything to say of this pod as things are. Always, unless answers reach
     /// around.
     fn applies(&self, _view: View<'_>) -> bool {
@@ -168,6 +175,10 @@ pub struct WholePoints(pub Box<dyn Scores>);
 impl Scores for WholePoints {
     fn reach(&self) -> Reach {
         self.0.reach()
+    }
+
+    fn variant(&self) -> u64 {
+        self.0.variant()
     }
 
     fn applies(&self, view: View<'_>) -> bool {

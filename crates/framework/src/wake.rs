@@ -32,6 +32,8 @@ pub fn cures(reason: &Reason, change: Change) -> bool {
         // Labels that tell of GPUs are hardware too.
         Reason::Gpu(fault) => !fault.is_invalid() && (aspects.hardware || aspects.allocatable),
         Reason::Fabric(fault) => *fault == FabricFault::TooSlow && aspects.labels,
+        // Labels that tell of tiers are hardware too, and so is whether there are accelerators.
+        Reason::Tier(_) => aspects.hardware,
         Reason::NoNodes
         | Reason::Gated(_)
         | Reason::OtherNode
@@ -72,6 +74,7 @@ fn is_about_nodes(reason: &Reason) -> bool {
         | Reason::NotFar
         | Reason::Unwelcome
         | Reason::OtherDomain
+        | Reason::Tier(_)
         | Reason::ClusterShort { .. } => true,
         Reason::Volume(fault) => is_about_place(fault) || is_about_mounts(fault),
         Reason::Numa(fault) => !matches!(fault, NumaFault::Invalid(_)),
@@ -132,6 +135,7 @@ fn is_about_load(reason: &Reason) -> bool {
         | Reason::MemberGated(_)
         | Reason::After(_)
         | Reason::AfterCycle(_)
+        | Reason::Tier(_)
         | Reason::OtherDomain => false,
     }
 }
@@ -170,6 +174,7 @@ pub fn is_about_others(reason: &Reason) -> bool {
         | Reason::Numa(_)
         | Reason::Gpu(_)
         | Reason::Fabric(_)
+        | Reason::Tier(_)
         | Reason::OtherDomain
         | Reason::ClusterShort { .. } => false,
     }

@@ -218,9 +218,11 @@ impl Catalog {
         if replaced.node.is_some() != self.nodes.get(id).is_some() {
             self.pods.note_node(self.nodes.name(id));
         }
-        let has_other_devices = self.renew_machine(id, replaced);
+        let mut has_other_devices = self.renew_machine(id, replaced);
         if has_other_devices || replaced.offer != *self.nodes.offer(id) {
             self.lay_out_gpus(id);
+            let had_some = self.is_with_accelerators(&replaced.offer);
+            has_other_devices |= had_some != self.has_accelerators(id);
         }
         let nodes = replaced.node.as_deref().into_iter().chain(self.nodes.get(id));
         self.domains.put(id, nodes.flat_map(Node::label_keys), &self.nodes);

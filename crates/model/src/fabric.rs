@@ -39,12 +39,11 @@ impl FabricTier {
     /// a node is of no use to pods that talk to others on other nodes.
     #[must_use]
     pub fn satisfies(self, least: Self, is_alone: bool) -> bool {
-        let least = if least == Self::Nvlink && !is_alone { Self::Nvswitch } else { least };
-        match self {
-            Self::Nvlink => is_alone,
-            _ if least == Self::Nvlink => self == Self::Nvswitch,
-            _ => self >= least,
+        if self == Self::Nvlink {
+            return is_alone;
         }
+        let least = if least == Self::Nvlink { Self::Nvswitch } else { least };
+        self >= least
     }
 }
 

@@ -4,6 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::device::PciAddress;
+use crate::tiers::TierLabels;
 use crate::topology::{CpuManagerFacts, TopologyPolicy, TopologyScope};
 
 /// The largest id of a zone: the kubelet has room for so many in a mask.
@@ -31,6 +32,9 @@ pub struct HardwareFacts {
     /// What the kubelet does about zones.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kubelet: Option<KubeletFacts>,
+    /// How costly it is, and whom it is reserved for.
+    #[serde(skip_serializing_if = "TierLabels::is_silent")]
+    pub tiers: TierLabels,
     /// What is written there and means nothing.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     pub unread: Box<[Unread]>,

@@ -35,6 +35,7 @@ mod selector;
 mod spec;
 mod symbol;
 mod taint;
+mod tiers;
 mod time;
 pub mod topology;
 mod txn;
@@ -92,6 +93,7 @@ pub use spec::{
 };
 pub use symbol::{Symbol, Symbols};
 pub use taint::{Effect, Operator, Taint, Toleration};
+pub use tiers::{HardwareTier, ReservedFor, TENANT_TIER_LABEL, TierFault, TierLabels};
 pub use time::{Millis, Moment, Time};
 pub use txn::{Savepoint, Txn};
 pub use usage::{

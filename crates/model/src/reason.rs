@@ -7,6 +7,7 @@ use crate::gpu::GpuFault;
 use crate::ids::ResourceId;
 use crate::need::Need;
 use crate::numa::NumaFault;
+use crate::tiers::TierFault;
 use crate::volume::VolumeFault;
 
 /// Whether evicting pods could turn a no into a yes.
@@ -108,6 +109,8 @@ pub enum Reason {
     Gpu(GpuFault),
     /// The network is in the way.
     Fabric(FabricFault),
+    /// The tier of the pod's tenant keeps it off the node, or the node's accelerators do.
+    Tier(TierFault),
     /// The node is not in the domain of the pods of the gang that are on nodes.
     OtherDomain,
     /// All nodes together have less free than the gang asks for.
@@ -167,6 +170,7 @@ impl Reason {
             | Self::Numa(_)
             | Self::Gpu(_)
             | Self::Fabric(_)
+            | Self::Tier(_)
             | Self::OtherDomain
             | Self::ClusterShort { .. } => self,
         })
@@ -210,6 +214,7 @@ impl Reason {
             Self::Numa(fault) => fault.word(),
             Self::Gpu(fault) => fault.word(),
             Self::Fabric(fault) => fault.word(),
+            Self::Tier(fault) => fault.word(),
             Self::OtherDomain => "GangDomainMismatch",
             Self::ClusterShort { .. } => "MinResourcesShort",
         }
@@ -253,6 +258,7 @@ impl Reason {
             | Self::After(_)
             | Self::AfterCycle(_)
             | Self::OtherDomain
+            | Self::Tier(_)
             | Self::ClusterShort { .. } => Code::Unresolvable,
             Self::Volume(fault) => fault.code(),
             Self::Numa(fault) if fault.is_about_load() => Code::Unschedulable,

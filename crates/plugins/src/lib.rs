@@ -24,6 +24,7 @@ mod scheduling_gates;
 mod spread;
 mod sums;
 mod taint_toleration;
+mod tenant_hardware;
 mod topology_spread;
 mod volumes;
 mod vram_scheduler;

@@ -16,12 +16,9 @@
 
 use framework::{ClassifierArgs, Classify, Plugin, Tenant};
 use model::{
-    Bond, Catalog, Class, Hardware, Hints, Ignored, Known, Labels, Said, Source, Tier, Workload,
-    WorkloadProfile, is_gpu,
+    Bond, Catalog, Class, Hardware, Hints, Ignored, Known, Labels, Said, Source, TENANT_TIER_LABEL,
+    Tier, Workload, WorkloadProfile, is_gpu,
 };
-
-/// The label of a namespace that says how its pods are served.
-const TIER: &str = "tenant.kubenexus.io/tier";
 
 pub(crate) struct ProfileClassifier {
     args: ClassifierArgs,
@@ -78,6 +75,24 @@ struct Owner<'a> {
 }
 
 impl ProfileClassifier {
+    /// Whether the configuration gives a tier to anybody.
+    pub(crate) fn gives_tiers(&self) -> bool {
+        let tenants = self.args.tenants.iter();
+        !self.args.tiers_by_class.is_empty() || tenants.into_iter().any(|it| it.tier.is_some())
+    }
+
+    /// The tier that an administrator gives pods of a class, and the one that is left of it by what
+    /// they say themselves.
+    pub(crate) fn tiers(&self, catalog: &Catalog, class: &Class) -> (Tier, Tier) {
+        let silent = Hints::default();
+        let hints = class.spec.hints.as_deref().unwrap_or(&silent);
+        let name = &*class.spec.namespace;
+        let labels = catalog.namespace_labels(name);
+        let owner = labels.and_then(|labels| self.owner(catalog, name, labels));
+        let granted = self.granted(owner.as_ref(), labels, hints);
+        (granted.value, lowered(granted, hints, &mut Vec::new()).value)
+    }
+
     /// The first tenant that has a namespace.
     fn owner(&self, catalog: &Catalog, name: &str, labels: &Labels) -> Option<Owner<'_>> {
         self.args.tenants.iter().find_map(|tenant| {
@@ -103,7 +118,7 @@ impl ProfileClassifier {
         if let Some((owner, value)) = owner.and_then(|owner| Some((owner, owner.tenant.tier?))) {
             return Known { value, source: owner.source.clone() };
         }
-        if let Some((_, word)) = labels.iter().find(|(key, _)| **key == *TIER) {
+        if let Some((_, word)) = labels.iter().find(|(key, _)| **key == *TENANT_TIER_LABEL) {
             return match Said::read(word, &Tier::WORDS) {
                 Said::Known(value) => Known { value, source: Source::NamespaceLabel },
                 Said::Unknown(word) => lowest(Source::NamespaceUnreadable(word)),

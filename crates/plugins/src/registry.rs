@@ -7,7 +7,8 @@ use framework::{
     Admit, Args, BalancedArgs, ClassifierArgs, Classify, CoschedulingArgs, FabricArgs, Feasible,
     FitArgs, FragmentationArgs, LevelArgs, Network, NodeAffinityArgs, NumaArgs, Order,
     PluginChoice, PluginInfo, PodAffinityArgs, Point, Points, Profile, ProfileSettings, Rank,
-    Ranking, Rescues, SpreadArgs, VolumeBindingArgs, VramArgs, WEIGHTS_MAX, WorkloadArgs,
+    Ranking, Rescues, SpreadArgs, TenantHardwareArgs, VolumeBindingArgs, VramArgs, WEIGHTS_MAX,
+    WorkloadArgs,
 };
 use model::Catalog;
 
@@ -30,6 +31,7 @@ use crate::resource_fragmentation::ResourceFragmentation;
 use crate::scheduling_gates::SchedulingGates;
 use crate::spread::TopologySpread;
 use crate::taint_toleration::TaintToleration;
+use crate::tenant_hardware::TenantHardware;
 use crate::topology_spread::PodTopologySpread;
 use crate::volumes::{NodeVolumeLimits, VolumeBinding, VolumeRestrictions, VolumeZone};
 use crate::vram_scheduler::VramScheduler;
@@ -112,7 +114,7 @@ pub fn known() -> &'static [PluginInfo] {
             aliases: &["ResourceFragmentationScore"],
             ..built("ResourceFragmentation", &[PreScore, Score])
         },
-        planned("TenantHardware", &["TenantHardwareAffinityScore"], ALL),
+        PluginInfo { aliases: &["TenantHardwareAffinityScore"], ..built("TenantHardware", ALL) },
         built("VRAMScheduler", &[PreFilter, Filter, PreScore, Score, Reserve, Bind]),
         built("GPUTopology", &[PreScore, Score]),
         built("TopologySpread", &[PreScore, Score]),
@@ -182,11 +184,7 @@ pub fn build(settings: &ProfileSettings, catalog: &mut Catalog) -> Result<Profil
         "Coscheduling" => Arc::new(Coscheduling::new(coscheduling_args(settings))),
         _ => return Err(unknown(settings, order, QueueSort)),
     };
-    let classifies = |choice: &PluginChoice| choice.name == "ProfileClassifier";
-    let classifier =
-        settings.at(PreFilter).iter().any(classifies).then(|| {
-            Arc::new(ProfileClassifier::new(classifier_args(settings))) as Arc<dyn Classify>
-        });
+    let classifier = classifier(settings).map(|it| Arc::new(it) as Arc<dyn Classify>);
     let mut admit: Vec<Arc<dyn Admit>> = Vec::new();
     for choice in settings.at(PreEnqueue) {
         match choice.name {
@@ -238,6 +236,9 @@ pub fn build(settings: &ProfileSettings, catalog: &mut Catalog) -> Result<Profil
         rescues,
         tells_zones: tells("NUMATopology"),
         tells_gpus: tells("VRAMScheduler"),
+        reads_tiers: [PreFilter, Filter, Score]
+            .iter()
+            .any(|at| settings.at(*at).iter().any(|choice| choice.name == "TenantHardware")),
         volume_timeout,
     })
 }
@@ -302,6 +303,7 @@ fn make_feasible(
         "NUMATopology" => Arc::new(NumaTopology::new(numa_args(settings), catalog)),
         "VRAMScheduler" => Arc::new(VramScheduler::new(vram_args(settings))),
         "NetworkFabric" => Arc::new(NetworkFabric::new(&fabric_args(settings), catalog)),
+        "TenantHardware" => Arc::new(tenant_hardware(settings, choice)),
         name => Arc::new(Guard::of(name).ok_or_else(|| unknown(settings, choice, point))?),
     })
 }
@@ -325,6 +327,7 @@ fn make_rank(
         "VRAMScheduler" => Arc::new(VramScheduler::new(vram_args(settings))),
         "GPUTopology" => Arc::new(GpuTopology),
         "NetworkFabric" => Arc::new(NetworkFabric::new(&fabric_args(settings), catalog)),
+        "TenantHardware" => Arc::new(tenant_hardware(settings, choice)),
         "ResourceFragmentation" => {
             Arc::new(ResourceFragmentation::new(fragmentation_args(settings), catalog))
         }
@@ -343,6 +346,21 @@ fn make_rank(
         name if Guard::of(name).is_some() => return Ok(None),
         _ => return Err(unknown(settings, choice, Score)),
     }))
+}
+
+/// What classifies pods in a profile.
+fn classifier(settings: &ProfileSettings) -> Option<ProfileClassifier> {
+    let is_it = |choice: &PluginChoice| choice.name == "ProfileClassifier";
+    let is_asked = settings.at(PreFilter).iter().any(is_it);
+    is_asked.then(|| ProfileClassifier::new(classifier_args(settings)))
+}
+
+fn tenant_hardware(settings: &ProfileSettings, choice: &PluginChoice) -> TenantHardware {
+    let args = match settings.args_of("TenantHardware") {
+        Some(Args::TenantHardware(args)) => args.clone(),
+        _ => TenantHardwareArgs::default(),
+    };
+    TenantHardware::new(args, choice.weight, classifier(settings))
 }
 
 fn affinity_args(settings: &ProfileSettings) -> NodeAffinityArgs {

@@ -12,6 +12,7 @@ pub(crate) mod company;
 mod evictions;
 mod gangs;
 mod gpus;
+mod hardware_tiers;
 mod insides;
 mod inspector;
 mod kinds;
@@ -37,6 +38,7 @@ pub(crate) use gangs::{
     Patience, check_disband, check_whole, is_partial, is_partial_tree, is_ready, witness,
 };
 pub(crate) use gpus::{check_given_gpus, check_gpus};
+pub(crate) use hardware_tiers::laws;
 pub(crate) use inspector::{Inspector, takes_one, waits_with_others};
 pub(crate) use kinds::Kinds;
 pub(crate) use ledger::{Given, Ledger, Spot};
@@ -333,6 +335,11 @@ pub(crate) fn check_binding(ledger: &Ledger, uid: &str, node: &str) -> Result<()
         Objection::NotFar => wrong("a pod it must be far from is in the node's domain"),
         Objection::Unwelcome => wrong("a pod in the node's domain wants it to be far"),
         Objection::Volume(word) => wrong(word),
+        Objection::Tier("NodeReservedForTier") => wrong("it is reserved for other tenants"),
+        Objection::Tier("AcceleratorNodeReserved") => {
+            wrong("it has accelerators, and they are kept")
+        }
+        Objection::Tier(_) => wrong("its tenant may not use hardware of that tier"),
         Objection::Port => lacks("host ports".to_owned()),
         Objection::Pods => lacks("pods".to_owned()),
         Objection::Lack { resource, .. } => lacks(resource),

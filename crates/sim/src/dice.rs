@@ -34,6 +34,8 @@ pub(crate) enum Stream {
     TracePolicy = 17,
     /// Which services a seed has, and which zones.
     Spread = 18,
+    /// How costly the nodes of a seed are, and for whom they are.
+    Tiers = 19,
 }
 
 /// A stream of draws.

@@ -3,6 +3,7 @@
 //! ```text
 //! slice s on=a devices=0,0,1x,?            zones of gpu-0 to gpu-3; x is tainted, ? unknown
 //! slice t on=a pool=p generation=2 slices=2 first=4 devices=0      gpu-4
+//! slice u on=a devices=0,0 models=NVIDIA-L4,NVIDIA-L40S            their products
 //! claim default/c a/gpu-0 a/gpu-1          pools and devices that are allocated to it
 //! gone slice s
 //! gone claim default/c
@@ -21,7 +22,7 @@ pub(crate) fn slice(name: &str, words: &[&str]) -> ResourceSliceFacts {
     let name = name.into();
     let mut slice = ResourceSliceFacts { name, driver, ..ResourceSliceFacts::default() };
     (slice.generation, slice.slice_count) = (1, 1);
-    let (mut first, mut devices) = (0, "");
+    let (mut first, mut devices, mut models) = (0, "", "");
     for word in words {
         let (key, value) = word.split_once('=').expect("words of slices are KEY=VALUE");
         let number = || value.parse().expect("a number");
@@ -33,6 +34,7 @@ pub(crate) fn slice(name: &str, words: &[&str]) -> ResourceSliceFacts {
             "slices" => slice.slice_count = value.parse().expect("a number"),
             "first" => first = value.parse().expect("a number"),
             "devices" => devices = value,
+            "models" => models = value,
             _ => panic!("a slice has no {key:?}"),
         }
     }
@@ -43,6 +45,7 @@ pub(crate) fn slice(name: &str, words: &[&str]) -> ResourceSliceFacts {
         name: format!("gpu-{}", first + at).into(),
         zones: word.trim_end_matches('x').parse().into_iter().collect(),
         is_tainted: word.ends_with('x'),
+        model: models.split(',').nth(at).filter(|model| !model.is_empty()).map(Into::into),
         ..SliceDevice::default()
     };
     let devices = devices.split(',').filter(|word| !word.is_empty());

@@ -6,6 +6,7 @@
 //! pod p cpu=4 memory=1Gi nvidia.com/gpu=2 exclusive     one container, of a guaranteed pod
 //! pod p cpu=4 numa=isolated numa-avoids=0 placed=1      what it asks of zones, and was bound with
 //! node b nvidia.com/gpu=8 replicas=4 model=L40S vram=48Gi link=pcie nvlink=0,0,1,1
+//! node b nvidia.com/gpu=8 hardware=premium cost=2.5 reserved=gold   its tier, and for whom it is
 //! pod q nvidia.com/gpu=1 fraction=0.5 vram=20Gi         what it asks of GPUs
 //! gpus a                                                who has which GPUs
 //! inside a
@@ -25,8 +26,9 @@ use model::topology::{
 };
 use model::{
     Account, Amounts, CoLocation, FabricTier, FingerprintMethod, GangSpread, GpuFault, GpuGuest,
-    GpuShare, Guest, Inside, NodeFacts, NodeId, NodeResourceTopologyFacts, NumaPolicy, PodFacts,
-    PodsFingerprint, Quantity, ToldZone, WHOLE_MILLI, ZoneAmount,
+    GpuShare, Guest, HardwareTier, Inside, NodeFacts, NodeId, NodeResourceTopologyFacts,
+    NumaPolicy, PodFacts, PodsFingerprint, Quantity, ReservedFor, Tier, ToldZone, WHOLE_MILLI,
+    ZoneAmount,
 };
 
 /// Takes in a word of a node, if it is one about its inside.
@@ -71,6 +73,12 @@ pub(crate) fn set_node(node: &mut NodeFacts, key: &str, value: &str) -> bool {
             let shared = SharedGpus { resource, replicas, is_mps: false };
             hardware(node).all_gpus.shared = [shared].into();
         }
+        "hardware" => hardware(node).tiers.tier = word(&HardwareTier::WORDS, value),
+        "cost" => hardware(node).tiers.cost_milli = Some(milli(value)),
+        "reserved" => {
+            let tenants = word(&Tier::WORDS, value).map(ReservedFor::Tenants);
+            hardware(node).tiers.reserved = Some(tenants.unwrap_or(ReservedFor::System));
+        }
         "policy" => kubelet(node).policy = policy(value),
         "scope" => kubelet(node).scope = scope(value),
         "held" => {
@@ -91,6 +99,14 @@ pub(crate) fn set_node(node: &mut NodeFacts, key: &str, value: &str) -> bool {
         _ => return false,
     }
     true
+}
+
+fn word<T: Copy>(words: &[(&str, T)], word: &str) -> Option<T> {
+    words.iter().find(|(known, _)| *known == word).map(|(_, value)| *value)
+}
+
+fn milli(text: &str) -> u64 {
+    u64::try_from(Quantity::parse(text).expect("a number").milli()).expect("a cost")
 }
 
 fn link(word: &str) -> GpuLink {

@@ -15,6 +15,7 @@ mod replicas;
 mod rights;
 mod serving;
 mod spread;
+mod tenants;
 mod tiers;
 mod volumes;
 mod waiting;
@@ -102,6 +103,8 @@ pub(crate) const ALL: &[Scenario] = &[
     ours("gpu-invalid", gpus::invalid, STANDARD),
     ours("spread-zones", spread::zones, STANDARD),
     ours("spread-mixed", spread::mixed, STANDARD),
+    ours("tenants", tenants::tenants, STANDARD),
+    ours("tenants-none", tenants::untiered, STANDARD),
     standard("apiserver-restart", faults::apiserver_restart),
     standard("compaction", faults::compaction),
     ours("gang-waits-whole", gangs::waits_whole, GANGS),

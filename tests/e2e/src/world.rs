@@ -138,6 +138,9 @@ impl World {
         let delete = ["delete", kinds, "--all", "--wait=false"];
         self.plane.kubectl(&[within.as_slice(), &delete].concat()).await?;
         self.delete_pods().await?;
+        // The namespace stays, and its tier would have a say in the next scenario.
+        let untiered = json!({"metadata": {"labels": {"tenant.kubenexus.io/tier": null}}});
+        self.patch(&format!("/api/v1/namespaces/{}", self.namespace), &untiered).await?;
         self.delete_all("/api/v1/nodes").await?;
         // The next scenario need not wait for the lease of a scheduler that was killed.
         let leases: Api<Lease> = Api::namespaced(self.client.clone(), "kube-system");

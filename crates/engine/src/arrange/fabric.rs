@@ -189,7 +189,7 @@ impl Arranger<'_> {
         let start = self.moment();
         found.sort_by_key(|candidate| candidate.branch.room);
         let mut tries = 0;
-        let mut best: Option<(usize, Vec<(PodId, NodeId)>, Within)> = None;
+        let mut best: Option<(closer::Best, Within)> = None;
         for candidate in found {
             let within = candidate.within();
             if !self.may_hold(members, &within) {
@@ -208,14 +208,14 @@ impl Arranger<'_> {
                     return true;
                 }
                 let spread = self.spread(members.fabric, start.places);
-                let is_better = best.as_ref().is_none_or(|(least, ..)| spread < *least);
+                let is_better = best.as_ref().is_none_or(|((least, _), _)| spread < *least);
                 if is_better {
-                    best = Some((spread, self.places[start.places..].to_vec(), within));
+                    best = Some(((spread, self.places[start.places..].to_vec()), within));
                 }
             }
             self.back_to(start);
         }
-        let Some((_, places, within)) = best else { return false };
+        let Some(((_, places), within)) = best else { return false };
         places.into_iter().for_each(|(pod, node)| self.take(pod, node));
         self.home = Some(within);
         true

@@ -17,6 +17,8 @@ pub(crate) struct GroundKey {
     pub(super) spec: PodSpec,
     /// In what unit their scores are added up.
     pub(super) per_point: i32,
+    /// What plugins say of facts that does not follow from the spec, by their names.
+    pub(super) variants: Vec<(&'static str, u64)>,
 }
 
 /// All grounds that are not lent.

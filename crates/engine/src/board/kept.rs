@@ -28,6 +28,8 @@ pub(super) struct Use {
     is_known: bool,
     /// Whether it was used since it was last passed over.
     is_recent: bool,
+    /// Whether what is prepared depends on something that changed.
+    is_expired: bool,
     /// How many bytes it was counted with.
     bytes: usize,
 }
@@ -110,6 +112,14 @@ impl Boards {
         board
     }
 
+    /// Has some classes prepared anew the next time they are looked at.
+    pub(crate) fn expire(&mut self, is_meant: impl Fn(ClassId) -> bool) {
+        for class in self.order.0.iter().filter(|class| is_meant(**class)) {
+            let board = self.boards[class.index()].as_mut().expect("a board in order is kept");
+            board.use_.is_expired = true;
+        }
+    }
+
     fn board(&mut self, class: ClassId) -> &mut Board {
         self.boards[class.index()].as_mut().expect("the board was just made")
     }
@@ -121,7 +131,9 @@ impl Boards {
         }
         let facts = catalog.class(class);
         match &mut self.boards[class.index()] {
-            Some(board) if board.generation == facts.generation() => board.use_.is_recent = true,
+            Some(board) if board.generation == facts.generation() && !board.use_.is_expired => {
+                board.use_.is_recent = true;
+            }
             Some(_) => {
                 catalog.look(1);
                 self.take_back(class);
@@ -129,6 +141,7 @@ impl Boards {
                 let ground_id = self.grounds.hold(key);
                 let before = self.board(class);
                 let (use_, ground_before) = (before.use_, before.ground_id);
+                let use_ = Use { is_expired: false, ..use_ };
                 *before = Board { use_, ground_id, ..made };
                 self.bytes -= self.grounds.release(ground_before);
             }

@@ -18,12 +18,14 @@ pub(super) struct Ranked {
     pub(super) per_point: i32,
     /// What of a spec those read that reach no further than facts.
     pub(super) parts: Parts,
+    /// What else they depend on.
+    pub(super) variants: Vec<(&'static str, u64)>,
 }
 
 /// Prepares the rankings of a profile for a class. Totals are counted in points, and in parts of a
 /// point if any ranking is so fine and weights leave room for it.
 pub(super) fn rank(profile: &Profile, catalog: &Catalog, class: &Class) -> Ranked {
-    let mut parts = Parts::default();
+    let (mut parts, mut variants) = (Parts::default(), Vec::new());
     let prepare = |ranking: &Ranking| {
         let scores = ranking.plugin.prepare(catalog, class)?;
         // Without weight a ranking still has a say: it can find the question broken.
@@ -32,6 +34,8 @@ pub(super) fn rank(profile: &Profile, catalog: &Catalog, class: &Class) -> Ranke
         }
         if scores.reach() == Reach::Facts {
             parts = parts | ranking.plugin.reads();
+            let variant = Some(scores.variant()).filter(|variant| *variant != 0);
+            variants.extend(variant.map(|variant| (ranking.plugin.name(), variant)));
         }
         Some(Prepared { plugin: ranking.plugin.name(), weight: ranking.weight, scores })
     };
@@ -42,7 +46,7 @@ pub(super) fn rank(profile: &Profile, catalog: &Catalog, class: &Class) -> Ranke
     if is_any_fine {
         rankings = rankings.into_iter().map(|prepared| in_units(prepared, per_point)).collect();
     }
-    Ranked { rankings, per_point, parts }
+    Ranked { rankings, per_point, parts, variants }
 }
 
 fn in_units(prepared: Prepared, per_point: i32) -> Prepared {

@@ -7,7 +7,7 @@ use model::{Decision, FabricFault, Need, Reason, ResourceId};
 use testkit::{Script, default_profile, own_profile, pod, with_args};
 
 use crate::cold_path::strict;
-use crate::{wake_gpus, wake_numa, wake_volumes};
+use crate::{wake_gpus, wake_numa, wake_tiers, wake_volumes};
 
 /// A cluster in which pod `p` waits, what wakes it, and what does not. Several commands are
 /// separated by semicolons.
@@ -120,6 +120,7 @@ fn case(reason: &Reason) -> Case {
             stuck("node a; pod r on=a; pod p fabric-broken=x").with(own_profile())
         }
         Reason::Fabric(FabricFault::TooSlow) => slow(),
+        Reason::Tier(fault) => wake_tiers::case(*fault),
         Reason::OtherDomain => elsewhere(),
         Reason::ClusterShort { .. } => short_in_all(),
         Reason::OtherNode => named(true),
@@ -333,7 +334,7 @@ fn waits(case: &Case, reason: &Reason) -> Script {
     let is_beyond =
         |reason: &Reason| matches!(reason, Reason::Insufficient { is_beyond_node: true, .. });
     let is_same = |other: &Reason| {
-        let is_exact = !matches!(reason, Reason::Gpu(_)) || reason == other;
+        let is_exact = !matches!(reason, Reason::Gpu(_) | Reason::Tier(_)) || reason == other;
         discriminant(reason) == discriminant(other)
             && is_beyond(reason) == is_beyond(other)
             && is_exact
@@ -379,7 +380,8 @@ fn parked_units_are_woken_by_what_can_cure_them_and_by_nothing_else() {
     let volumes = wake_volumes::cases().into_iter().map(|(it, _)| Reason::Volume(it));
     let zones = wake_numa::cases().into_iter().map(|(it, _)| Reason::Numa(it));
     let gpus = wake_gpus::cases().into_iter().map(|(it, _)| Reason::Gpu(it));
-    for reason in reasons().into_iter().chain(volumes).chain(zones).chain(gpus) {
+    let tiers = wake_tiers::cases().into_iter().map(|(it, _)| Reason::Tier(it));
+    for reason in reasons().into_iter().chain(volumes).chain(zones).chain(gpus).chain(tiers) {
         let case = case(&reason);
         let all = case.cures.iter().map(|event| (event, true));
         for (event, is_curing) in all.chain(case.idle.iter().map(|event| (event, false))) {

@@ -45,12 +45,13 @@ const ORDER: &str = "PrioritySort";
 /// What orders the queue of our own profile.
 pub(super) const OWN_ORDER: &str = "Coscheduling";
 /// Our plugins with their weights, which come after those of kube-scheduler.
-const OWN: [(&str, i64); 9] = [
+const OWN: [(&str, i64); 10] = [
     ("ProfileClassifier", 0),
     (OWN_ORDER, 0),
     ("NetworkFabric", 10),
     ("NUMATopology", 10),
     ("ResourceFragmentation", 10),
+    ("TenantHardware", 8),
     ("VRAMScheduler", 8),
     ("GPUTopology", 8),
     ("TopologySpread", 6),

@@ -136,6 +136,7 @@ fn plugin_args(
         "WorkloadAware" => args::workload(spot, problems),
         "NetworkFabric" => args::fabric(spot, problems),
         "TopologySpread" => args::levels(spot, problems),
+        "TenantHardware" => args::tenant_hardware(spot, problems),
         "DynamicResources" => {
             args::dynamic_resources(spot, problems);
             None

@@ -6,6 +6,7 @@ mod gpus;
 mod notes;
 mod refusals;
 mod spread;
+mod tenants;
 mod written;
 
 use framework::{
@@ -26,7 +27,7 @@ fn known() -> Vec<PluginInfo> {
     };
     const FILTER: &[Point] = &[PreFilter, Filter];
     const ALL: &[Point] = &[PreFilter, Filter, PreScore, Score];
-    let table: [(&'static str, &'static [&'static str], &[Point], bool); 30] = [
+    let table: [(&'static str, &'static [&'static str], &[Point], bool); 31] = [
         ("SchedulingGates", &[], &[PreEnqueue], true),
         ("PrioritySort", &[], &[QueueSort], true),
         ("NodeName", &[], FILTER, true),
@@ -69,6 +70,7 @@ fn known() -> Vec<PluginInfo> {
         ("GPUTopology", &[], &[PreScore, Score], true),
         ("ResourceFragmentation", &["ResourceFragmentationScore"], &[PreScore, Score], true),
         ("TopologySpread", &[], &[PreScore, Score], true),
+        ("TenantHardware", &["TenantHardwareAffinityScore"], ALL, true),
         ("WorkloadAware", &[], &[PreScore, Score], true),
         ("NetworkFabric", &["NetworkFabricScore"], ALL, true),
         ("BackfillScheduler", &["BackfillScoring"], &[PreEnqueue, PreFilter, Score], false),
@@ -108,13 +110,14 @@ fn without_a_file_there_are_two_profiles() {
     assert_eq!(at(kube, Point::QueueSort), "PrioritySort");
     assert_eq!(at(ours, Point::QueueSort), "Coscheduling");
     let score = "TaintToleration:3 NodeAffinity:2 VolumeBinding PodTopologySpread:2 \
-                 InterPodAffinity:2 DynamicResources:2 ImageLocality NetworkFabric:10 NUMATopology:10 \
-                 ResourceFragmentation:10 VRAMScheduler:8 GPUTopology:8 TopologySpread:6 \
-                 WorkloadAware:5";
+                 InterPodAffinity:2 DynamicResources:2 ImageLocality NetworkFabric:10 \
+                 NUMATopology:10 ResourceFragmentation:10 TenantHardware:8 VRAMScheduler:8 \
+                 GPUTopology:8 TopologySpread:6 WorkloadAware:5";
     assert_eq!(at(ours, Point::Score), score);
-    let own = " Coscheduling NetworkFabric NUMATopology VRAMScheduler";
+    let own = " Coscheduling NetworkFabric NUMATopology TenantHardware VRAMScheduler";
     assert_eq!(at(kube, Point::Filter) + own, at(ours, Point::Filter));
-    let own = " ProfileClassifier Coscheduling NetworkFabric NUMATopology VRAMScheduler";
+    let own = " ProfileClassifier Coscheduling NetworkFabric NUMATopology TenantHardware \
+               VRAMScheduler";
     assert_eq!(at(kube, Point::PreFilter) + own, at(ours, Point::PreFilter));
     assert!(kube.points.iter().flat_map(|(_, all)| all).all(|each| each.name != "Coscheduling"));
     assert_eq!(settings.leader_election.resource_name, "kubenexus-scheduler");

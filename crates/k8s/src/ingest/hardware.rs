@@ -4,6 +4,7 @@
 mod gpus;
 mod held;
 mod kubelet;
+mod tiers;
 mod zones;
 
 use std::collections::BTreeMap;
@@ -45,6 +46,7 @@ pub(super) fn hardware(
     zones::read(&mut reader, &mut facts);
     gpus::read(&mut reader, &mut facts);
     kubelet::read(&mut reader, &mut facts);
+    tiers::read(&mut reader, &mut facts);
     let held = held::read(&mut reader);
     facts.unread = reader.unread.into();
     let is_told = facts != HardwareFacts::default();
@@ -118,7 +120,7 @@ pub(crate) fn is_hardware_key(key: &str) -> bool {
             is_of_gpu(name) || ["devices", "clique"].contains(&name)
         }
         Some(("device.kubenexus.io", name)) => name == "allocations",
-        Some(_) | None => false,
+        Some(_) | None => tiers::LABELS.contains(&key),
     }
 }
 

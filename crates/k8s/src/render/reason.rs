@@ -1,7 +1,8 @@
 //! Reasons in kube-scheduler's words, which users, dashboards and alerts already know.
 
 use model::{
-    Catalog, Code, FabricFault, GpuFault, Need, NumaFault, Reason, VolumeFault, is_huge_page,
+    Catalog, Code, FabricFault, GpuFault, Need, NumaFault, Reason, TierFault, VolumeFault,
+    is_huge_page,
 };
 
 /// The text of a reason.
@@ -54,6 +55,7 @@ pub fn reason_text(reason: &Reason, catalog: &Catalog) -> String {
         Reason::Numa(fault) => numa_text(fault),
         Reason::Gpu(fault) => gpu_text(fault),
         Reason::Fabric(fault) => fabric_text(fault),
+        Reason::Tier(fault) => tier_text(*fault).into(),
         Reason::OtherDomain => "node(s) were outside the topology domain of the gang".into(),
         Reason::ClusterShort { resource, asked, free, offered } => {
             let text = |amount: i64| amount_text(resource, amount);
@@ -111,6 +113,16 @@ fn gpu_text(fault: &GpuFault) -> String {
         GpuFault::MemoryTooSmall => "node(s) had too few GPUs with the requested memory".into(),
         GpuFault::NoneFree => "node(s) had too few suitable GPUs free".into(),
         GpuFault::ShareFull => "node(s) had too little left of their shared GPUs".into(),
+    }
+}
+
+fn tier_text(fault: TierFault) -> &'static str {
+    match fault {
+        TierFault::NotAllowed => "node(s) were of a hardware tier that the tenant may not use",
+        TierFault::Reserved => "node(s) were reserved for another tenant tier",
+        TierFault::Accelerators => {
+            "node(s) had accelerators, which are reserved for pods that ask for some"
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! Every fault of volumes, of zones and of GPUs, with what users read for it.
 
-use model::{FabricFault, GpuFault, KubeletCause, NumaFault, NumaPolicy, VolumeFault};
+use model::{FabricFault, GpuFault, KubeletCause, NumaFault, NumaPolicy, TierFault, VolumeFault};
 
 /// Every fault of volumes, what users read for it, and whether evicting pods may help.
 pub(crate) fn volume_faults() -> Vec<(VolumeFault, &'static str, &'static str)> {
@@ -190,5 +190,23 @@ pub(crate) fn fabric_faults() -> Vec<(FabricFault, &'static str, &'static str)> 
             never,
         ),
         (FabricFault::TooSlow, "node(s) had a network that is too slow or unknown", never),
+    ]
+}
+
+/// Every fault of tiers, what users read for it, and whether evicting pods may help.
+pub(crate) fn tier_faults() -> Vec<(TierFault, &'static str, &'static str)> {
+    let never = "UnschedulableAndUnresolvable";
+    vec![
+        (
+            TierFault::NotAllowed,
+            "node(s) were of a hardware tier that the tenant may not use",
+            never,
+        ),
+        (TierFault::Reserved, "node(s) were reserved for another tenant tier", never),
+        (
+            TierFault::Accelerators,
+            "node(s) had accelerators, which are reserved for pods that ask for some",
+            never,
+        ),
     ]
 }

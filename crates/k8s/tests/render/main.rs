@@ -10,7 +10,7 @@ use model::{
     ResourceId,
 };
 
-use faults::{fabric_faults, gpu_faults, numa_faults, volume_faults};
+use faults::{fabric_faults, gpu_faults, numa_faults, tier_faults, volume_faults};
 
 fn boxed(names: &[&str]) -> Box<[Box<str>]> {
     names.iter().map(|name| (*name).into()).collect()
@@ -59,6 +59,7 @@ fn every_reason(gpu: ResourceId) -> Vec<Reason> {
     .chain(numa_faults().into_iter().map(|(fault, ..)| Reason::Numa(fault)))
     .chain(gpu_faults().into_iter().map(|(fault, ..)| Reason::Gpu(fault)))
     .chain(fabric_faults().into_iter().map(|(fault, ..)| Reason::Fabric(fault)))
+    .chain(tier_faults().into_iter().map(|(fault, ..)| Reason::Tier(fault)))
     .collect()
 }
 
@@ -142,6 +143,7 @@ fn expected(reason: &Reason) -> (&'static str, &'static str) {
         Reason::Numa(fault) => found(numa_faults(), fault),
         Reason::Gpu(fault) => found(gpu_faults(), fault),
         Reason::Fabric(fault) => found(fabric_faults(), fault),
+        Reason::Tier(fault) => found(tier_faults(), fault),
         Reason::Volume(fault) => found(volume_faults(), fault),
         Reason::OtherDomain => ("node(s) were outside the topology domain of the gang", never),
         Reason::ClusterShort { resource, .. } => match &**resource {
@@ -202,9 +204,11 @@ fn every_code_is_in_the_documentation_and_stays_what_it_is() {
     let of_volumes: BTreeSet<_> = volume_faults().iter().map(|(it, ..)| it.word()).collect();
     let of_zones: BTreeSet<_> = numa_faults().iter().map(|(it, ..)| it.word()).collect();
     let of_gpus: BTreeSet<_> = gpu_faults().iter().map(|(it, ..)| it.word()).collect();
+    let of_tiers: BTreeSet<_> = tier_faults().iter().map(|(it, ..)| it.word()).collect();
     let of_networks = fabric_faults().len();
-    let others = names.matches('`').count() / 2 - 5;
-    let listed = others + of_volumes.len() + of_zones.len() + of_gpus.len() + of_networks;
+    let others = names.matches('`').count() / 2 - 6;
+    let of_nodes = of_volumes.len() + of_zones.len() + of_gpus.len() + of_tiers.len();
+    let listed = others + of_nodes + of_networks;
     assert_eq!(listed, expected.len(), "{names}");
 }
 

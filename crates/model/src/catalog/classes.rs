@@ -187,6 +187,14 @@ impl Company {
     }
 }
 
+impl super::Catalog {
+    /// A class, if it has pods or is held.
+    #[must_use]
+    pub fn find_class(&self, class: ClassId) -> Option<&Class> {
+        self.classes.rows.get(class.index()).and_then(|row| row.as_deref())
+    }
+}
+
 /// All classes in use, and the places of those that are not.
 #[derive(Default)]
 pub(super) struct Classes {

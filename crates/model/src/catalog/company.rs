@@ -96,6 +96,12 @@ impl Catalog {
         self.crowds.set_namespace(name, labels)
     }
 
+    /// Whether a label gives any namespace a tier.
+    #[must_use]
+    pub fn has_tiered_namespaces(&self) -> bool {
+        self.crowds.tiered_namespaces > 0
+    }
+
     /// The labels of a namespace, if it is known.
     #[must_use]
     pub fn namespace_labels(&self, name: &str) -> Option<&Labels> {

@@ -14,6 +14,7 @@ use crate::ids::{CrowdId, KeyId, TagsId};
 use crate::looks::Looks;
 use crate::map::{Table, hash_of};
 use crate::spec::{Labels, Target};
+use crate::tiers::TENANT_TIER_LABEL;
 use crate::volume::{PodVolume, PodVolumes, claim_key};
 use index::Index;
 pub(super) use index::{asked_label, label};
@@ -99,6 +100,8 @@ pub(super) struct Crowds {
     free_crowds: Vec<CrowdId>,
     by_rule: Table<CrowdId>,
     namespaces: BTreeMap<Box<str>, Labels>,
+    /// How many of these have a tier.
+    pub(super) tiered_namespaces: usize,
     pub(super) groupings: Groupings,
     /// Whether somebody asks which pods are alike.
     pub(super) asks_alike: bool,
@@ -302,10 +305,13 @@ impl Crowds {
         if self.namespaces.get(name) == labels {
             return false;
         }
-        match labels {
+        let is_tiered = |labels: &Labels| labels.iter().any(|(key, _)| **key == *TENANT_TIER_LABEL);
+        let before = match labels {
             Some(labels) => self.namespaces.insert(name.into(), labels.clone()),
             None => self.namespaces.remove(name),
         };
+        self.tiered_namespaces += usize::from(labels.is_some_and(is_tiered));
+        self.tiered_namespaces -= usize::from(before.as_ref().is_some_and(is_tiered));
         let inhabitants = self.index.tags_in(name);
         for id in &inhabitants {
             self.rejoin(*id);

@@ -6,8 +6,9 @@ use std::sync::Arc;
 use super::Catalog;
 use super::alike::Alike;
 use super::gpu_demand::Learning;
+use super::nodes::Offer;
 use crate::gpu::{GpuLayout, GpuModel, is_gpu};
-use crate::ids::NodeId;
+use crate::ids::{NodeId, ResourceId};
 use crate::map::Map;
 
 /// Models beyond this many have no number of their own.
@@ -58,6 +59,20 @@ impl Catalog {
     #[must_use]
     pub fn gpu_layouts(&self, node: NodeId) -> &[Arc<GpuLayout>] {
         self.gpus.of_node.get(&node).map_or(&[], |layouts| layouts)
+    }
+
+    /// Whether a node offers GPUs, parts of them, or accelerators that are used like them.
+    #[must_use]
+    pub fn has_accelerators(&self, node: NodeId) -> bool {
+        self.is_with_accelerators(self.nodes.offer(node))
+    }
+
+    /// Whether some are offered.
+    pub(super) fn is_with_accelerators(&self, offer: &Offer) -> bool {
+        let is_one = |(id, amount): &(ResourceId, i64)| {
+            *amount > 0 && self.resources.name(*id).is_some_and(is_gpu)
+        };
+        offer.amounts.scalars.iter().any(is_one)
     }
 
     /// Whether any node offers GPUs.

@@ -165,6 +165,10 @@ fn plain_objections(view: &View<'_, '_>, pod: &PodFacts, node: &NodeFacts) -> Ve
     }
     match spread(view, pod, node).or_else(|| affinity(view, pod, node)) {
         Some(objection) => vec![objection],
+        None if plain.is_empty() => {
+            let of_tiers = view.scene.ledger.tier_objection(pod, node);
+            of_tiers.map(Objection::Tier).into_iter().collect()
+        }
         None => plain,
     }
 }
@@ -177,6 +181,7 @@ pub(crate) fn matters(ledger: &Ledger, pod: &PodFacts) -> bool {
         || !spec.near.is_empty()
         || !spec.far.is_empty()
         || ledger.unwelcoming().next().is_some()
+        || ledger.reads_tiers(pod)
 }
 
 fn label<'a>(node: &'a NodeFacts, key: &str) -> Option<&'a str> {

@@ -20,6 +20,7 @@ use model::{
 use super::Violation;
 use super::evictions::Eviction;
 use super::gpus::{Wanted, is_certain};
+use super::hardware_tiers::{self, Law};
 use super::roster::{Roster, gang_of};
 use super::spread::Alike;
 use gangs::Seats;
@@ -99,6 +100,8 @@ pub(crate) struct Ledger {
     aligning: Vec<String>,
     /// Profiles that ask what GPUs are.
     picky: Vec<String>,
+    /// What profiles say of tiers of hardware.
+    laws: Vec<Law>,
     nodes: Map<Box<str>, Place>,
     pods: Map<Box<str>, Known>,
     waiting: Objects,
@@ -137,6 +140,21 @@ impl Ledger {
         node.hardware.is_some()
             && pod.spec.ask.as_ref().is_some_and(|ask| !ask.is_plain())
             && self.aligning.contains(&pod.spec.scheduler)
+    }
+
+    /// Takes note of what profiles say of tiers of hardware.
+    pub(crate) fn expect_tiers(&mut self, laws: Vec<Law>) {
+        self.laws = laws;
+    }
+
+    /// Whether tiers of hardware may have a say about a pod.
+    pub(crate) fn reads_tiers(&self, pod: &PodFacts) -> bool {
+        hardware_tiers::matter(self, &self.laws, pod)
+    }
+
+    /// What tiers have against a pod on a node.
+    pub(crate) fn tier_objection(&self, pod: &PodFacts, node: &NodeFacts) -> Option<&'static str> {
+        hardware_tiers::objection(self, &self.laws, pod, node)
     }
 
     /// Takes note of the profiles that ask what GPUs are.
@@ -427,6 +445,11 @@ impl Ledger {
     /// The labels of a namespace that is there.
     pub(crate) fn namespace(&self, name: &str) -> Option<&Labels> {
         self.namespaces.get(name)
+    }
+
+    /// Whether there is a namespace with such labels.
+    pub(crate) fn has_namespace(&self, is_it: impl Fn(&Labels) -> bool) -> bool {
+        self.namespaces.values().any(is_it)
     }
 
     /// Grows with every change of a node, or of what is on it.

@@ -37,6 +37,8 @@ pub(crate) enum Objection {
     Unwelcome,
     /// What its volumes lack there, in the word for it.
     Volume(&'static str),
+    /// Why its tenant, or accelerators, keep it off, in the word for it.
+    Tier(&'static str),
 }
 
 /// What the pods on a node take together.

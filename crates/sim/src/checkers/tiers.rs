@@ -113,13 +113,23 @@ pub(super) fn classifier(profile: &ProfileSettings) -> Option<ClassifierArgs> {
 /// The tier of a pod, by the labels of its namespace if that was delivered.
 pub(super) fn tier(args: &ClassifierArgs, namespace: Option<&Labels>, facts: &PodFacts) -> Tier {
     let hints = facts.spec.hints.as_deref();
-    let class = hints.and_then(|hints| hints.priority_class.as_deref());
-    let granted = namespace.map_or(Tier::Bronze, |labels| granted(args, labels, facts, class));
+    let granted = granted_to(args, namespace, facts);
     match hints.and_then(|hints| hints.tier.as_ref()) {
         None => granted,
         Some(Said::Known(wish)) => granted.min(*wish),
         Some(Said::Unknown(_)) => Tier::Bronze,
     }
+}
+
+/// What an administrator grants a pod, whatever the pod says.
+pub(super) fn granted_to(
+    args: &ClassifierArgs,
+    namespace: Option<&Labels>,
+    facts: &PodFacts,
+) -> Tier {
+    let hints = facts.spec.hints.as_deref();
+    let class = hints.and_then(|hints| hints.priority_class.as_deref());
+    namespace.map_or(Tier::Bronze, |labels| granted(args, labels, facts, class))
 }
 
 /// What an administrator grants: tenants, then the label of the namespace, then priority classes.

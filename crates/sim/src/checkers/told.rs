@@ -268,6 +268,7 @@ fn said(told: &Diagnosis, catalog: &Catalog) -> BTreeMap<Why, usize> {
         }),
         Reason::Volume(fault) => Why::Node(Objection::Volume(fault.word())),
         Reason::Gpu(fault) => Why::Gpu(fault.word()),
+        Reason::Tier(fault) => Why::Node(Objection::Tier(fault.word())),
         Reason::Gated(_)
         | Reason::OtherNode
         | Reason::AddedAffinity
@@ -376,6 +377,7 @@ fn is_around(objection: &Objection) -> bool {
         | Objection::Port
         | Objection::Pods
         | Objection::Lack { .. }
+        | Objection::Tier(_)
         | Objection::Feature => false,
     }
 }

@@ -9,7 +9,7 @@ use model::{Catalog, Decision, Event, Kind, Millis, Time};
 
 use super::watch::Watch;
 use crate::checkers::{
-    Before, Ledger, Order, Patience, SeatFacts, Tiers, Violation, is_partial, is_partial_tree,
+    Before, Ledger, Order, Patience, SeatFacts, Tiers, Violation, is_partial, is_partial_tree, laws,
 };
 use crate::world::{ByKind, WATCHED, place_of};
 
@@ -39,6 +39,7 @@ impl Replica {
         ledger.expect_aligning(super::inspect::aligning(settings));
         ledger.expect_picky(super::inspect::picky(settings));
         ledger.expect_spreading(super::inspect::spreading(settings));
+        ledger.expect_tiers(laws(settings));
         let watch = |kind| if kinds.contains(&kind) { Watch::unlisted() } else { Watch::idle() };
         Self {
             id,

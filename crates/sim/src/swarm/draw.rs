@@ -6,6 +6,7 @@ mod batch;
 mod company;
 mod gangs;
 mod gpus;
+mod hardware_tiers;
 mod importance;
 mod insides;
 mod jobs;
@@ -49,6 +50,7 @@ pub(super) fn plan(seed: u64) -> Plan {
     insides::add(&mut plan);
     gpus::add(&mut plan);
     spread::add(&mut plan);
+    hardware_tiers::add(&mut plan);
     plan
 }
 

@@ -2,6 +2,7 @@
 
 mod gangs;
 mod gpus;
+mod hardware_tiers;
 mod insides;
 mod order;
 mod spread;

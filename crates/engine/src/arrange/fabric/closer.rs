@@ -10,7 +10,7 @@ use crate::cycle::Within;
 const WORK_CLOSER: usize = 256;
 
 /// The sum of the distances of all pairs, and the places.
-type Best = (usize, Vec<(PodId, NodeId)>);
+pub(super) type Best = (usize, Vec<(PodId, NodeId)>);
 
 /// What a search is about.
 struct Search<'a> {

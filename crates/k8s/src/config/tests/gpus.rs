@@ -8,7 +8,7 @@ use super::{good, known};
 use crate::config::{from_json, write};
 
 /// The arguments that a profile has with these, after they were written and read again.
-fn args(plugin: &str, text: &str) -> Option<Args> {
+pub(super) fn args(plugin: &str, text: &str) -> Option<Args> {
     let body = format!(
         "profiles:\n- plugins: {{multiPoint: {{enabled: [{{name: {plugin}}}]}}}}\n  pluginConfig:\n\
          \x20 - {{name: {plugin}, args: {text}}}\n"

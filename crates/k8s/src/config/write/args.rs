@@ -1,11 +1,13 @@
 //! Arguments of plugins, as they are written.
 
 mod gangs;
+mod tenant_hardware;
 
 use framework::{
     Args, BalancedArgs, ClassifierArgs, CoschedulingArgs, FabricArgs, FitArgs, FragmentationArgs,
     LevelArgs, NodeAffinityArgs, NumaArgs, PodAffinityArgs, PreemptionArgs, ResourceWeight,
-    ShapePoint, SpreadArgs, Strategy, VolumeBindingArgs, VramArgs, WorkloadArgs,
+    ShapePoint, SpreadArgs, Strategy, TenantHardwareArgs, VolumeBindingArgs, VramArgs,
+    WorkloadArgs,
 };
 use model::{FabricLevel, FieldOperator, LabelOperator, NodeTerm, RequirementSpec, SpreadSpec};
 use serde_json::{Map, Value, json};
@@ -13,7 +15,7 @@ use serde_json::{Map, Value, json};
 use crate::config::sections::API_VERSION;
 
 /// The arguments of every plugin that takes any, where nothing is given.
-pub(super) fn defaults() -> [(&'static str, Args); 15] {
+pub(super) fn defaults() -> [(&'static str, Args); 16] {
     [
         ("NodeResourcesFit", Args::Fit(FitArgs::default())),
         ("NodeResourcesBalancedAllocation", Args::Balanced(BalancedArgs::default())),
@@ -30,6 +32,7 @@ pub(super) fn defaults() -> [(&'static str, Args); 15] {
         ("TopologySpread", Args::Levels(LevelArgs::default())),
         ("WorkloadAware", Args::Workload(WorkloadArgs::default())),
         ("NetworkFabric", Args::Fabric(FabricArgs::default())),
+        ("TenantHardware", Args::TenantHardware(TenantHardwareArgs::default())),
     ]
 }
 
@@ -95,6 +98,7 @@ pub(super) fn write(args: &Args) -> Value {
             "rackWeight": args.rack,
             "hostWeight": args.host,
         }),
+        Args::TenantHardware(args) => tenant_hardware::write(args),
     }
 }
 

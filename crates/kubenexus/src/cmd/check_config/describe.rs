@@ -1,16 +1,17 @@
 //! Settings in words: what runs at each extension point, and what is accepted without effect.
 
 mod gangs;
+mod tenants;
 
 use std::fmt::Write as _;
 
 use framework::{
-    Args, FitArgs, FragmentationArgs, LevelArgs, NodeAffinityArgs, NumaArgs, PluginInfo,
-    PodAffinityArgs, Point, PreemptionArgs, ProfileSettings, ResourceWeight, ShapePoint,
-    SpreadArgs, Strategy, VolumeBindingArgs, VramArgs,
+    Args, FabricArgs, FitArgs, FragmentationArgs, LevelArgs, NodeAffinityArgs, NumaArgs,
+    PluginInfo, PodAffinityArgs, Point, PreemptionArgs, ProfileSettings, ResourceWeight,
+    ShapePoint, SpreadArgs, Strategy, VolumeBindingArgs, VramArgs,
 };
 use k8s::config::{ClientConnection, LeaderElection, Notes, Settings};
-use model::{Millis, NodeTerm, SpreadSpec};
+use model::{FabricLevel, Millis, NodeTerm, SpreadSpec};
 
 /// Where the second column starts.
 const COLUMN: usize = 22;
@@ -75,16 +76,8 @@ fn profile(profile: &ProfileSettings, known: &[PluginInfo], text: &mut String) {
                 }
             }
             Args::Preemption(args) => row(plugin, &preemption(*args), text),
-            Args::Coscheduling(args) => {
-                for line in gangs::coscheduling(args) {
-                    row(plugin, &line, text);
-                }
-            }
-            Args::Classifier(args) => {
-                for line in gangs::classifier(args) {
-                    row(plugin, &line, text);
-                }
-            }
+            Args::Coscheduling(args) => rows(plugin, &gangs::coscheduling(args), text),
+            Args::Classifier(args) => rows(plugin, &gangs::classifier(args), text),
             Args::VolumeBinding(args) => row(plugin, &volumes(args), text),
             Args::Workload(args) => {
                 let line = format!("nodes are as full as {}", resources(&args.weights));
@@ -94,16 +87,10 @@ fn profile(profile: &ProfileSettings, known: &[PluginInfo], text: &mut String) {
                 let line = format!("zones count {zone}, racks {rack}, hosts {host}");
                 row(plugin, &line, text);
             }
-            Args::Numa(args) => {
-                for line in numa(args) {
-                    row(plugin, &line, text);
-                }
-            }
-            Args::Vram(args) => {
-                for line in vram(*args) {
-                    row(plugin, &line, text);
-                }
-            }
+            Args::Fabric(args) => row(plugin, &fabric(args), text),
+            Args::TenantHardware(args) => rows(plugin, &tenants::meaning(args), text),
+            Args::Numa(args) => rows(plugin, &numa(args), text),
+            Args::Vram(args) => rows(plugin, &vram(*args), text),
             Args::Fragmentation(args) => row(plugin, &fragmentation(*args), text),
         }
     }
@@ -120,6 +107,16 @@ fn differing(profile: &ProfileSettings) -> Vec<(&'static str, Args)> {
     let default = Args::Spread(k8s::config::default_spread(&profile.scheduler));
     all.retain(|(_, args)| *args != default);
     all
+}
+
+fn rows(name: &str, lines: &[String], text: &mut String) {
+    lines.iter().for_each(|line| row(name, line, text));
+}
+
+fn fabric(args: &FabricArgs) -> String {
+    let level = |level: &FabricLevel| format!("{} ({})", level.name, level.labels.join(" or "));
+    let levels: Vec<String> = args.levels.iter().map(level).collect();
+    format!("levels of the network, the tightest first: {}", levels.join(", "))
 }
 
 fn pod_affinity(args: PodAffinityArgs) -> String {
