@@ -46,7 +46,11 @@ impl Alike {
             GroupingKind::Service => {
                 !selector.requirements.is_empty() && selector.matches(&pod.labels)
             }
-            kind => pod.owner == Some(Owner { kind, name: key.name.clone() }),
+            kind @ (GroupingKind::ReplicationController
+            | GroupingKind::ReplicaSet
+            | GroupingKind::StatefulSet) => {
+                pod.owner == Some(Owner { kind, name: key.name.clone() })
+            }
         };
         let all = self.groupings.iter().filter(|(key, selector)| {
             is_there(key) && speaks(key, selector) && !selector.requirements.is_empty()
