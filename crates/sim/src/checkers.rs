@@ -45,6 +45,7 @@ pub(crate) use ledger::{Given, Ledger, Spot};
 pub(crate) use order::Order;
 pub(crate) use roster::{Gang, GangKey, SeatFacts, gang_of};
 use rules::Objection;
+pub(crate) use spread::check_spread;
 pub(crate) use tiers::{TIER, Tiers};
 pub(crate) use told::check_told;
 #[cfg(test)]
@@ -316,11 +317,8 @@ pub(crate) fn check_binding(ledger: &Ledger, uid: &str, node: &str) -> Result<()
         return Err(wrong(why));
     }
     gangs::check_begin(ledger, facts)?;
-    let scene = Scene::of(ledger);
-    let objections = company::objections(&scene, facts, node);
-    let Some(objection) = objections.into_iter().next() else {
-        return spread::check(ledger, &scene, facts, node);
-    };
+    let objections = company::objections(&Scene::of(ledger), facts, node);
+    let Some(objection) = objections.into_iter().next() else { return Ok(()) };
     let lacks =
         |resource| Violation::OverCapacity { pod: pod(), node: node.name.clone(), resource };
     Err(match objection {

@@ -434,6 +434,7 @@ impl Run {
         let pod = self.find_pod(uid)?;
         let unknown = || Violation::Unknown { name: format!("node {name}") };
         let node = self.world.find_node(name).ok_or_else(unknown)?;
+        let is_inspected = self.inspector.is_some();
         let leader = self.leader_mut().expect("only a leader decides");
         if leader.ledger.is_given(uid) {
             checkers::check_prepared(&leader.ledger, uid, name, attempt)?;
@@ -441,6 +442,9 @@ impl Run {
         } else {
             checkers::check_needs_nothing(&leader.ledger, uid)?;
             checkers::check_binding(&leader.ledger, uid, name)?;
+            if is_inspected {
+                checkers::check_spread(&leader.ledger, uid, name)?;
+            }
             leader.ledger.assume(uid, name, attempt);
             checkers::check_given_gpus(&leader.ledger, &leader.scheduler, uid)?;
         }

@@ -86,7 +86,8 @@ pub(super) fn profile(scheduler: &str, known: &[PluginInfo]) -> ProfileSettings 
     let points = nothing.merged(starting_set(scheduler, &nothing, known), &mut problems);
     problems.or_value(()).expect("the default plugins are a valid profile");
     let args = default_spread(scheduler);
-    let args = (args != SpreadArgs::default()).then(|| ("PodTopologySpread", Args::Spread(args)));
+    let is_own = args != SpreadArgs::default();
+    let args = is_own.then_some(("PodTopologySpread", Args::Spread(args)));
     ProfileSettings { scheduler: scheduler.into(), points, args: args.into_iter().collect() }
 }
 

@@ -46,7 +46,11 @@ impl Alike {
             GroupingKind::Service => {
                 !selector.requirements.is_empty() && selector.matches(&pod.labels)
             }
-            kind => pod.owner == Some(Owner { kind, name: key.name.clone() }),
+            kind @ (GroupingKind::ReplicationController
+            | GroupingKind::ReplicaSet
+            | GroupingKind::StatefulSet) => {
+                pod.owner == Some(Owner { kind, name: key.name.clone() })
+            }
         };
         let all = self.groupings.iter().filter(|(key, selector)| {
             is_there(key) && speaks(key, selector) && !selector.requirements.is_empty()
@@ -96,13 +100,11 @@ fn zone(node: &NodeFacts) -> Option<&str> {
     node.labels.iter().find(|(key, _)| key == ZONE).map(|(_, value)| value.as_str())
 }
 
-/// Checks where a pod is sent, before it is there.
-pub(super) fn check(
-    ledger: &Ledger,
-    scene: &Scene<'_>,
-    pod: &PodFacts,
-    node: &NodeFacts,
-) -> Result<(), Violation> {
+/// Checks where a pod is sent, before it is there. Looks at all pods on all nodes.
+pub(crate) fn check_spread(ledger: &Ledger, uid: &str, node: &str) -> Result<(), Violation> {
+    let pod = ledger.pod(uid).map(super::ledger::Known::facts);
+    let (Some(pod), Some((node, _))) = (pod, ledger.node(node)) else { return Ok(()) };
+    let scene = &Scene::of(ledger);
     let alike = ledger.alike();
     if !alike.spreading.contains(&pod.spec.scheduler) || !is_spread(pod) {
         return Ok(());
