@@ -171,10 +171,11 @@ impl Network for NetworkFabric {
     }
 
     fn score(&self, catalog: &Catalog, class: &Class, node: NodeId) -> i32 {
-        match taste(class) {
-            Taste::Any => 0,
-            taste => liked(taste, self.labels().speed(catalog, node)) / FINE,
+        let taste = taste(class);
+        if taste == Taste::Any {
+            return 0;
         }
+        liked(taste, self.labels().speed(catalog, node)) / FINE
     }
 }
 

@@ -91,7 +91,9 @@ mod tests {
 
     use super::*;
 
-    fn read(annotations: &[(&str, &str)]) -> Option<FabricWish> {
+    type Said<'a> = &'a [(&'a str, &'a str)];
+
+    fn read(annotations: Said<'_>) -> Option<FabricWish> {
         let entries = annotations.iter().map(|(key, value)| ((*key).to_owned(), json!(value)));
         let annotations: Map<String, serde_json::Value> = entries.collect();
         let pod = json!({"metadata": {"name": "p", "annotations": annotations}});
@@ -107,7 +109,7 @@ mod tests {
             level: Some("clique".into()),
             ..nothing.clone()
         };
-        let table: [(&[(&str, &str)], Option<FabricWish>); 8] = [
+        let table: [(Said<'_>, Option<FabricWish>); 8] = [
             (&[], None),
             (&[(CO_LOCATE, "preferred")], None),
             (
@@ -134,7 +136,7 @@ mod tests {
     #[test]
     fn nonsense_is_named() {
         let long = "x".repeat(400);
-        let table: [(&[(&str, &str)], &str); 7] = [
+        let table: [(Said<'_>, &str); 7] = [
             (&[(MIN_TIER, "fast")], "min-fabric-tier is \"fast\": expected nvswitch"),
             (&[(CO_LOCATE, "Strict")], "co-locate is \"Strict\": expected strict, preferred"),
             (&[(LEVEL, "")], "topology-level is \"\": expected the name"),
