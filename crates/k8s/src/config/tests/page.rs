@@ -10,6 +10,7 @@ use crate::config::{Settings, defaults, load, write};
 use crate::document::Node;
 
 const PAGE: &str = include_str!("../../../../../docs/plugins.md");
+const COMPARISON: &str = include_str!("../../../../../docs/PLUGIN_COMPARISON.md");
 const KUBE: &str = include_str!("kube-scheduler-1.37.1.yaml");
 
 /// The columns that say where a plugin runs.
@@ -140,12 +141,14 @@ fn names_points_and_weights_are_those_of_the_code() {
 }
 
 #[test]
-fn every_section_says_what_why_and_at_what_cost() {
+fn each_of_ours_has_its_what_why_and_cost_and_is_compared() {
     for row in ours() {
         let text = part(&format!("### {}", name(&row)));
         for word in ["**What.** ", "**Why.** ", "**Cost.** "] {
             assert!(text.lines().any(|line| line.starts_with(word)), "{word}of {}", name(&row));
         }
+        let is_compared = COMPARISON.contains(&format!("`{}`", name(&row)));
+        assert!(is_compared, "docs/PLUGIN_COMPARISON.md does not name {}", name(&row));
     }
 }
 
