@@ -4,6 +4,7 @@ mod fuzz;
 mod gangs;
 mod gpus;
 mod notes;
+mod page;
 mod refusals;
 mod spread;
 mod tenants;
