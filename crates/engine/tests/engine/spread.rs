@@ -14,8 +14,8 @@ use crate::cold_path::config;
 
 /// What TenantHardware may give a node for not having accelerators, and its weight: for pods that
 /// ask for none it must stay below what one pod more in a zone costs.
-const CPU_POD_MAX: i32 = 20;
-const TENANT_HARDWARE: i32 = 8;
+const CPU_POD_MAX: i32 = 100;
+const TENANT_HARDWARE: i32 = 1;
 
 fn weight(plugin: &str) -> i64 {
     let profile = own_profile();

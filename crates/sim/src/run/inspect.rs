@@ -1,6 +1,6 @@
 //! Looks at everything that schedulers keep, after every step, if that is wanted.
 
-use framework::{Point, ProfileSettings};
+use framework::{Args, Point, ProfileSettings};
 use k8s::config::Settings;
 
 use super::Run;
@@ -33,9 +33,18 @@ pub(super) fn spreading(settings: &Settings) -> Vec<String> {
         weight(profile, "TopologySpread") == 6
             && others == [5, 1]
             && profile.args_of("TopologySpread").is_none()
+            && !avoids_accelerators(profile)
     };
     let all = settings.profiles.iter().filter(is_usual);
     all.map(|profile| profile.scheduler.clone()).collect()
+}
+
+/// Whether pods without accelerators are kept off nodes with some by more than the usual score.
+fn avoids_accelerators(profile: &ProfileSettings) -> bool {
+    match profile.args_of("TenantHardware") {
+        Some(Args::TenantHardware(args)) => args.cpu_pod_weight > 1,
+        Some(_) | None => false,
+    }
 }
 
 fn with_filter(settings: &Settings, name: &str) -> Vec<String> {
