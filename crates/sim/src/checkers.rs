@@ -10,6 +10,7 @@ pub(crate) mod rules;
 mod alignment;
 pub(crate) mod company;
 mod evictions;
+mod fabric;
 mod gangs;
 mod gpus;
 mod insides;
@@ -32,6 +33,7 @@ use model::PodFacts;
 pub(crate) use alignment::Alignment;
 use company::Scene;
 pub(crate) use evictions::{Eviction, check_eviction, check_preemption, helps};
+pub(crate) use fabric::Networked;
 pub(crate) use gangs::{
     Patience, check_disband, check_whole, is_partial, is_partial_tree, is_ready, witness,
 };
@@ -293,7 +295,8 @@ pub(crate) fn check_binding(ledger: &Ledger, uid: &str, node: &str) -> Result<()
     if !ledger.may_be_placed(facts) {
         return Err(wrong("by what it says of gangs it has to wait"));
     }
-    if let Some(why) = gpus::objection(ledger, facts, node) {
+    let objection = gpus::objection(ledger, facts, node);
+    if let Some(why) = objection.or_else(|| fabric::objection(ledger, facts, node)) {
         return Err(wrong(why));
     }
     gangs::check_begin(ledger, facts)?;
@@ -313,6 +316,7 @@ pub(crate) fn check_binding(ledger: &Ledger, uid: &str, node: &str) -> Result<()
         Objection::NotFar => wrong("a pod it must be far from is in the node's domain"),
         Objection::Unwelcome => wrong("a pod in the node's domain wants it to be far"),
         Objection::Volume(word) => wrong(word),
+        Objection::Slow => wrong("the node's network is not for it"),
         Objection::Port => lacks("host ports".to_owned()),
         Objection::Pods => lacks("pods".to_owned()),
         Objection::Lack { resource, .. } => lacks(resource),

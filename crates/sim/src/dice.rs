@@ -32,6 +32,8 @@ pub(crate) enum Stream {
     Gpus = 15,
     TraceArrivals = 16,
     TracePolicy = 17,
+    /// Which network is between the nodes of a seed, and who wants what of it.
+    Fabric = 18,
 }
 
 /// A stream of draws.

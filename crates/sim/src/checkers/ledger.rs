@@ -13,12 +13,13 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use model::{
-    Attempt, BudgetFacts, Event, Fact, Key, Kind, Labels, Map, Millis, NodeFacts, Outcome,
-    PodFacts, Present,
+    Attempt, BudgetFacts, Event, FabricLevel, Fact, Key, Kind, Labels, Map, Millis, NodeFacts,
+    Outcome, PodFacts, Present,
 };
 
 use super::Violation;
 use super::evictions::Eviction;
+use super::fabric::Networked;
 use super::gpus::{Wanted, is_certain};
 use super::roster::{Roster, gang_of};
 use gangs::Seats;
@@ -98,6 +99,8 @@ pub(crate) struct Ledger {
     aligning: Vec<String>,
     /// Profiles that ask what GPUs are.
     picky: Vec<String>,
+    /// Profiles that know the network.
+    networked: Vec<Networked>,
     nodes: Map<Box<str>, Place>,
     pods: Map<Box<str>, Known>,
     waiting: Objects,
@@ -147,6 +150,17 @@ impl Ledger {
     pub(crate) fn is_picky(&self, pod: &PodFacts) -> bool {
         let asks = || pod.spec.gpu.is_some() || Wanted::of(&pod.spec).is_some();
         self.picky.contains(&pod.spec.scheduler) && asks()
+    }
+
+    /// Takes note of the profiles that know the network.
+    pub(crate) fn expect_networked(&mut self, networked: Vec<Networked>) {
+        self.networked = networked;
+    }
+
+    /// The levels of the network that a profile knows.
+    pub(super) fn levels(&self, scheduler: &str) -> Option<&[FabricLevel]> {
+        let found = self.networked.iter().find(|(name, _)| name == scheduler);
+        found.map(|(_, levels)| &**levels)
     }
 
     /// Whether what is delivered does not tell what is left for a pod inside a node.

@@ -37,6 +37,8 @@ pub(crate) enum Objection {
     Unwelcome,
     /// What its volumes lack there, in the word for it.
     Volume(&'static str),
+    /// Its network is slower than the pod asks for, or not known.
+    Slow,
 }
 
 /// What the pods on a node take together.

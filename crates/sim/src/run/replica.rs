@@ -38,6 +38,7 @@ impl Replica {
         let mut ledger = Ledger::new(names(settings), timeouts(settings));
         ledger.expect_aligning(super::inspect::aligning(settings));
         ledger.expect_picky(super::inspect::picky(settings));
+        ledger.expect_networked(super::inspect::networked(settings));
         let watch = |kind| if kinds.contains(&kind) { Watch::unlisted() } else { Watch::idle() };
         Self {
             id,

@@ -4,6 +4,7 @@
 
 mod batch;
 mod company;
+mod fabric;
 mod gangs;
 mod gpus;
 mod importance;
@@ -47,6 +48,7 @@ pub(super) fn plan(seed: u64) -> Plan {
     storage::add(&mut plan);
     insides::add(&mut plan);
     gpus::add(&mut plan);
+    fabric::add(&mut plan);
     plan
 }
 
