@@ -200,7 +200,7 @@ fn gang(dice: &mut Dice, plan: &mut Plan, number: u64, has_others: bool) {
         plan.pod_groups.push(shown(dice, facts, plan.span));
     }
     // One that is there already.
-    if has_others && dice.percent(10) {
+    if has_others && dice.percent(25) {
         let mut early = Job { pods: 1, name: format!("early{number}"), ..job.clone() };
         (early.node, early.gang) = (Some("f0".to_owned()), Some(gang.clone()));
         plan.jobs.push(with(early, &wish(dice)));
