@@ -1,9 +1,9 @@
 //! Where a gang may be whose pods must be close to each other.
 
-use std::collections::BTreeMap;
+use std::hash::Hash;
 
 use framework::Closeness;
-use model::{Catalog, FabricId, GangId, NodeId};
+use model::{Catalog, FabricId, GangId, Map, NodeId};
 
 use super::{Arranger, Short};
 use crate::cycle::Within;
@@ -38,6 +38,41 @@ impl Common {
         }
         Some(values)
     }
+
+    /// Nodes by what they have of it; those that lack something are in no group.
+    // Hot: once per try of a gang, for all nodes.
+    fn groups(&self, catalog: &Catalog, nodes: &[NodeId]) -> Vec<Vec<NodeId>> {
+        let mut groups = vec![nodes.to_vec()];
+        for label in &self.labels {
+            let label = catalog.symbols().find(label);
+            groups = split(&groups, |node| catalog.node(node).label(label?));
+        }
+        if let Some((fabric, level)) = self.domain {
+            let fabric = catalog.fabric(fabric);
+            groups = split(&groups, |node| fabric.path(node).get(level).copied().flatten());
+        }
+        groups
+    }
+}
+
+/// Divides groups of nodes further, by something that each node has.
+fn split<T: Eq + Hash>(
+    groups: &[Vec<NodeId>],
+    of: impl Fn(NodeId) -> Option<T>,
+) -> Vec<Vec<NodeId>> {
+    let mut found: Vec<Vec<NodeId>> = Vec::new();
+    for group in groups {
+        let mut places: Map<T, usize> = Map::default();
+        for node in group {
+            let Some(value) = of(*node) else { continue };
+            let at = *places.entry(value).or_insert(found.len());
+            if at == found.len() {
+                found.push(Vec::new());
+            }
+            found[at].push(*node);
+        }
+    }
+    found
 }
 
 impl Arranger<'_> {
@@ -65,19 +100,13 @@ impl Arranger<'_> {
         if common.is_anything() {
             return vec![within.clone()];
         }
-        let mut domains: BTreeMap<Vec<&str>, Vec<NodeId>> = BTreeMap::new();
         let all = within.nodes.as_deref().unwrap_or(catalog.nodes());
-        for node in all {
-            if let Some(values) = common.of(catalog, *node) {
-                domains.entry(values).or_default().push(*node);
-            }
-        }
+        let mut domains = common.groups(catalog, all);
         if let Some(node) = placed_node(catalog, gang) {
             let own = common.of(catalog, node);
-            domains.retain(|values, _| own.as_ref() == Some(values));
+            domains.retain(|nodes| own.is_some() && common.of(catalog, nodes[0]) == own);
         }
-        let mut domains: Vec<Vec<NodeId>> = domains.into_values().collect();
-        domains.sort_by_key(Vec::len);
+        domains.sort_by_cached_key(|nodes| (nodes.len(), common.of(catalog, nodes[0])));
         if domains.is_empty() {
             domains.push(Vec::new());
         }

@@ -7,20 +7,23 @@
 //! placed. Other gangs are placed in one domain after the other until one holds them, each filled
 //! from its tightest parts on.
 
+mod closer;
 pub(crate) mod solve;
+mod tree;
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use framework::{Closeness, Network};
-use model::{ClassId, Fabric, FabricDomainId, FabricId, GangId, NodeId, PodId, PodState};
+use model::{ClassId, FabricDomainId, FabricId, GangId, NodeId, PodId, PodState};
 
-use super::{Arranger, Choice};
+use super::{Arranger, Choice, DEEP_MAX};
 use crate::cycle::Within;
 use crate::profile_of;
 use crate::trial::view;
-use solve::{Branch, Division, Leaf, divide, sort};
+use solve::{Branch, Division, Leaf, divide};
+use tree::{at_level, collect};
 
 /// Gangs of more classes than this are placed wherever they fit.
 const CLASSES_MAX: usize = 64;
@@ -46,6 +49,10 @@ struct Members {
     classes: BTreeMap<ClassId, usize>,
     /// How many of all have to be placed.
     needed: usize,
+    /// Whether they are alike, and no rule about other pods is about them.
+    are_alike: bool,
+    /// The network that they are placed by.
+    fabric: FabricId,
 }
 
 impl Members {
@@ -105,13 +112,12 @@ impl Arranger<'_> {
         if closeness == Closeness::Any || catalog.fabric(network.fabric()).is_empty() {
             return None;
         }
-        let members = self.waiting_members(gang);
+        let members = self.waiting_members(gang, network.fabric());
         let is_alone = members.all() + self.placed_in(gang) < 2;
         if is_alone || members.pods.is_empty() || members.classes.len() > CLASSES_MAX {
             return None;
         }
         let (start, work) = (self.moment(), self.work);
-        let is_alike = self.are_alike(gang, &members);
         let mut trees = Vec::new();
         for base in bases {
             trees.push((self.tree(&network, &members, base), base));
@@ -127,13 +133,13 @@ impl Arranger<'_> {
                 let own = most[level as usize - 1];
                 found.retain(|candidate| own.is_some() && candidate.branch.domain == own);
             }
-            if self.in_best(gang, &members, is_alike, found, limit) {
+            if self.in_best(gang, &members, found, limit) {
                 return Some(());
             }
             self.back_to(start);
         }
         let roots = trees.iter().map(|(branch, base)| Candidate { branch, base }).collect();
-        if is_alike && most.is_none() && self.in_best(gang, &members, true, roots, limit) {
+        if most.is_none() && self.in_best(gang, &members, roots, limit) {
             return Some(());
         }
         // Whoever tries without the network has as much work left as if this had not been tried.
@@ -147,31 +153,13 @@ impl Arranger<'_> {
         &mut self,
         gang: GangId,
         members: &Members,
-        is_alike: bool,
         mut found: Vec<Candidate<'_>>,
         limit: usize,
     ) -> bool {
         let start = self.moment();
         found.retain(|candidate| candidate.branch.room >= members.needed as u64);
-        if !is_alike {
-            found.sort_by_key(|candidate| candidate.branch.room);
-            let mut tries = 0;
-            for candidate in found {
-                let within = candidate.within();
-                if !self.may_hold(members, &within) {
-                    continue;
-                }
-                tries += 1;
-                if tries > TRIES_MAX || self.work > limit {
-                    self.is_cut = true;
-                    return false;
-                }
-                if self.fill(gang, members, candidate, &within, limit) {
-                    return true;
-                }
-                self.back_to(start);
-            }
-            return false;
+        if !members.are_alike {
+            return self.in_tightest(gang, members, found, limit);
         }
         for (division, candidate) in self.ranked(members, found).into_iter().take(TRIES_MAX) {
             if self.divided(members, &division, candidate.base) {
@@ -188,6 +176,49 @@ impl Arranger<'_> {
             }
         }
         false
+    }
+
+    /// Places a gang of unlike pods, or of gangs, in the tightest of some domains that can hold it.
+    fn in_tightest(
+        &mut self,
+        gang: GangId,
+        members: &Members,
+        mut found: Vec<Candidate<'_>>,
+        limit: usize,
+    ) -> bool {
+        let start = self.moment();
+        found.sort_by_key(|candidate| candidate.branch.room);
+        let mut tries = 0;
+        let mut best: Option<(usize, Vec<(PodId, NodeId)>, Within)> = None;
+        for candidate in found {
+            let within = candidate.within();
+            if !self.may_hold(members, &within) {
+                continue;
+            }
+            tries += 1;
+            if tries > TRIES_MAX || self.work > limit {
+                self.is_cut |= best.is_none();
+                break;
+            }
+            if self.fill(gang, members, candidate, &within, limit) {
+                // Of many pods it is not worked out: that they are in one domain is enough.
+                let is_small = members.pods.len() <= DEEP_MAX;
+                if !is_small {
+                    self.home = Some(within);
+                    return true;
+                }
+                let spread = self.spread(members.fabric, start.places);
+                let is_better = best.as_ref().is_none_or(|(least, ..)| spread < *least);
+                if is_better {
+                    best = Some((spread, self.places[start.places..].to_vec(), within));
+                }
+            }
+            self.back_to(start);
+        }
+        let Some((_, places, within)) = best else { return false };
+        places.into_iter().for_each(|(pod, node)| self.take(pod, node));
+        self.home = Some(within);
+        true
     }
 
     /// Domains that can hold alike pods, with how these are divided: those first that hold most
@@ -249,21 +280,22 @@ impl Arranger<'_> {
         let is_composite = self.txn.catalog().gang(gang).is_composite();
         let is_placed = if is_composite {
             self.groups(gang, within, limit).is_ok()
-        } else if self.packed(members, candidate) {
+        } else if self.packed(members, candidate, within) {
             true
         } else {
             self.back_to(start);
-            self.members(gang, within, limit).is_ok()
+            let is_placed = self.members(gang, within, limit).is_ok();
+            if is_placed {
+                self.bring_closer(members.fabric, start.places, within);
+            }
+            is_placed
         };
-        if !is_placed || !self.has_room_for_expected(gang, within) {
-            return false;
-        }
-        self.home = Some(within.clone());
-        true
+        is_placed && self.has_room_for_expected(gang, within)
     }
 
     /// Places unlike pods in a domain, from its tightest parts on, if enough of them fit.
-    fn packed(&mut self, members: &Members, candidate: Candidate<'_>) -> bool {
+    fn packed(&mut self, members: &Members, candidate: Candidate<'_>, within: &Within) -> bool {
+        let before = self.places.len();
         let catalog = self.txn.catalog();
         let mut pods = members.pods.clone();
         let size = |pod: &PodId| self.sizes.get(&self.class(catalog.pod(*pod).class)).copied();
@@ -274,6 +306,7 @@ impl Arranger<'_> {
         if left.len() > members.all() - members.needed || left.iter().any(makes_others) {
             return false;
         }
+        self.bring_closer(members.fabric, before, within);
         let _ = self.in_order(&left, left.len(), candidate.base, Choice::Best, false);
         true
     }
@@ -348,7 +381,7 @@ impl Arranger<'_> {
     }
 
     /// The waiting pods of a gang, and of the gangs that are its parts.
-    fn waiting_members(&mut self, gang: GangId) -> Members {
+    fn waiting_members(&mut self, gang: GangId, fabric: FabricId) -> Members {
         let catalog = self.txn.catalog();
         let is_waiting = |pod: &PodId| catalog.pod(*pod).state == PodState::Waiting;
         let mut pods: Vec<PodId> = catalog.waiting_in(gang).filter(is_waiting).collect();
@@ -375,16 +408,12 @@ impl Arranger<'_> {
                 self.sizes.insert(class, size);
             }
         }
-        Members { pods, classes, needed }
-    }
-
-    /// Whether all waiting pods of a gang are alike, and no rule about other pods is about them.
-    fn are_alike(&mut self, gang: GangId, members: &Members) -> bool {
-        let catalog = self.txn.catalog();
-        let is_one = members.classes.len() == 1 && self.expected.is_empty();
-        let row = catalog.gang(gang);
+        let row = self.txn.catalog().gang(gang);
+        let is_one = classes.len() == 1 && self.expected.is_empty() && !row.is_composite();
         let makes_others = row.makers > row.makers_placed;
-        is_one && !row.is_composite() && !makes_others && !self.has_rules(members.pods[0])
+        let has_rules = |pod: &PodId| self.has_rules(*pod);
+        let are_alike = is_one && !makes_others && !pods.first().is_some_and(has_rules);
+        Members { pods, classes, needed, are_alike, fabric }
     }
 
     /// Whether rules about other pods decide where a pod can go.
@@ -407,43 +436,6 @@ impl Arranger<'_> {
         is_begun.then(|| self.txn.catalog().most_of_gang(fabric, gang, super::WORK_MAX))
     }
 
-    /// The nodes of a set that take pods of a gang, by the domains they are in.
-    fn tree(&mut self, network: &Arc<dyn Network>, members: &Members, base: &Within) -> Branch {
-        let mut leaves: Vec<Leaf> = Vec::new();
-        for class in members.classes.keys() {
-            leaves.extend(self.leaves(network, members.pods[0], *class, base));
-        }
-        if members.classes.len() > 1 {
-            // Of unlike pods it counts how many there is room for of the smallest.
-            leaves.sort_by_key(|leaf| (leaf.node, Reverse(leaf.room)));
-            leaves.dedup_by_key(|leaf| leaf.node);
-        }
-        tree(self.txn.catalog().fabric(network.fabric()), leaves)
-    }
-
-    /// The nodes of a set that take pods of a class, with how many and what that costs.
-    fn leaves(
-        &mut self,
-        network: &Arc<dyn Network>,
-        pod: PodId,
-        class: ClassId,
-        base: &Within,
-    ) -> Vec<Leaf> {
-        let catalog = self.txn.catalog();
-        let profile = profile_of(self.profiles, catalog, class);
-        let board = self.boards.of(class, profile, catalog, self.txn.usage());
-        let nodes = base.nodes.as_deref().unwrap_or(catalog.nodes());
-        let weight = network_weight(profile, &**network, board.per_point);
-        let facts = catalog.class(class);
-        let view = view(&self.txn, catalog.pod(pod));
-        let leaf = |(node, room, total): (NodeId, u32, i32)| {
-            let liked = i64::from(network.score(catalog, facts, node)) * weight;
-            Leaf { node, room, cost: -i64::from(total) - liked }
-        };
-        let rooms = board.rooms(view, nodes).into_iter();
-        rooms.filter(|(node, ..)| base.avoided.binary_search(node).is_err()).map(leaf).collect()
-    }
-
     /// Whether a set of nodes has room for as many pods of each class as have to be there.
     fn may_hold(&mut self, members: &Members, within: &Within) -> bool {
         let spare = members.all() - members.needed;
@@ -451,57 +443,6 @@ impl Arranger<'_> {
             self.room(*class, within.nodes.as_deref()) >= count.saturating_sub(spare) as u64
         })
     }
-}
-
-/// What a point of the network's score counts for in a profile, in units of totals.
-fn network_weight(profile: &framework::Profile, network: &dyn Network, per_point: i32) -> i64 {
-    let ranking = profile.rankings.iter().find(|it| it.plugin.name() == network.name());
-    ranking.map_or(0, |ranking| i64::from(ranking.weight) * i64::from(per_point))
-}
-
-/// Nodes by the domains they are in.
-fn tree(fabric: &Fabric, leaves: Vec<Leaf>) -> Branch {
-    let top = u32::try_from(fabric.levels().len() + 1).unwrap_or(u32::MAX);
-    let mut root = Branch { level: top, ..Branch::default() };
-    // Where each domain is in the one around it.
-    let mut places: Vec<Option<usize>> = vec![None; fabric.places()];
-    for leaf in leaves {
-        let mut branch = &mut root;
-        branch.room += u64::from(leaf.room);
-        for id in fabric.path(leaf.node).iter().rev().flatten() {
-            let at = *places[id.index()].get_or_insert(branch.inside.len());
-            if at == branch.inside.len() {
-                let domain = fabric.domain(*id);
-                branch.inside.push(Branch {
-                    level: u32::try_from(domain.level + 1).unwrap_or(u32::MAX),
-                    domain: Some(*id),
-                    name: Some(domain.value),
-                    ..Branch::default()
-                });
-            }
-            branch = &mut branch.inside[at];
-            branch.room += u64::from(leaf.room);
-        }
-        branch.leaves.push(leaf);
-    }
-    sort(&mut root);
-    root
-}
-
-/// The domains of a level inside a domain.
-fn at_level<'a>(branch: &'a Branch, level: u32, base: &'a Within, found: &mut Vec<Candidate<'a>>) {
-    for inside in &branch.inside {
-        if inside.level == level {
-            found.push(Candidate { branch: inside, base });
-        } else if inside.level > level {
-            at_level(inside, level, base, found);
-        }
-    }
-}
-
-fn collect(branch: &Branch, nodes: &mut Vec<NodeId>) {
-    nodes.extend(branch.leaves.iter().map(|leaf| leaf.node));
-    branch.inside.iter().for_each(|inside| collect(inside, nodes));
 }
 
 /// A name with its numbers in the order of numbers.

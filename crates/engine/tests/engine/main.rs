@@ -8,6 +8,7 @@ mod devices;
 mod drivers;
 mod evictions;
 mod fabric;
+mod fabric_unlike;
 mod fine;
 mod gang_keys;
 mod gangs;

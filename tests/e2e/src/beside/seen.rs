@@ -117,6 +117,7 @@ pub(super) fn lines(
             told.push(format!("was given {seconds} s to leave"));
         }
         let of_pod = events.iter().filter(|it| about(it).uid.as_ref() == Some(uid));
+        let of_pod = of_pod.filter(|event| !is_about_end(event));
         told.extend(of_pod.map(|event| format!("event {}", event_text(event))));
         for line in told {
             let line = line.replace(name_of(pod), own_name(shown));
@@ -168,6 +169,12 @@ fn event_text(event: &Event) -> Value {
         "regarding": [it.api_version, it.kind, it.namespace, it.name, it.uid, it.field_path],
         "note": event.note,
     })
+}
+
+/// Whether kube-scheduler tells that a pod it was about to bind is gone. It does so only if it asks
+/// for the pod before it hears of the end, which is a matter of time.
+fn is_about_end(event: &Event) -> bool {
+    event.note.as_deref().is_some_and(|note| note.contains(": pod does not exist any more: "))
 }
 
 fn about(event: &Event) -> ObjectReference {
