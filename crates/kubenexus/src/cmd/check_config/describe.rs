@@ -5,12 +5,12 @@ mod gangs;
 use std::fmt::Write as _;
 
 use framework::{
-    Args, FitArgs, FragmentationArgs, NodeAffinityArgs, NumaArgs, PluginInfo, PodAffinityArgs,
-    Point, PreemptionArgs, ProfileSettings, ResourceWeight, ShapePoint, SpreadArgs, Strategy,
-    VolumeBindingArgs, VramArgs,
+    Args, FabricArgs, FitArgs, FragmentationArgs, NodeAffinityArgs, NumaArgs, PluginInfo,
+    PodAffinityArgs, Point, PreemptionArgs, ProfileSettings, ResourceWeight, ShapePoint,
+    SpreadArgs, Strategy, VolumeBindingArgs, VramArgs,
 };
 use k8s::config::{ClientConnection, LeaderElection, Notes, Settings};
-use model::{Millis, NodeTerm, SpreadSpec};
+use model::{FabricLevel, Millis, NodeTerm, SpreadSpec};
 
 /// Where the second column starts.
 const COLUMN: usize = 22;
@@ -89,6 +89,7 @@ fn profile(profile: &ProfileSettings, known: &[PluginInfo], text: &mut String) {
                 let line = format!("nodes are as full as {}", resources(&args.weights));
                 row(plugin, &line, text);
             }
+            Args::Fabric(args) => row(plugin, &fabric(args), text),
             Args::Numa(args) => {
                 for line in numa(args) {
                     row(plugin, &line, text);
@@ -103,6 +104,12 @@ fn profile(profile: &ProfileSettings, known: &[PluginInfo], text: &mut String) {
         }
     }
     text.push('\n');
+}
+
+fn fabric(args: &FabricArgs) -> String {
+    let level = |level: &FabricLevel| format!("{} ({})", level.name, level.labels.join(" or "));
+    let levels: Vec<String> = args.levels.iter().map(level).collect();
+    format!("levels of the network, the tightest first: {}", levels.join(", "))
 }
 
 fn pod_affinity(args: PodAffinityArgs) -> String {
