@@ -29,7 +29,9 @@ impl<'a> Bounds<'a> {
     pub(super) fn of(ledger: &'a Ledger, gang: &'a Gang<'_>) -> Self {
         let labels = gang.terms.as_ref().map_or(&[][..], |terms| &terms.topology);
         let (mut tightest, mut known): (Option<usize>, Option<&[FabricLevel]>) = (None, None);
-        for Closeness { scheduler, level } in gang.members.closeness() {
+        // Pods of other schedulers say nothing to us.
+        let ours = |said: &&Closeness| ledger.is_ours(&said.scheduler);
+        for Closeness { scheduler, level } in gang.members.closeness().filter(ours) {
             let Some(levels) = ledger.levels(scheduler) else {
                 return Self { labels, levels: &[] };
             };

@@ -128,6 +128,11 @@ impl Ledger {
         ledger
     }
 
+    /// Whether a profile has this name.
+    pub(super) fn is_ours(&self, scheduler: &str) -> bool {
+        self.ours.iter().any(|name| name == scheduler)
+    }
+
     /// Takes note of the profiles that ask what kubelets do with pods.
     pub(crate) fn expect_aligning(&mut self, aligning: Vec<String>) {
         self.aligning = aligning;
