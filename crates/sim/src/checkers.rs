@@ -10,6 +10,7 @@ pub(crate) mod rules;
 mod alignment;
 pub(crate) mod company;
 mod evictions;
+mod fabric;
 mod gangs;
 mod gpus;
 mod hardware_tiers;
@@ -34,6 +35,7 @@ use model::PodFacts;
 pub(crate) use alignment::Alignment;
 use company::Scene;
 pub(crate) use evictions::{Eviction, check_eviction, check_preemption, helps};
+pub(crate) use fabric::Networked;
 pub(crate) use gangs::{
     Patience, check_disband, check_whole, is_partial, is_partial_tree, is_ready, witness,
 };
@@ -313,7 +315,8 @@ pub(crate) fn check_binding(ledger: &Ledger, uid: &str, node: &str) -> Result<()
     if !ledger.may_be_placed(facts) {
         return Err(wrong("by what it says of gangs it has to wait"));
     }
-    if let Some(why) = gpus::objection(ledger, facts, node) {
+    let objection = gpus::objection(ledger, facts, node);
+    if let Some(why) = objection.or_else(|| fabric::objection(ledger, facts, node)) {
         return Err(wrong(why));
     }
     gangs::check_begin(ledger, facts)?;
@@ -338,6 +341,7 @@ pub(crate) fn check_binding(ledger: &Ledger, uid: &str, node: &str) -> Result<()
             wrong("it has accelerators, and they are kept")
         }
         Objection::Tier(_) => wrong("its tenant may not use hardware of that tier"),
+        Objection::Slow => wrong("the node's network is not for it"),
         Objection::Port => lacks("host ports".to_owned()),
         Objection::Pods => lacks("pods".to_owned()),
         Objection::Lack { resource, .. } => lacks(resource),

@@ -36,6 +36,8 @@ pub(crate) enum Stream {
     Spread = 18,
     /// How costly the nodes of a seed are, and for whom they are.
     Tiers = 19,
+    /// Which network is between the nodes of a seed, and who wants what of it.
+    Fabric = 20,
 }
 
 /// A stream of draws.

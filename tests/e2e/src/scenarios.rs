@@ -3,6 +3,7 @@
 mod agent;
 mod binds;
 mod circles;
+mod fabric;
 mod faults;
 mod gangs;
 mod gpus;
@@ -105,6 +106,10 @@ pub(crate) const ALL: &[Scenario] = &[
     ours("spread-mixed", spread::mixed, STANDARD),
     ours("tenants", tenants::tenants, STANDARD),
     ours("tenants-none", tenants::untiered, STANDARD),
+    ours("fabric-rack", fabric::rack, STANDARD),
+    ours("fabric-spine", fabric::spine, STANDARD),
+    ours("fabric-ranks", fabric::ranks, STANDARD),
+    ours("fabric-tiers", fabric::tiers, STANDARD),
     standard("apiserver-restart", faults::apiserver_restart),
     standard("compaction", faults::compaction),
     ours("gang-waits-whole", gangs::waits_whole, GANGS),
@@ -131,6 +136,7 @@ pub(crate) const ALL: &[Scenario] = &[
         suits_reference: true,
     },
     ours("gang-composite", groups::composite, COMPOSITES),
+    ours("fabric-two-levels", fabric::two_levels, COMPOSITES),
     ours("apis-off-deployment", plain::deployment, APIS_OFF),
     ours("apis-off-job", plain::job, APIS_OFF),
     ours("apis-off-waits-for-node", waiting::waits_for_node, APIS_OFF),

@@ -90,7 +90,11 @@ impl Arranger<'_> {
             if last.replace(class) == Some(class) {
                 continue;
             }
-            let network = profile_of(self.profiles, catalog, class).network.as_ref()?;
+            let scheduler = &catalog.class(class).spec.scheduler;
+            let ours = self.profiles.iter().find(|profile| profile.scheduler == *scheduler);
+            // Pods of other schedulers say nothing to us.
+            let Some(profile) = ours else { continue };
+            let network = profile.network.as_ref()?;
             let closeness = network.closeness(catalog, catalog.class(class));
             // Those who insist on most are heard.
             let least = found.as_ref().map_or(closeness, |(_, other)| closeness.min(*other));

@@ -255,3 +255,19 @@ fn faster_networks_are_for_those_who_talk() {
         ",
     );
 }
+
+#[test]
+fn pods_of_other_schedulers_say_nothing_of_how_close_a_gang_is() {
+    check(
+        "
+        node a cpu=4 label=topology.kubernetes.io/rack:a
+        node b cpu=4 label=topology.kubernetes.io/rack:b
+        pod x on=a cpu=4 gang=g/2 scheduler=another co-locate=strict level=rack
+        pod g1 cpu=2 gang=g/2
+        pod g2 cpu=2 gang=g/2
+        step
+        > g1 -> b
+        > g2 -> b
+        ",
+    );
+}

@@ -197,8 +197,8 @@ mod tests {
             checked(&GANGS.replace("    pluginConfig:\n", &score))
         };
         assert!(with("NUMATopology").expect("valid").contains("NUMATopology:10"));
-        let error = with("NetworkFabric").expect_err("not built");
-        let expected = "score.enabled[0].name: plugin \"NetworkFabric\" is not built yet";
+        let error = with("BackfillScheduler").expect_err("not built");
+        let expected = "score.enabled[0].name: plugin \"BackfillScheduler\" is not built yet";
         assert!(error.to_string().ends_with(expected), "{error}");
     }
 

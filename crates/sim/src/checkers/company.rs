@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use model::{Labels, NodeFacts, PodFacts, PodTerm, SpreadSpec, Target};
 
+use super::fabric;
 use super::ledger::{Ledger, Place};
 use super::rules::{self, Objection, Taken};
 use super::volumes::{self, Gifts, Mounted};
@@ -165,6 +166,9 @@ fn plain_objections(view: &View<'_, '_>, pod: &PodFacts, node: &NodeFacts) -> Ve
     }
     match spread(view, pod, node).or_else(|| affinity(view, pod, node)) {
         Some(objection) => vec![objection],
+        None if plain.is_empty() && fabric::objection(view.scene.ledger, pod, node).is_some() => {
+            vec![Objection::Slow]
+        }
         None if plain.is_empty() => {
             let of_tiers = view.scene.ledger.tier_objection(pod, node);
             of_tiers.map(Objection::Tier).into_iter().collect()

@@ -7,6 +7,7 @@ use model::{Millis, NodeFacts, PodFacts, Time};
 
 use super::Violation;
 use super::company::{self, Scene};
+use super::fabric::Bounds;
 use super::kinds::Kinds;
 use super::ledger::{Known, Ledger, Place};
 use super::members::makes_others;
@@ -59,30 +60,26 @@ fn check_tree(ledger: &Ledger, gang: &Gang<'_>) -> Result<(), Violation> {
 
 /// All pods of a gang go where those are that it has, if it has to stay together.
 fn check_domain(ledger: &Ledger, gang: &Gang<'_>, sent: &[&Known]) -> Result<(), Violation> {
-    let Ok(terms) = &gang.terms else { return Ok(()) };
-    if terms.topology.is_empty() {
+    let bounds = Bounds::of(ledger, gang);
+    if gang.terms.is_err() || bounds.is_anything() {
         return Ok(());
     }
-    let domain = |known: &Known| {
-        let node = ledger.node(known.spot.node()?)?.0;
-        Some(terms.topology.iter().map(|key| label(node, key)).collect::<Vec<_>>())
-    };
+    let domain = |known: &Known| Some(bounds.values(ledger.node(known.spot.node()?)?.0));
     let is_sent = |known: &&Known| sent.iter().any(|one| std::ptr::eq(*one, *known));
     let others: Vec<_> = gang.pods().filter(|known| !is_sent(known)).filter_map(domain).collect();
     let ours: Vec<_> = sent.iter().filter_map(|known| domain(known)).collect();
-    let is_one = |domains: &[Vec<Option<&str>>]| domains.windows(2).all(|two| two[0] == two[1]);
+    let is_one = |domains: &[Domain<'_>]| domains.windows(2).all(|two| two[0] == two[1]);
     let has_left = others.first().is_some_and(|first| ours.first() != Some(first));
     // Nodes that changed their labels may have torn a gang apart, and then nothing is left to keep.
-    if !is_one(&ours) || (is_one(&others) && has_left) || ours.iter().flatten().any(Option::is_none)
-    {
+    if !is_one(&ours) || (is_one(&others) && has_left) || ours.iter().any(Option::is_none) {
         return Err(wrong(&gang.key, format!("sent to {ours:?}, the others are in {others:?}")));
     }
     Ok(())
 }
 
-fn label<'a>(node: &'a NodeFacts, key: &str) -> Option<&'a str> {
-    node.labels.iter().find(|(other, _)| other == key).map(|(_, value)| &**value)
-}
+/// What the node of a pod has of what the nodes of its gang must have in common; nothing if it
+/// lacks some.
+type Domain<'a> = Option<Vec<Option<&'a str>>>;
 
 /// Checks pods that are taken back: only from a gang that is not complete and never was, and only
 /// those that somebody makes again.
@@ -284,9 +281,8 @@ pub(crate) fn check_begin(ledger: &Ledger, facts: &PodFacts) -> Result<(), Viola
 /// Places for all pods that a gang needs, if a simple search finds any: the largest first, each on
 /// the first node that takes it.
 pub(crate) fn witness(ledger: &Ledger, gang: &Gang<'_>) -> Option<Vec<String>> {
-    let terms = gang.terms.as_ref().ok()?;
     // Room for pods that do not exist is not looked for.
-    if gang.missing() > 0 || gang.may_be_lucky() {
+    if gang.terms.is_err() || gang.missing() > 0 || gang.may_be_lucky() {
         return None;
     }
     let mut pods: Vec<&PodFacts> = gang.waiting().map(Known::facts).collect();
@@ -295,7 +291,7 @@ pub(crate) fn witness(ledger: &Ledger, gang: &Gang<'_>) -> Option<Vec<String>> {
         let fit = &facts.spec.requests.fit;
         (std::cmp::Reverse((fit.cpu, fit.memory)), facts.key.name.clone())
     });
-    domains(ledger, gang, &terms.topology).iter().find_map(|nodes| {
+    domains(ledger, gang, &Bounds::of(ledger, gang)).iter().find_map(|nodes| {
         let mut scene = Scene::of(ledger);
         let mut places = Vec::new();
         let mut kinds: Kinds<'_, usize> = Kinds::new(ledger);
@@ -324,13 +320,13 @@ fn only_gets_fuller(pod: &PodFacts) -> bool {
 }
 
 /// The sets of nodes that a gang may be on.
-pub(crate) fn domains<'a>(
+pub(super) fn domains<'a>(
     ledger: &'a Ledger,
     gang: &Gang<'_>,
-    topology: &[Box<str>],
+    bounds: &Bounds<'_>,
 ) -> Vec<Vec<&'a NodeFacts>> {
-    let mut domains = all_domains(ledger, topology);
-    for own in values_of_pods(ledger, gang, topology) {
+    let mut domains = all_domains(ledger, bounds);
+    for own in values_of_pods(ledger, gang, bounds) {
         // A gang that was torn apart is everywhere at once, which leaves nothing.
         domains.retain(|values, _| Some(values) == own.as_ref());
     }
@@ -341,42 +337,34 @@ pub(crate) fn domains<'a>(
 pub(super) fn pieces<'a>(
     ledger: &'a Ledger,
     gang: &Gang<'_>,
-    topology: &[Box<str>],
+    bounds: &Bounds<'_>,
 ) -> Vec<Vec<&'a NodeFacts>> {
-    let mut domains = all_domains(ledger, topology);
-    let own = values_of_pods(ledger, gang, topology);
+    let mut domains = all_domains(ledger, bounds);
+    let own = values_of_pods(ledger, gang, bounds);
     domains.retain(|values, _| own.iter().any(|own| own.as_ref() == Some(values)));
     domains.into_values().collect()
 }
 
-/// Nodes by the values they have of some labels. Without labels all nodes are one domain.
+/// Nodes by what they have in common. Where nothing is asked for all nodes are one domain.
 fn all_domains<'a>(
     ledger: &'a Ledger,
-    topology: &[Box<str>],
-) -> BTreeMap<Vec<&'a str>, Vec<&'a NodeFacts>> {
+    bounds: &Bounds<'_>,
+) -> BTreeMap<Vec<Option<&'a str>>, Vec<&'a NodeFacts>> {
     let mut nodes: Vec<&NodeFacts> = ledger.nodes().map(|(node, _)| node).collect();
     nodes.sort_by(|one, other| one.name.cmp(&other.name));
-    let mut domains: BTreeMap<Vec<&str>, Vec<&NodeFacts>> = BTreeMap::new();
+    let mut domains: BTreeMap<Vec<Option<&str>>, Vec<&NodeFacts>> = BTreeMap::new();
     for node in nodes {
-        if let Some(values) = values(node, topology) {
+        if let Some(values) = bounds.values(node) {
             domains.entry(values).or_default().push(node);
         }
     }
     domains
 }
 
-fn values<'a>(node: &'a NodeFacts, topology: &[Box<str>]) -> Option<Vec<&'a str>> {
-    topology.iter().map(|key| label(node, key)).collect()
-}
-
 /// In which domains the pods of a gang are that are on nodes; none for nodes in no domain.
-fn values_of_pods<'a>(
-    ledger: &'a Ledger,
-    gang: &Gang<'_>,
-    topology: &[Box<str>],
-) -> Vec<Option<Vec<&'a str>>> {
-    // Without labels nothing is asked of nodes.
-    let nodes = gang.placed_pods().filter(|_| !topology.is_empty());
+fn values_of_pods<'a>(ledger: &'a Ledger, gang: &Gang<'_>, bounds: &Bounds<'_>) -> Vec<Domain<'a>> {
+    // Where nothing is asked of nodes, all of them will do.
+    let nodes = gang.placed_pods().filter(|_| !bounds.is_anything());
     let nodes = nodes.filter_map(|known| ledger.node(known.spot.node()?));
-    nodes.map(|(node, _)| values(node, topology)).collect()
+    nodes.map(|(node, _)| bounds.values(node)).collect()
 }

@@ -12,6 +12,7 @@ use model::{Load, NodeFacts, PodFacts, PodState, ResourceId, Time};
 
 use super::Violation;
 use super::company::{self, Scene};
+use super::fabric::{self, Bounds};
 use super::gangs::{check_seats, domains, is_ready, may_begin, witness};
 use super::gpus;
 use super::insides::{Reports, check_insides};
@@ -101,6 +102,7 @@ impl Inspector {
                 rules::objections(&facts.spec, node.facts, &node.taken).is_empty()
                     && !is_refused(scheduler, ledger, facts, node.facts)
                     && !gpus::is_refused(scheduler, ledger, facts, node.facts)
+                    && fabric::objection(ledger, facts, node.facts).is_none()
                     && !is_kept_for_others(ledger, facts, &node.facts.name)
                     && ((!has_company && is_alone())
                         || company::objections(&scene, facts, node.facts).is_empty())
@@ -194,14 +196,13 @@ pub(crate) fn takes_one<'a>(
     gang: &Gang<'_>,
     facts: &PodFacts,
 ) -> Option<&'a str> {
-    let terms = gang.terms.as_ref().ok()?;
-    if !ledger.may_be_placed(facts) || rules::cannot_be_ranked(&facts.spec) {
+    if gang.terms.is_err() || !ledger.may_be_placed(facts) || rules::cannot_be_ranked(&facts.spec) {
         return None;
     }
     if !may_begin(ledger, gang) {
         return None;
     }
-    let domains = domains(ledger, gang, &terms.topology);
+    let domains = domains(ledger, gang, &Bounds::of(ledger, gang));
     let mut nodes = domains.into_iter().flatten();
     let node = nodes.find(|node| company::surely_takes(scene, facts, node))?;
     Some(&node.name)

@@ -13,12 +13,13 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use model::{
-    Attempt, BudgetFacts, Event, Fact, Key, Kind, Labels, Map, Millis, NodeFacts, Outcome,
-    PodFacts, Present,
+    Attempt, BudgetFacts, Event, FabricLevel, Fact, Key, Kind, Labels, Map, Millis, NodeFacts,
+    Outcome, PodFacts, Present,
 };
 
 use super::Violation;
 use super::evictions::Eviction;
+use super::fabric::Networked;
 use super::gpus::{Wanted, is_certain};
 use super::hardware_tiers::{self, Law};
 use super::roster::{Roster, gang_of};
@@ -102,6 +103,8 @@ pub(crate) struct Ledger {
     picky: Vec<String>,
     /// What profiles say of tiers of hardware.
     laws: Vec<Law>,
+    /// Profiles that know the network.
+    networked: Vec<Networked>,
     nodes: Map<Box<str>, Place>,
     pods: Map<Box<str>, Known>,
     waiting: Objects,
@@ -128,6 +131,11 @@ impl Ledger {
         let mut ledger = Self { ours, ..Self::default() };
         ledger.expect_timeouts(timeouts);
         ledger
+    }
+
+    /// Whether a profile has this name.
+    pub(super) fn is_ours(&self, scheduler: &str) -> bool {
+        self.ours.iter().any(|name| name == scheduler)
     }
 
     /// Takes note of the profiles that ask what kubelets do with pods.
@@ -172,6 +180,17 @@ impl Ledger {
     /// Takes note of the profiles that spread services over zones.
     pub(crate) fn expect_spreading(&mut self, spreading: Vec<String>) {
         self.alike.expect(spreading);
+    }
+
+    /// Takes note of the profiles that know the network.
+    pub(crate) fn expect_networked(&mut self, networked: Vec<Networked>) {
+        self.networked = networked;
+    }
+
+    /// The levels of the network that a profile knows.
+    pub(super) fn levels(&self, scheduler: &str) -> Option<&[FabricLevel]> {
+        let found = self.networked.iter().find(|(name, _)| name == scheduler);
+        found.map(|(_, levels)| &**levels)
     }
 
     /// Whether what is delivered does not tell what is left for a pod inside a node.

@@ -5,7 +5,22 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use model::{GangClaim, PodFacts};
 
+use super::fabric;
 use super::ledger::Spot;
+
+/// What a pod says of how close it must be to the others, and to whom it says so.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Closeness {
+    pub(super) scheduler: String,
+    /// The level that it insists on, if it does; by its name, if it names one.
+    pub(super) level: Option<Option<Box<str>>>,
+}
+
+impl Closeness {
+    fn of(facts: &PodFacts) -> Self {
+        Self { scheduler: facts.spec.scheduler.clone(), level: fabric::insists(facts) }
+    }
+}
 
 /// Pods by uid.
 type Uids = BTreeSet<Box<str>>;
@@ -21,6 +36,8 @@ pub(super) struct Members {
     pub(super) makers_waiting: usize,
     /// What they say of the gang, each with how many say so.
     claims: BTreeMap<GangClaim, usize>,
+    /// How close they must be to each other, each with how many say so.
+    closeness: BTreeMap<Closeness, usize>,
     /// When those that wait were made, each with how many were.
     made: BTreeMap<i64, usize>,
     /// The same of when the others started, as far as that is known.
@@ -44,6 +61,7 @@ impl Members {
         self.makers_waiting += if *spot == Spot::Waiting { makers } else { 0 };
         let claim = facts.gang.as_deref().into_iter();
         claim.for_each(|claim| *self.claims.entry(claim.clone()).or_default() += 1);
+        *self.closeness.entry(Closeness::of(facts)).or_default() += 1;
         if *spot == Spot::Waiting {
             *self.made.entry(facts.rest.created).or_default() += 1;
         } else if let Some(at) = facts.rest.started {
@@ -59,6 +77,7 @@ impl Members {
         if let Some(claim) = facts.gang.as_deref() {
             discount(&mut self.claims, claim);
         }
+        discount(&mut self.closeness, &Closeness::of(facts));
         if *spot == Spot::Waiting {
             discount(&mut self.made, &facts.rest.created);
         } else if let Some(at) = &facts.rest.started {
@@ -92,6 +111,11 @@ impl Members {
     /// The different things they say of the gang.
     pub(super) fn claims(&self) -> impl ExactSizeIterator<Item = &GangClaim> {
         self.claims.keys()
+    }
+
+    /// The different things they say of how close they must be.
+    pub(super) fn closeness(&self) -> impl Iterator<Item = &Closeness> {
+        self.closeness.keys()
     }
 }
 

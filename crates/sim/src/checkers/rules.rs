@@ -39,6 +39,8 @@ pub(crate) enum Objection {
     Volume(&'static str),
     /// Why its tenant, or accelerators, keep it off, in the word for it.
     Tier(&'static str),
+    /// Its network is slower than the pod asks for, or not known.
+    Slow,
 }
 
 /// What the pods on a node take together.

@@ -2,10 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use model::{Catalog, Diagnosis, GangClaim, GpuFault, Need, NodeFacts, PodFacts, Reason};
+use model::{
+    Catalog, Diagnosis, FabricFault, GangClaim, GpuFault, Need, NodeFacts, PodFacts, Reason,
+};
 
 use super::Violation;
 use super::company::{self, Scene};
+use super::fabric::{self, Bounds};
 use super::gangs::{domains, free, pieces};
 use super::gpus;
 use super::ledger::Ledger;
@@ -30,6 +33,8 @@ enum Why {
     OtherDomain,
     /// What it wants of GPUs, in the word for what is wrong with it or with a node's.
     Gpu(&'static str),
+    /// What it says of the network means nothing; in words.
+    Network(Box<str>),
     /// Nothing that a pod of the default profile is told.
     Strange(Reason),
 }
@@ -98,6 +103,7 @@ fn is_inside_so(
             | Why::Unrankable
             | Why::Node(_)
             | Why::OtherDomain
+            | Why::Network(_)
             | Why::Strange(_) => is_so &= so.get(why).is_some_and(|so| count <= so),
         }
     }
@@ -269,6 +275,8 @@ fn said(told: &Diagnosis, catalog: &Catalog) -> BTreeMap<Why, usize> {
         Reason::Volume(fault) => Why::Node(Objection::Volume(fault.word())),
         Reason::Gpu(fault) => Why::Gpu(fault.word()),
         Reason::Tier(fault) => Why::Node(Objection::Tier(fault.word())),
+        Reason::Fabric(FabricFault::TooSlow) => Why::Node(Objection::Slow),
+        Reason::Fabric(FabricFault::Invalid(text)) => Why::Network(text.clone()),
         Reason::Gated(_)
         | Reason::OtherNode
         | Reason::AddedAffinity
@@ -281,7 +289,6 @@ fn said(told: &Diagnosis, catalog: &Catalog) -> BTreeMap<Why, usize> {
         | Reason::After(_)
         | Reason::AfterCycle(_)
         | Reason::Numa(_)
-        | Reason::Fabric(_)
         | Reason::ClusterShort { .. } => Why::Strange(reason.clone()),
     };
     let rejection = told.rejection.iter().map(|reason| (why(reason), 0));
@@ -298,12 +305,12 @@ pub(super) type Allowed<'a> = Option<Vec<&'a NodeFacts>>;
 /// The nodes on which pods of a gang may be. Of a gang that nodes with other labels have torn apart
 /// any domain counts that it has pods in.
 pub(super) fn allowed<'a>(ledger: &'a Ledger, gang: &Gang<'_>) -> Vec<Allowed<'a>> {
-    let topology = gang.terms.as_ref().map_or(&[][..], |terms| &terms.topology);
-    if topology.is_empty() {
+    let bounds = Bounds::of(ledger, gang);
+    if bounds.is_anything() {
         return vec![None];
     }
-    let all = domains(ledger, gang, topology).into_iter().flatten().collect();
-    [all].into_iter().chain(pieces(ledger, gang, topology)).map(Some).collect()
+    let all = domains(ledger, gang, &bounds).into_iter().flatten().collect();
+    [all].into_iter().chain(pieces(ledger, gang, &bounds)).map(Some).collect()
 }
 
 /// What is so, if a pod may only be on some nodes.
@@ -328,6 +335,9 @@ fn so(ledger: &Ledger, facts: &PodFacts, allowed: Option<&[&NodeFacts]>) -> BTre
     if let Some(need) = rules::unsupported(spec) {
         return only(Why::NotSupported(need));
     }
+    if let Some(text) = fabric::refusal(ledger, facts) {
+        return only(Why::Network(text));
+    }
     let wish = spec.gpu.as_ref().filter(|_| ledger.is_picky(facts));
     if let Some(fault) = wish.and_then(|wish| wish.fault.as_ref()) {
         return only(Why::Gpu(fault.word()));
@@ -344,6 +354,7 @@ fn so(ledger: &Ledger, facts: &PodFacts, allowed: Option<&[&NodeFacts]>) -> BTre
         // What else its surroundings have against it is not looked at.
         let is_itself_fine =
             objections.iter().all(is_around) && spec.features.is_within(node.features);
+        let is_itself_fine = is_itself_fine && !fabric::is_too_slow(ledger, facts, node);
         if is_itself_fine && !is_allowed(node) {
             *counts.entry(Why::OtherDomain).or_default() += 1;
             continue;
@@ -378,6 +389,7 @@ fn is_around(objection: &Objection) -> bool {
         | Objection::Pods
         | Objection::Lack { .. }
         | Objection::Tier(_)
-        | Objection::Feature => false,
+        | Objection::Feature
+        | Objection::Slow => false,
     }
 }

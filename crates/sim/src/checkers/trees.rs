@@ -4,6 +4,7 @@
 use model::{NodeFacts, PodFacts, PodGroupFacts, PodGroupKey, PodGroupKind};
 
 use super::company::{self, Scene};
+use super::fabric::Bounds;
 use super::ledger::{Known, Ledger};
 use super::roster::{Gang, GangKey, Roster, Trouble};
 
@@ -243,8 +244,8 @@ impl<'a> Tree<'a> {
     pub(crate) fn witness(&self, ledger: &Ledger) -> Option<String> {
         let all = self.gangs();
         let is_close =
-            |gang: &&Gang<'_>| gang.terms.as_ref().map_or(true, |terms| !terms.topology.is_empty());
-        if self.has_topology() || all.iter().any(is_close) {
+            |gang: &&&Gang<'_>| gang.terms.is_err() || !Bounds::of(ledger, gang).is_anything();
+        if self.has_topology() || all.iter().any(|gang| is_close(&gang)) {
             return None;
         }
         let pods: Vec<&PodFacts> =

@@ -1,16 +1,19 @@
 //! Looks at everything that schedulers keep, after every step, if that is wanted.
 
-use framework::{Args, Point, ProfileSettings};
+use framework::{Args, FabricArgs, Point, ProfileSettings};
 use k8s::config::Settings;
 
 use super::Run;
-use crate::checkers::{Inspector, Kept, Violation, check_gpus};
+use crate::checkers::{Inspector, Kept, Networked, Violation, check_gpus};
 
 /// The filter that asks what kubelets do with pods.
 const NUMA: &str = "NUMATopology";
 
 /// The one that asks what GPUs are.
 const VRAM: &str = "VRAMScheduler";
+
+/// The one that knows the network.
+const FABRIC: &str = "NetworkFabric";
 
 /// The profiles that ask what kubelets do with pods.
 pub(super) fn aligning(settings: &Settings) -> Vec<String> {
@@ -45,6 +48,20 @@ fn avoids_accelerators(profile: &ProfileSettings) -> bool {
         Some(Args::TenantHardware(args)) => args.cpu_pod_weight > 1,
         Some(_) | None => false,
     }
+}
+
+/// The profiles that know the network, with its levels.
+pub(super) fn networked(settings: &Settings) -> Vec<Networked> {
+    let is_it = |profile: &&ProfileSettings| {
+        let mut choices = profile.at(Point::Filter).iter().chain(profile.at(Point::PreFilter));
+        choices.any(|choice| choice.name == FABRIC)
+    };
+    let levels = |profile: &ProfileSettings| match profile.args_of(FABRIC) {
+        Some(Args::Fabric(args)) => args.levels.clone(),
+        Some(_) | None => FabricArgs::default().levels,
+    };
+    let profiles = settings.profiles.iter().filter(is_it);
+    profiles.map(|profile| (profile.scheduler.clone(), levels(profile))).collect()
 }
 
 fn with_filter(settings: &Settings, name: &str) -> Vec<String> {

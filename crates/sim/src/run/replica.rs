@@ -40,6 +40,7 @@ impl Replica {
         ledger.expect_picky(super::inspect::picky(settings));
         ledger.expect_spreading(super::inspect::spreading(settings));
         ledger.expect_tiers(laws(settings));
+        ledger.expect_networked(super::inspect::networked(settings));
         let watch = |kind| if kinds.contains(&kind) { Watch::unlisted() } else { Watch::idle() };
         Self {
             id,

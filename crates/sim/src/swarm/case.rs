@@ -381,6 +381,7 @@ fn describe_job(text: &mut String, job: &Job) {
         (!spec.near.is_empty()).then(|| format!("near {:?}", spec.near)),
         (!spec.far.is_empty()).then(|| format!("far {:?}", spec.far)),
         spec.hints.as_ref().map(|hints| format!("{hints:?}")),
+        spec.fabric.as_ref().map(|wish| format!("{wish:?}")),
         (!spec.prefers.is_empty()).then(|| format!("prefers {:?}", spec.prefers)),
         job.gang.as_ref().map(|gang| format!("{gang:?}")),
         (job.life != Default::default()).then(|| format!("{:?}", job.life)),

@@ -4,6 +4,7 @@
 
 mod batch;
 mod company;
+mod fabric;
 mod gangs;
 mod gpus;
 mod hardware_tiers;
@@ -51,6 +52,7 @@ pub(super) fn plan(seed: u64) -> Plan {
     gpus::add(&mut plan);
     spread::add(&mut plan);
     hardware_tiers::add(&mut plan);
+    fabric::add(&mut plan);
     plan
 }
 

@@ -1,5 +1,6 @@
 //! Bugs of every class, planted between the world and the engine: the right checker catches each.
 
+mod fabric;
 mod gangs;
 mod gpus;
 mod hardware_tiers;

@@ -52,7 +52,7 @@ async fn gpus_of(world: &World, name: &str) -> Result<String> {
 
 /// Judges a pod on the nodes as they are, by `kubenexus verdict`, and gives the codes of its
 /// reasons.
-async fn codes(world: &World, pod: &Value) -> Result<Vec<Value>> {
+pub(super) async fn codes(world: &World, pod: &Value) -> Result<Vec<Value>> {
     let nodes = world.plane.kubectl(&["get", "nodes", "-o", "json"]).await?;
     let nodes: Value = serde_json::from_str(&nodes)?;
     let case = serde_json::json!({
@@ -72,7 +72,7 @@ async fn codes(world: &World, pod: &Value) -> Result<Vec<Value>> {
 }
 
 /// Fails unless a scheduler counted that a pod was told to wait for this reason.
-async fn counted(world: &World, scheduler: usize, code: &str) -> Result<()> {
+pub(super) async fn counted(world: &World, scheduler: usize, code: &str) -> Result<()> {
     let scheduler = &world.replicas[scheduler].scheduler;
     let token = control_plane::User::Admin.token();
     let text = scheduler.get("/metrics", Some(&token)).await?.body;

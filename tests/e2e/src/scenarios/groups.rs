@@ -281,7 +281,12 @@ async fn is_on_node(world: &World, name: &str) -> Result<()> {
 }
 
 /// Waits until a condition in the status of an object has this status and this reason.
-async fn says(world: &World, object: &str, word: &str, (status, why): (&str, &str)) -> Result<()> {
+pub(super) async fn says(
+    world: &World,
+    object: &str,
+    word: &str,
+    (status, why): (&str, &str),
+) -> Result<()> {
     let what = format!("{object} to say {word} is {status}");
     until(&what, Duration::from_secs(30), || async {
         let found = world.plane.kubectl(&["get", "--raw", object]).await?;

@@ -117,7 +117,7 @@ fn min_resources(dice: &mut Dice, kind: PodGroupKind) -> Amounts<String> {
 }
 
 /// Makes a job a pod that makes others, which are a job of their own.
-fn driver(dice: &mut Dice, jobs: &mut Vec<Job>, at: usize, name: &str) {
+pub(super) fn driver(dice: &mut Dice, jobs: &mut Vec<Job>, at: usize, name: &str) {
     let count = dice.between(1, 5);
     let size = dice.pick(&[100, 500, 1_000, 2_000]);
     let requests = requests_of(amounts(size, dice.pick(&[0, 64, 256]), 0));
