@@ -14,9 +14,16 @@ const TWO_SOCKETS: &str = include_str!("../machines/two-sockets.json");
 /// The annotation that tells how a kubelet is configured.
 const KUBELET: &str = "numa.kubenexus.io/kubelet";
 
-/// A node of which something may be told about its inside.
-pub(crate) fn node(at: usize, machine: Machine) -> Value {
+/// A node of which something may be told about its inside. So many in a row are in one rack, or
+/// none is in any.
+pub(crate) fn node(at: usize, machine: Machine, rack: usize) -> Value {
     let mut node = bare_node(at);
+    if let Some(rack) = at.checked_div(rack) {
+        let labels = &mut node["metadata"]["labels"];
+        labels["topology.kubernetes.io/rack"] = format!("rack-{rack}").into();
+        // A rack is in one zone.
+        labels["topology.kubernetes.io/zone"] = format!("zone-{}", rack % 8).into();
+    }
     let is_kubelet_told = match machine {
         Machine::Untold => return node,
         Machine::TwoSockets => true,
@@ -72,8 +79,7 @@ fn bare_node(at: usize) -> Value {
 }
 
 /// A node after its `change`th change, which is of its labels, of what it offers, or of its taints.
-pub(crate) fn changed_node(at: usize, machine: Machine, change: usize) -> Value {
-    let mut node = node(at, machine);
+pub(crate) fn changed_node(mut node: Value, change: usize) -> Value {
     match change % 3 {
         0 => node["metadata"]["labels"]["rollout"] = json!(format!("r{change}")),
         1 => {
@@ -164,6 +170,26 @@ pub(crate) fn join(pod: &mut Value, job: usize, gang: Option<usize>) {
         labels["pod-group.scheduling.kubenexus.io/name"] = json!(format!("job-{job}"));
         labels["pod-group.scheduling.kubenexus.io/min-available"] = json!(size.to_string());
     }
+}
+
+/// Makes a pod one of a job that is a native gang.
+pub(crate) fn join_group(pod: &mut Value, job: usize) {
+    join(pod, job, None);
+    pod["spec"]["schedulingGroup"] = json!({"podGroupName": format!("job-{job}")});
+}
+
+/// The native gang of a job: so many pods, on nodes with one value of a label.
+pub(crate) fn pod_group(job: usize, size: usize, key: &str) -> Value {
+    let name = format!("job-{job}");
+    json!({
+        "apiVersion": "scheduling.k8s.io/v1beta1",
+        "kind": "PodGroup",
+        "metadata": {"name": name, "namespace": "default", "uid": format!("group-uid-{job}")},
+        "spec": {
+            "schedulingPolicy": {"gang": {"minCount": size}},
+            "schedulingConstraints": {"topology": [{"key": key}]},
+        },
+    })
 }
 
 /// A namespace of a team.

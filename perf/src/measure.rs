@@ -150,6 +150,10 @@ fn summary(workload: &Workload, samples: &[(Figures, Option<Figures>)]) -> Measu
         if workload.asks_for(Metric::CoreUsP99) {
             measured.insert(Metric::CoreUsP99, of(&|f| f.core_p99.unwrap_or(f64::NAN)));
         }
+        if workload.asks_for(Metric::LongestMs) {
+            let longest = of(&|f| f.sample.longest.as_secs_f64() * 1e3);
+            measured.insert(Metric::LongestMs, longest);
+        }
         let retries = |f: &Figures| f.sample.retries as f64 / f.sample.pods.max(1) as f64;
         measured.insert(Metric::RetriesPerPod, of(&retries));
         let tries = |f: &Figures| f.sample.retried as f64 / f.sample.cured as f64;

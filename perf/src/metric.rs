@@ -22,6 +22,9 @@ pub(crate) enum Metric {
     /// The same as the time that the thread was on a core. It is measured where it is asked for,
     /// because asking costs more than a clock does.
     CoreUsP99,
+    /// The longest that it took to decide about one unit, a pod or a gang, in milliseconds on a
+    /// core, without the writing of its decisions. It is measured where it is asked for.
+    LongestMs,
     /// Decisions about pods of earlier steps, per pod of the measured step.
     RetriesPerPod,
     /// Tries of pods of earlier steps, per such pod that was placed. Pods that were told what was
@@ -68,6 +71,7 @@ impl Metric {
             Self::UsP50 => "usP50",
             Self::UsP99 => "usP99",
             Self::CoreUsP99 => "coreUsP99",
+            Self::LongestMs => "longestMs",
             Self::RetriesPerPod => "retriesPerPod",
             Self::TriesPerCure => "triesPerCure",
             Self::Seconds => "seconds",

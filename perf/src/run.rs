@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, ensure};
 use engine::{Options, Scheduler};
 use k8s::{config, ingest, render};
-use model::{Catalog, Decision, Event, NodeId, PodId, Time};
+use model::{Catalog, Decision, Event, NodeId, PodGroupKind, PodId, Time};
 
 use crate::cluster::{node_of_name, pod_of_uid};
 use crate::memory::resident;
@@ -41,6 +41,8 @@ pub(crate) struct Sample {
     pub(crate) gaps: Vec<u32>,
     /// The same as time on a core, where that is asked for.
     pub(crate) core_gaps: Vec<u32>,
+    /// The longest that it took to decide about a unit, on a core; where that is asked for.
+    pub(crate) longest: Duration,
     /// How long it took to read the text of a restart and keep nothing.
     pub(crate) bare_read: Taken,
     /// Nodes and pods that the scheduler knows at the end.
@@ -76,10 +78,14 @@ pub(crate) fn run(workload: &Workload, size: &Size, stock: Option<&Stock>) -> Re
         decisions: Vec::new(),
         moments: Vec::new(),
         is_timed_on_core: workload.asks_for(Metric::CoreUsP99),
+        longest: workload.asks_for(Metric::LongestMs).then_some(Duration::ZERO),
         body: Vec::new(),
     };
     for namespace in run.world.namespaces() {
         run.scheduler.apply(&ingest::namespace(&namespace)?, run.now);
+    }
+    for group in run.world.pod_groups() {
+        run.scheduler.apply(&ingest::pod_group(PodGroupKind::Native, &group)?, run.now);
     }
     let mut sample = Sample::default();
     for (at, step) in workload.steps.iter().enumerate() {
@@ -142,6 +148,8 @@ struct Run<'a> {
     decisions: Vec<Decision>,
     moments: Vec<Moment>,
     is_timed_on_core: bool,
+    /// The longest that a unit took; none where it is not asked for.
+    longest: Option<Duration>,
     body: Vec<u8>,
 }
 
@@ -174,6 +182,7 @@ impl Run<'_> {
         let mut sample = Sample::default();
         let mut bound = Vec::new();
         let tries = self.scheduler.tries();
+        self.longest = self.longest.and(Some(Duration::ZERO));
         for at in created.clone().step_by(BURST) {
             let burst = at..(at + BURST).min(created.end);
             let before = at - first;
@@ -198,9 +207,13 @@ impl Run<'_> {
             if pods.confirm {
                 sample.taken += self.confirm(&bound)?;
             }
-            bound.drain(..).for_each(|(pod, node)| self.world.place(pod, node));
+            for (pod, node) in bound.drain(..) {
+                self.world.must_be_within(pod, node)?;
+                self.world.place(pod, node);
+            }
         }
         // Every arrival of the step is tried once at least; who fits nowhere stands in a line.
+        sample.longest = self.longest.unwrap_or_default();
         let own = sample.decisions - sample.retries;
         sample.retried = (self.scheduler.tries() - tries).saturating_sub(own as u64);
         let fitting = created.filter(|at| !self.world.fits_nowhere(*at)).count();
@@ -220,7 +233,9 @@ impl Run<'_> {
         }
         self.moments.push(self.moment());
         loop {
+            let before = self.longest.map(|longest| (longest, on_core()));
             self.scheduler.step(self.now, 1, &mut self.decisions);
+            self.longest = before.map(|(longest, before)| longest.max(on_core() - before));
             if self.decisions.len() == decided {
                 break;
             }

@@ -78,6 +78,9 @@ pub(crate) struct CreateNodes {
     /// What is told of the inside of each.
     #[serde(default)]
     pub(crate) machine: Machine,
+    /// How many nodes in a row are in one rack; in none without it.
+    #[serde(default)]
+    pub(crate) rack: Number,
 }
 
 /// What is told of the inside of nodes.
@@ -131,6 +134,8 @@ pub(crate) struct CreatePods {
     /// Whether the pods of a job are a gang, which starts whole; not if it is 0.
     #[serde(default)]
     pub(crate) gang: Number,
+    /// The label of nodes whose value is one for all pods of a gang. Gangs are native then.
+    pub(crate) within: Option<String>,
     /// Whether they are on nodes already when they arrive.
     #[serde(default)]
     pub(crate) bound: bool,
@@ -282,13 +287,22 @@ impl Workload {
         self.steps.iter().any(|step| matches!(step.value, Step::Restart(_)))
     }
 
-    /// What is told of the inside of its nodes.
-    pub(crate) fn machine(&self) -> Machine {
-        let machine = |step: &Spanned<Step>| match &step.value {
-            Step::CreateNodes(nodes) => Some(nodes.machine),
-            Step::CreatePods(_) | Step::Restart(_) => None,
+    /// Whether its pods are in native PodGroups.
+    pub(crate) fn has_pod_groups(&self) -> bool {
+        let is_within = |step: &Spanned<Step>| match &step.value {
+            Step::CreatePods(pods) => pods.within.is_some(),
+            Step::CreateNodes(_) | Step::Restart(_) => false,
         };
-        self.steps.iter().find_map(machine).unwrap_or_default()
+        self.steps.iter().any(is_within)
+    }
+
+    /// How its nodes are made.
+    pub(crate) fn nodes(&self) -> &CreateNodes {
+        let nodes = self.steps.iter().find_map(|step| match &step.value {
+            Step::CreateNodes(nodes) => Some(nodes),
+            Step::CreatePods(_) | Step::Restart(_) => None,
+        });
+        nodes.expect("the first step was checked when it was read")
     }
 
     /// Whether a figure or a threshold is about a metric.

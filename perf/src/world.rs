@@ -1,10 +1,10 @@
 //! What the API server of a workload has: nodes, and pods on them. It makes the events of what is
 //! created, and of what else happens.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use k8s::ingest;
 use model::{Event, Kind};
 use serde_json::Value;
@@ -19,6 +19,8 @@ pub(crate) struct World<'a> {
     creations: Vec<Creation<'a>>,
     /// What is told of the inside of nodes.
     machine: Machine,
+    /// How many nodes in a row are in one rack; 0 is in none.
+    rack: usize,
     /// Nodes that are there, oldest first.
     nodes: VecDeque<usize>,
     nodes_made: usize,
@@ -26,6 +28,8 @@ pub(crate) struct World<'a> {
     /// Pods on nodes, oldest first; empty where nobody will ask, since it takes memory.
     placed: VecDeque<(u32, u32)>,
     is_placed_kept: bool,
+    /// The racks of gangs that must be within one, by their first pods.
+    racks: BTreeMap<usize, usize>,
 }
 
 /// A step that creates pods.
@@ -40,6 +44,13 @@ struct Creation<'a> {
     /// How many pods in a row are of one job, and whether they are a gang.
     job: usize,
     is_gang: bool,
+}
+
+impl Creation<'_> {
+    /// How many pods a job has: the last may have fewer.
+    fn gang(&self, job: usize) -> usize {
+        self.job.min(self.pods.len() - job * self.job)
+    }
 }
 
 impl<'a> World<'a> {
@@ -61,13 +72,15 @@ impl<'a> World<'a> {
         Self {
             workload,
             size,
-            machine: workload.machine(),
+            machine: workload.nodes().machine,
+            rack: workload.nodes().rack.at(size),
             is_placed_kept: creations.iter().any(is_moving),
             creations,
             nodes: VecDeque::new(),
             nodes_made: 0,
             changes: 0,
             placed: VecDeque::new(),
+            racks: BTreeMap::new(),
         }
     }
 
@@ -91,8 +104,11 @@ impl<'a> World<'a> {
         let round = (at - creation.pods.start) / creation.shapes.len();
         cluster::name(&mut pod, at, round.checked_rem(creation.namespaces));
         if let Some(job) = (at - creation.pods.start).checked_div(creation.job) {
-            let size = creation.job.min(creation.pods.len() - job * creation.job);
-            cluster::join(&mut pod, job, creation.is_gang.then_some(size));
+            let size = creation.gang(job);
+            match creation.step.within {
+                Some(_) if creation.is_gang => cluster::join_group(&mut pod, job),
+                Some(_) | None => cluster::join(&mut pod, job, creation.is_gang.then_some(size)),
+            }
         }
         pod
     }
@@ -121,6 +137,18 @@ impl<'a> World<'a> {
         self.nodes[(at - creation.pods.start) % self.nodes.len()]
     }
 
+    /// Fails if a pod of a gang that must be within a rack is put elsewhere.
+    pub(crate) fn must_be_within(&mut self, pod: usize, node: usize) -> Result<()> {
+        let (creation, _) = self.creation(pod);
+        let (Some(_), Some(rack)) = (&creation.step.within, node.checked_div(self.rack)) else {
+            return Ok(());
+        };
+        let before = (pod - creation.pods.start).checked_rem(creation.job).unwrap_or_default();
+        let other = *self.racks.entry(pod - before).or_insert(rack);
+        ensure!(rack == other, "pod {pod} is in rack {rack}, others of its gang in {other}");
+        Ok(())
+    }
+
     /// Notes that a pod is on a node.
     pub(crate) fn place(&mut self, pod: usize, node: usize) {
         if self.is_placed_kept {
@@ -135,6 +163,18 @@ impl<'a> World<'a> {
         (0..counts.max().unwrap_or(0)).map(cluster::namespace)
     }
 
+    /// The native PodGroups that pods are in.
+    pub(crate) fn pod_groups(&self) -> impl Iterator<Item = Value> {
+        let native = |creation: &&Creation<'_>| creation.is_gang && creation.job > 0;
+        self.creations.iter().filter(native).flat_map(|creation| {
+            let key = creation.step.within.iter();
+            key.flat_map(move |key| {
+                (0..creation.pods.len().div_ceil(creation.job))
+                    .map(move |job| cluster::pod_group(job, creation.gang(job), key))
+            })
+        })
+    }
+
     /// A node joins.
     pub(crate) fn join(&mut self) -> Value {
         let at = self.nodes_made;
@@ -145,7 +185,7 @@ impl<'a> World<'a> {
 
     /// A node.
     pub(crate) fn node(&self, at: usize) -> Value {
-        cluster::node(at, self.machine)
+        cluster::node(at, self.machine, self.rack)
     }
 
     /// A pod that no step creates, with a number.
@@ -184,7 +224,7 @@ impl<'a> World<'a> {
             self.changes += 1;
             // A step that is prime to most numbers goes through all nodes.
             let node = self.nodes[self.changes * 7919 % self.nodes.len()];
-            events.push(ingest::node(&cluster::changed_node(node, self.machine, self.changes))?);
+            events.push(ingest::node(&cluster::changed_node(self.node(node), self.changes))?);
         }
         Ok(events)
     }

@@ -13,7 +13,7 @@ use kube::client::Body;
 use serde_json::json;
 use tokio::time::sleep;
 
-use crate::stage::{GANGS, Stage};
+use crate::stage::Stage;
 use crate::{client, null_binder, objects, usage};
 
 /// How long a contender may take to start.
@@ -198,7 +198,7 @@ fn command(
             let mut args = vec![scheduler()?, format!("--authentication-kubeconfig={kubeconfig}")];
             args.push(format!("--authorization-kubeconfig={kubeconfig}"));
             args.push("--authentication-tolerate-lookup-failure".into());
-            args.extend(stage.has_gangs().then(|| GANGS.into()));
+            args.extend(stage.gates().map(Into::into));
             args.extend(serving);
             (programs.control_plane.join("kube-scheduler"), args)
         }

@@ -7,6 +7,8 @@ use crate::watch::Meta;
 /// Whom the pods ask for. Every contender answers to this name, so that all get the same pods.
 pub(crate) const SCHEDULER: &str = "kubenexus-scheduler";
 
+/// Nodes of a rack.
+pub(crate) const RACK_NODES: usize = 100;
 /// Pools of nodes that diverse pods choose from.
 const POOLS: usize = 5;
 /// Shapes of diverse pods.
@@ -53,6 +55,8 @@ pub(crate) enum Workload {
     High,
     /// Native gangs of so many, which start whole.
     Gangs(usize),
+    /// The same, each within one rack.
+    Racks(usize),
     /// All of one shape, each with a claim of its own.
     Volumes,
     /// Five shapes with CPUs, and some with GPUs, of their own.
@@ -72,6 +76,7 @@ impl Workload {
             Self::Low => "low",
             Self::High => "high",
             Self::Gangs(_) => "gangs",
+            Self::Racks(_) => "racks",
             Self::Volumes => "volumes",
             Self::Numa => "numa",
         }
@@ -107,6 +112,10 @@ impl Workload {
                 let group = json!({"schedulingGroup": {"podGroupName": gang(at / size)}});
                 pod(at, json!({"app": "bench"}), [100, 128], group)
             }
+            Self::Racks(size) => {
+                let group = json!({"schedulingGroup": {"podGroupName": gang(at / size)}});
+                pod(at, json!({"app": "bench"}), [2_000, 128], group)
+            }
             Self::Volumes => {
                 let volume = json!({
                     "name": "data", "persistentVolumeClaim": {"claimName": claim_name(at)},
@@ -119,19 +128,23 @@ impl Workload {
 
     /// The gang at a position, if its pods are in gangs.
     pub(crate) fn pod_group(self, at: usize) -> Option<Value> {
-        let Self::Gangs(size) = self else { return None };
-        Some(json!({
+        let (Self::Gangs(size) | Self::Racks(size)) = self else { return None };
+        let mut group = json!({
             "apiVersion": "scheduling.k8s.io/v1beta1",
             "kind": "PodGroup",
             "metadata": {"name": gang(at)},
             "spec": {"schedulingPolicy": {"gang": {"minCount": size}}},
-        }))
+        });
+        if matches!(self, Self::Racks(_)) {
+            group["spec"]["schedulingConstraints"] = json!({"topology": [{"key": RACK}]});
+        }
+        Some(group)
     }
 
     /// How many gangs so many pods are in.
     pub(crate) fn pod_groups(self, pods: usize) -> usize {
         match self {
-            Self::Gangs(size) => pods.div_ceil(size),
+            Self::Gangs(size) | Self::Racks(size) => pods.div_ceil(size),
             Self::Plain
             | Self::Diverse
             | Self::Sizes
@@ -208,6 +221,7 @@ fn gang(at: usize) -> String {
 }
 
 const HOSTNAME: &str = "kubernetes.io/hostname";
+const RACK: &str = "topology.kubernetes.io/rack";
 const ZONE: &str = "topology.kubernetes.io/zone";
 const REQUIRED: &str = "requiredDuringSchedulingIgnoredDuringExecution";
 
@@ -314,6 +328,27 @@ pub(crate) fn pools(nodes: usize) -> impl Iterator<Item = (usize, Value)> {
     })
 }
 
+/// The nodes of a pool in racks. They are named `POOL-RACK-0`, `POOL-RACK-1`, ...
+pub(crate) fn racks(nodes: usize, node: &Value) -> impl Iterator<Item = (usize, Value)> {
+    (0..nodes.div_ceil(RACK_NODES)).map(move |at| {
+        let mut node = node.clone();
+        let name = format!("{}-{at}", node["metadata"]["name"].as_str().unwrap_or_default());
+        node["metadata"]["labels"][RACK] = json!(name);
+        node["metadata"]["name"] = json!(name);
+        (RACK_NODES.min(nodes - at * RACK_NODES), node)
+    })
+}
+
+/// The rack of a node that [`racks`] made, by its name.
+pub(crate) fn rack_of(node: &str) -> &str {
+    node.rsplit_once('-').map_or(node, |(rack, _)| rack)
+}
+
+/// The gang of a pod of gangs of a size, by its name.
+pub(crate) fn gang_of(pod: &str, size: usize) -> Option<usize> {
+    pod.strip_prefix("pod-")?.parse::<usize>().ok()?.checked_div(size)
+}
+
 fn pool(at: usize) -> String {
     format!("pool-{}", at % POOLS)
 }
@@ -362,6 +397,23 @@ mod tests {
         });
         assert!(4 * low <= whole && 5 * low > whole);
         assert!(high + low <= whole && high + 2 * low > whole);
+    }
+
+    #[test]
+    fn racks_of_a_pool_add_up_and_names_tell_them_and_gangs() {
+        let (_, node) = pools(1).next().unwrap();
+        let racks: Vec<_> = racks(250, &node).collect();
+        let counts = racks.iter().map(|(count, _)| *count);
+        assert_eq!(counts.collect::<Vec<_>>(), [100, 100, 50]);
+        for (_, node) in &racks {
+            let (name, rack) = (&node["metadata"]["name"], &node["metadata"]["labels"][RACK]);
+            assert_eq!(rack_of(&format!("{}-7", name.as_str().unwrap())), rack.as_str().unwrap());
+        }
+        let workload = Workload::Racks(4);
+        let (pod, group) = (workload.pod(11), workload.pod_group(2).unwrap());
+        assert_eq!(pod["spec"]["schedulingGroup"]["podGroupName"], group["metadata"]["name"]);
+        assert_eq!(gang_of(pod["metadata"]["name"].as_str().unwrap(), 4), Some(2));
+        assert_eq!(group["spec"]["schedulingConstraints"]["topology"][0]["key"], RACK);
     }
 
     #[test]

@@ -7,6 +7,7 @@ mod latency;
 mod memory;
 mod numa;
 mod preemption;
+mod racks;
 mod restart;
 mod throughput;
 mod volumes;
@@ -44,6 +45,8 @@ pub(crate) enum Part {
     Gangs,
     /// Native gangs of 8 and of 50, one at a time, and 100 at once, at 1,000 nodes
     GangLatency,
+    /// Native gangs of 4 and of 1,000, each within one rack, at 5,000 nodes in 50 racks
+    Racks,
     /// 2,000 pods of which each has a claim that waits for it, at 1,000 nodes
     Volumes,
     /// Peak memory at 1,000 nodes and 10,000 pods, also with NUMA nodes and GPUs told
@@ -60,7 +63,7 @@ pub(crate) enum Part {
     InFlight,
 }
 
-const DEFAULT: [Part; 15] = [
+const DEFAULT: [Part; 16] = [
     Part::Throughput,
     Part::Sizes,
     Part::Arrival,
@@ -70,6 +73,7 @@ const DEFAULT: [Part; 15] = [
     Part::Preemption,
     Part::Gangs,
     Part::GangLatency,
+    Part::Racks,
     Part::Volumes,
     Part::Latency,
     Part::Numa,
@@ -98,6 +102,8 @@ pub(crate) struct Sizes {
     pub(crate) gangs: (usize, usize),
     /// Gangs of 8, and of 50, that are created one at a time.
     pub(crate) single_gangs: [usize; 2],
+    /// Nodes in racks, and gangs of 4 and of 1,000 on them.
+    pub(crate) racks: (usize, [usize; 2]),
     /// Nodes, and pods with a claim each.
     pub(crate) volumes: (usize, usize),
     /// Seconds of nothing, and of 500 pods per second.
@@ -130,6 +136,7 @@ impl Sizes {
             preemption: (500, 500),
             gangs: (5_000, 3_000),
             single_gangs: [100, 20],
+            racks: (5_000, [2_000, 2]),
             volumes: (1_000, 2_000),
             idle_seconds: 10,
         };
@@ -145,6 +152,7 @@ impl Sizes {
             preemption: (100, 100),
             gangs: (1_000, 500),
             single_gangs: [30, 5],
+            racks: (1_000, [500, 1]),
             volumes: (1_000, 500),
             idle_seconds: 3,
             ..usual
@@ -211,6 +219,7 @@ pub(crate) async fn run(args: &Args) -> Result<bool> {
             Part::Preemption => preemption::measure(&mut bench).await,
             Part::Gangs => gangs::measure(&mut bench).await,
             Part::GangLatency => gangs::measure_latency(&mut bench).await,
+            Part::Racks => racks::measure(&mut bench).await,
             Part::Volumes => volumes::measure(&mut bench).await,
             Part::Memory => memory::measure(&mut bench).await,
             Part::Latency => latency::measure(&mut bench).await,

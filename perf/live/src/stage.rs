@@ -16,7 +16,9 @@ use crate::watch::{Page, Pod};
 use crate::{client, usage};
 
 /// The native API for gangs, and kube-scheduler's use of it.
-pub(crate) const GANGS: &str = "--feature-gates=GenericWorkload=true";
+const GANGS: &str = "--feature-gates=GenericWorkload=true";
+/// The same, and gangs within one domain.
+const RACKS: &str = "--feature-gates=GenericWorkload=true,TopologyAwareWorkloadScheduling=true";
 /// What the API server does not do to volumes and pods: nobody is there for service accounts and
 /// for the taints of nodes, and claims and volumes may go as soon as they are deleted.
 const NOT_ADMITTED_BY: &str = "--disable-admission-plugins=\
@@ -58,6 +60,8 @@ enum Extra {
     Nothing,
     /// The native API for gangs.
     Gangs,
+    /// The same with gangs within one domain, and nodes in racks.
+    Racks,
     /// The controller that binds volumes to claims.
     Volumes,
     /// Nodes that tell of their NUMA nodes, GPUs and kubelets.
@@ -69,6 +73,10 @@ impl Extra {
         match self {
             Self::Nothing | Self::Zones => &[],
             Self::Gangs => &[GANGS, "--runtime-config=scheduling.k8s.io/v1beta1=true"],
+            Self::Racks => &[
+                RACKS,
+                "--runtime-config=scheduling.k8s.io/v1beta1=true,scheduling.k8s.io/v1alpha3=true",
+            ],
             Self::Volumes => &[NOT_ADMITTED_BY],
         }
     }
@@ -94,6 +102,11 @@ impl Stage {
     /// The same, with the native API for gangs.
     pub(crate) async fn start_with_gangs(programs: &Programs, nodes: usize) -> Result<Self> {
         Self::start_as(programs, nodes, Extra::Gangs).await
+    }
+
+    /// The same, with gangs within one domain, and nodes in racks.
+    pub(crate) async fn start_with_racks(programs: &Programs, nodes: usize) -> Result<Self> {
+        Self::start_as(programs, nodes, Extra::Racks).await
     }
 
     /// The same, with the controller that binds volumes to claims, and a class for claims.
@@ -130,7 +143,13 @@ impl Stage {
             if extra == Extra::Zones {
                 objects::tell_zones(&mut node);
             }
-            plane.create_nodes(count, &node).await?;
+            if extra == Extra::Racks {
+                for (count, node) in objects::racks(count, &node) {
+                    plane.create_nodes(count, &node).await?;
+                }
+            } else {
+                plane.create_nodes(count, &node).await?;
+            }
         }
         let (programs, namespaces) = (programs.clone(), Cell::new(0));
         let stage = Self { programs, plane, client, extra, namespaces };
@@ -140,9 +159,13 @@ impl Stage {
         Ok(stage)
     }
 
-    /// Whether the native API for gangs is served.
-    pub(crate) fn has_gangs(&self) -> bool {
-        self.extra == Extra::Gangs
+    /// With what kube-scheduler uses the native API for gangs, if it is served.
+    pub(crate) fn gates(&self) -> Option<&'static str> {
+        match self.extra {
+            Extra::Gangs => Some(GANGS),
+            Extra::Racks => Some(RACKS),
+            Extra::Nothing | Extra::Volumes | Extra::Zones => None,
+        }
     }
 
     /// Lets pods come and go once. The API server gives watches little room until it has seen how
@@ -216,7 +239,9 @@ impl Stage {
         self.delete_all(&pods_path(namespace)).await?;
         match self.extra {
             Extra::Nothing | Extra::Zones => {}
-            Extra::Gangs => client::delete_all(&self.client, &groups_path(namespace)).await?,
+            Extra::Gangs | Extra::Racks => {
+                client::delete_all(&self.client, &groups_path(namespace)).await?
+            }
             Extra::Volumes => {
                 self.delete_all(&claims_path(namespace)).await?;
                 self.delete_all(VOLUMES_PATH).await?;
@@ -273,6 +298,14 @@ impl Stage {
     /// How many pods there are in a namespace.
     pub(crate) async fn pods(&self, namespace: &str) -> Result<usize> {
         self.count(&pods_path(namespace)).await
+    }
+
+    /// The names of the pods of a namespace, and of their nodes.
+    pub(crate) async fn placements(&self, namespace: &str) -> Result<Vec<(String, String)>> {
+        let body = client::get(&self.client, &pods_path(namespace)).await?;
+        let page: Page = serde_json::from_slice(&body).context("list pods")?;
+        let pods = page.items.into_iter();
+        Ok(pods.map(|pod| (pod.metadata.name, pod.spec.node_name)).collect())
     }
 
     /// How many pods of a namespace say with which NUMA nodes they were bound.

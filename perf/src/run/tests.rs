@@ -99,6 +99,20 @@ fn a_workload_that_says_wrongly_who_fits_is_refused() {
 }
 
 #[test]
+fn gangs_must_be_within_a_rack() {
+    let gangs = "    templates: [{from: plain}]\n    job: 3\n    gang: 1\n    within: rack\n";
+    let text = small(gangs, "").1.replace("count: nodes", "count: nodes, rack: 4");
+    let workload = Workload::read("small.yaml", &text).expect("a good file");
+    let size = &workload.sizes[0].value;
+    let mut world = World::new(&workload, size);
+    assert_eq!(world.pod_groups().count(), 100);
+    assert_eq!(world.join()["metadata"]["labels"]["topology.kubernetes.io/rack"], "rack-0");
+    assert!([(3, 0), (4, 3), (6, 4)].iter().all(|at| world.must_be_within(at.0, at.1).is_ok()));
+    let error = world.must_be_within(5, 4).expect_err("the next rack").to_string();
+    assert_eq!(error, "pod 5 is in rack 1, others of its gang in 0");
+}
+
+#[test]
 fn what_happens_meanwhile_is_as_often_as_said() {
     let step = "    templates: [{from: plain}]\n    confirm: true\n    meanwhile: \
                 {podsFinish: 500, nodesJoin: 20, nodesLeave: 10}\n";

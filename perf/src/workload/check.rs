@@ -120,6 +120,9 @@ fn wrong_pods(pods: &CreatePods) -> Option<&'static str> {
     if pods.shapes == Number::Fixed(0) {
         return Some("shapes: at least one is needed");
     }
+    if pods.within.is_some() && (pods.job == Number::Fixed(0) || pods.gang == Number::Fixed(0)) {
+        return Some("within: only gangs are somewhere together; job and gang are needed");
+    }
     if pods.bound && (pods.measure || pods.confirm) {
         return Some("bound pods are not scheduled: neither measure nor confirm them");
     }
@@ -142,8 +145,15 @@ fn check_peer(workload: &Workload) -> Result<()> {
                     no more";
         return workload.refuse(line(&workload.steps[0]), text);
     }
-    if workload.peer && workload.profile != Profile::default() {
-        return workload.refuse(1, "profile: kube-scheduler has none but its own");
+    let is_native = |step: &Spanned<Step>| match &step.value {
+        Step::CreatePods(pods) => pods.bound || pods.within.is_some(),
+        Step::CreateNodes(_) | Step::Restart(_) => true,
+    };
+    let is_own = workload.profile != Profile::default();
+    if workload.peer && is_own && !workload.steps.iter().all(is_native) {
+        let text = "profile: kube-scheduler has none but its own, and does the same only for gangs \
+                    within something";
+        return workload.refuse(1, text);
     }
     Ok(())
 }
@@ -190,6 +200,7 @@ fn is_measured(workload: &Workload, metric: Metric) -> bool {
         | Metric::UsP50
         | Metric::UsP99
         | Metric::CoreUsP99
+        | Metric::LongestMs
         | Metric::RetriesPerPod
         | Metric::TriesPerCure => !workload.is_restart(),
         Metric::Seconds | Metric::OverBareRead => workload.is_restart(),
@@ -198,17 +209,19 @@ fn is_measured(workload: &Workload, metric: Metric) -> bool {
             workload.baseline.is_some() && !workload.is_restart()
         }
         Metric::CostOverFirstSize => workload.sizes.len() > 1,
-        Metric::PeerAllScored
-        | Metric::PeerDefaultSampling
-        | Metric::TimesFasterAllScored
-        | Metric::TimesFasterDefaultSampling => workload.peer,
+        Metric::PeerAllScored | Metric::TimesFasterAllScored => workload.peer,
+        Metric::PeerDefaultSampling | Metric::TimesFasterDefaultSampling => {
+            workload.peer && !workload.has_pod_groups()
+        }
     }
 }
 
 /// The numbers of a step, with their keys.
 fn numbers(step: &Step) -> Vec<(&'static str, &Number)> {
     match step {
-        Step::CreateNodes(nodes) => vec![("createNodes.count", &nodes.count)],
+        Step::CreateNodes(nodes) => {
+            vec![("createNodes.count", &nodes.count), ("createNodes.rack", &nodes.rack)]
+        }
         Step::CreatePods(pods) => {
             let Meanwhile { pods_finish, nodes_join, nodes_leave, nodes_change } = &pods.meanwhile;
             let mut numbers = vec![

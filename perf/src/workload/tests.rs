@@ -120,7 +120,16 @@ fn kube_scheduler_is_no_peer_of_our_own_profile() {
         |name: &str| GOOD.replace("steps:", &format!("peer: true\nprofile: {name}\nsteps:"));
     assert!(Workload::read("good.yaml", &profile("default-scheduler")).is_ok());
     let error = Workload::read("good.yaml", &profile("kubenexus-scheduler")).expect_err("ours");
-    assert_eq!(error.to_string(), "good.yaml:1: profile: kube-scheduler has none but its own");
+    let expected = "good.yaml:1: profile: kube-scheduler has none but its own, and does the same \
+                    only for gangs within something";
+    assert_eq!(error.to_string(), expected);
+    let gangs = "      job: 5\n      gang: 1\n      within: rack\n      measure: true\n";
+    let gangs = profile("kubenexus-scheduler").replace("      measure: true\n", gangs);
+    assert!(Workload::read("good.yaml", &gangs).is_ok());
+    let error = Workload::read("good.yaml", &gangs.replace("      job: 5\n", ""));
+    let expected = "good.yaml:12: steps[1]: within: only gangs are somewhere together; job and \
+                    gang are needed";
+    assert_eq!(error.expect_err("no gangs").to_string(), expected);
 }
 
 #[test]

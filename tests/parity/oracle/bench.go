@@ -12,6 +12,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/klog/v2"
@@ -43,6 +44,9 @@ func runBench(ctx context.Context, opts benchOptions, out io.Writer) error {
 	objects, err := readBench(opts.file)
 	if err != nil {
 		return err
+	}
+	if len(objects.groups) > 0 {
+		return runGroupBench(ctx, opts, objects, out)
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -123,11 +127,16 @@ func runBench(ctx context.Context, opts benchOptions, out io.Writer) error {
 			return fmt.Errorf("pod %s/%s: %w", pod.Namespace, pod.Name, err)
 		}
 	}
-	result.Seconds = spent.Seconds()
-	if result.Seconds > 0 {
-		result.PodsPerSecond = float64(result.Scheduled+result.Unschedulable) / result.Seconds
+	return result.write(spent, out)
+}
+
+// write prints what came of a benchmark that took a time.
+func (r benchResult) write(spent time.Duration, out io.Writer) error {
+	r.Seconds = spent.Seconds()
+	if r.Seconds > 0 {
+		r.PodsPerSecond = float64(r.Scheduled+r.Unschedulable) / r.Seconds
 	}
-	return json.NewEncoder(out).Encode(result)
+	return json.NewEncoder(out).Encode(r)
 }
 
 // countedCycles is the scheduler's queue with a cycle number that we set, because
@@ -143,6 +152,7 @@ func (q *countedCycles) SchedulingCycle() int64 { return q.number }
 type benchObjects struct {
 	namespaces []*corev1.Namespace
 	nodes      []*corev1.Node
+	groups     []*schedulingv1beta1.PodGroup
 	bound      []*corev1.Pod
 	pending    []*corev1.Pod
 }
@@ -168,7 +178,7 @@ func readBench(path string) (*benchObjects, error) {
 				return nil, fmt.Errorf("%s: header: %w", path, err)
 			}
 		} else if len(line) > 0 {
-			obj, err := decodeObject(line)
+			obj, err := decodeBench(line)
 			if err != nil {
 				return nil, fmt.Errorf("%s:%d: %w", path, number, err)
 			}
@@ -177,6 +187,8 @@ func readBench(path string) (*benchObjects, error) {
 				objects.namespaces = append(objects.namespaces, o)
 			case *corev1.Node:
 				objects.nodes = append(objects.nodes, o)
+			case *schedulingv1beta1.PodGroup:
+				objects.groups = append(objects.groups, o)
 			case *corev1.Pod:
 				if o.Spec.NodeName != "" {
 					objects.bound = append(objects.bound, o)
@@ -184,7 +196,7 @@ func readBench(path string) (*benchObjects, error) {
 					objects.pending = append(objects.pending, o)
 				}
 			default:
-				return nil, fmt.Errorf("%s:%d: neither a Namespace nor a Node nor a Pod", path, number)
+				return nil, fmt.Errorf("%s:%d: neither a Namespace nor a Node, a PodGroup or a Pod", path, number)
 			}
 		}
 		if errors.Is(readErr, io.EOF) {
