@@ -59,6 +59,8 @@ pub(crate) struct Arranger<'a> {
     within: Within,
     /// The domain that was chosen for a gang some of whose pods do not exist yet.
     home: Option<Within>,
+    /// Whether a pod is placed that others of its gang do not wait for.
+    is_one_by_one: bool,
     work: usize,
     /// Whether a gang was given up before every way to place it was tried.
     is_cut: bool,
@@ -114,6 +116,7 @@ impl<'a> Arranger<'a> {
             opened: BTreeMap::new(),
             within: Within::default(),
             home: None,
+            is_one_by_one: false,
             work: 0,
             is_cut: false,
             is_thorough: false,
@@ -137,6 +140,7 @@ impl<'a> Arranger<'a> {
 
     /// Places one pod of a gang that has enough already.
     pub(crate) fn add(&mut self, gang: GangId, pod: PodId) -> Result<(), Short> {
+        self.is_one_by_one = true;
         let mut domains = self.domains(gang, &Within::default());
         for within in &domains {
             if let Some(node) = self.seek(pod, within, Choice::Best) {

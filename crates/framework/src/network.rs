@@ -12,9 +12,16 @@ pub trait Network: Plugin {
     /// How close the pods of a gang with such a pod must be.
     fn closeness(&self, catalog: &Catalog, class: &Class) -> Closeness;
 
-    /// How good the network of a node is for such a pod, from 0 to 100; the same for all nodes if
-    /// it has no opinion.
-    fn score(&self, catalog: &Catalog, class: &Class, node: NodeId) -> i32;
+    /// How good the network of nodes is for such a pod, from 0 to 100; nothing if it has no
+    /// opinion.
+    fn scores<'a>(
+        &'a self,
+        catalog: &'a Catalog,
+        class: &Class,
+    ) -> Option<Box<dyn Fn(NodeId) -> i32 + 'a>>;
+
+    /// Labels that say which of several alike pods a pod is, the one that counts most first.
+    fn ranks(&self) -> &'static [&'static str];
 }
 
 /// How close pods must be.

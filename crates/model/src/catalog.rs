@@ -39,8 +39,7 @@ pub use storage::{StorageCapacity, StorageClass, Volume};
 pub use tenants::{Moved, Tenant};
 
 use crate::event::{NodeFacts, PodFacts};
-use crate::fabric::FabricLevel;
-use crate::ids::{ClassId, FabricId, NodeId, PodId, ResourceId, TagsId};
+use crate::ids::{ClassId, NodeId, PodId, ResourceId, TagsId};
 use crate::looks::Looks;
 use crate::resources::Resources;
 use crate::selector::{Selector, Term, WeightedTerm};
@@ -118,22 +117,6 @@ impl Catalog {
     #[must_use]
     pub fn node(&self, node: NodeId) -> &Node {
         self.nodes.get(node).expect("only nodes that are there are asked about")
-    }
-
-    /// Keeps a word for good, so that it can be compared with labels.
-    pub fn hold_symbol(&mut self, text: &str) -> Symbol {
-        self.symbols.hold(text)
-    }
-
-    /// The network as some levels of labels tell it, kept from now on.
-    pub fn add_fabric(&mut self, levels: &[FabricLevel]) -> FabricId {
-        self.fabrics.add(levels, &self.nodes, &mut self.symbols)
-    }
-
-    /// A network that is kept.
-    #[must_use]
-    pub fn fabric(&self, id: FabricId) -> &Fabric {
-        self.fabrics.get(id)
     }
 
     /// What a node offers; nothing if it is not there.

@@ -34,6 +34,17 @@ const MEMBERS_MAX: usize = 256;
 /// How much those count that leave fast networks to others, in percent.
 const LEAVING: i32 = 10;
 
+/// Labels that say which of several alike pods a pod is, the one that counts most first.
+const RANKS: [&str; 7] = [
+    "jobset.sigs.k8s.io/job-global-index",
+    "leaderworkerset.sigs.k8s.io/group-index",
+    "leaderworkerset.sigs.k8s.io/worker-index",
+    "training.kubeflow.org/replica-index",
+    "batch.kubernetes.io/job-completion-index",
+    "apps.kubernetes.io/pod-index",
+    "kueue.x-k8s.io/pod-group-pod-index",
+];
+
 pub(crate) struct NetworkFabric {
     fabric: FabricId,
     tier: [Symbol; 2],
@@ -165,17 +176,25 @@ impl Network for NetworkFabric {
         match wish.co_location {
             CoLocation::None => Closeness::Any,
             CoLocation::Preferred => Closeness::Preferred,
-            // A level that is not known was refused before.
-            CoLocation::Strict => Closeness::Within(self.level(catalog, wish).unwrap_or(0)),
+            // A pod that names a level which is not known is refused, and says nothing for others.
+            CoLocation::Strict => {
+                self.level(catalog, wish).map_or(Closeness::Preferred, Closeness::Within)
+            }
         }
     }
 
-    fn score(&self, catalog: &Catalog, class: &Class, node: NodeId) -> i32 {
-        let taste = taste(class);
-        if taste == Taste::Any {
-            return 0;
-        }
-        liked(taste, self.labels().speed(catalog, node)) / FINE
+    fn scores<'a>(
+        &'a self,
+        catalog: &'a Catalog,
+        class: &Class,
+    ) -> Option<Box<dyn Fn(NodeId) -> i32 + 'a>> {
+        let (taste, labels) = (taste(class), self.labels());
+        let score = move |node| liked(taste, labels.speed(catalog, node)) / FINE;
+        (taste != Taste::Any).then(|| Box::new(score) as _)
+    }
+
+    fn ranks(&self) -> &'static [&'static str] {
+        &RANKS
     }
 }
 

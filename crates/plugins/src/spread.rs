@@ -30,6 +30,19 @@ use model::{Catalog, Class, CrowdId, KeyId, NodeId, Said, Touch, Workload};
 use crate::profile_classifier::{names_gang, workload_of};
 use levels::Levels;
 
+/// Labels whose value names the job or gang of a pod, the one that counts most first.
+const KIN: [&str; 10] = [
+    "batch.kubernetes.io/controller-uid",
+    "controller-uid",
+    "batch.kubernetes.io/job-name",
+    "job-name",
+    "training.kubeflow.org/job-name",
+    "spark-app-selector",
+    "pod-group.scheduling.kubenexus.io/name",
+    "pod-group.scheduling.sigs.k8s.io/name",
+    "gang.scheduling.kubenexus.io/name",
+    "scheduling.kubenexus.io/gang-group",
+];
 const ZONE: &str = "topology.kubernetes.io/zone";
 /// The labels of racks; the first that a node has counts.
 const RACKS: [&str; 2] = ["topology.kubernetes.io/rack", "network.kubenexus.io/rack-id"];
@@ -55,6 +68,7 @@ struct Keys {
 
 impl TopologySpread {
     pub(crate) fn new(args: LevelArgs, catalog: &mut Catalog) -> Self {
+        catalog.set_kin_labels(&KIN);
         let zone = catalog.alike_key(ZONE);
         Self { args, keys: Keys { zone, racks: RACKS.map(|label| catalog.alike_key(label)) } }
     }

@@ -22,7 +22,7 @@ use super::{Arranger, Choice, DEEP_MAX};
 use crate::cycle::Within;
 use crate::profile_of;
 use crate::trial::view;
-use solve::{Branch, Division, Leaf, divide};
+use solve::{Branch, Division, Leaf, STEPS_MAX, divide};
 use tree::{at_level, collect};
 
 /// Gangs of more classes than this are placed wherever they fit.
@@ -30,16 +30,9 @@ const CLASSES_MAX: usize = 64;
 /// In how many domains of a level a gang is tried.
 const TRIES_MAX: usize = 16;
 
-/// Labels that say which of several alike pods a pod is, the one that counts most first.
-const RANKS: [&str; 7] = [
-    "jobset.sigs.k8s.io/job-global-index",
-    "leaderworkerset.sigs.k8s.io/group-index",
-    "leaderworkerset.sigs.k8s.io/worker-index",
-    "training.kubeflow.org/replica-index",
-    "batch.kubernetes.io/job-completion-index",
-    "apps.kubernetes.io/pod-index",
-    "kueue.x-k8s.io/pod-group-pod-index",
-];
+/// How many pods of a gang are asked how close they must be where one more is added: all should say
+/// the same.
+const MEMBERS_ASKED: usize = 64;
 
 /// The waiting pods of a gang.
 struct Members {
@@ -85,7 +78,9 @@ impl Arranger<'_> {
         let catalog = self.txn.catalog();
         let mut found: Option<(Arc<dyn Network>, Closeness)> = None;
         let mut last = None;
-        for pod in catalog.parts_of(gang).flat_map(|part| &part.members) {
+        let all = catalog.parts_of(gang).flat_map(|part| &part.members);
+        let asked = if self.is_one_by_one { MEMBERS_ASKED } else { usize::MAX };
+        for pod in all.take(asked) {
             let class = catalog.pod(*pod).class;
             if last.replace(class) == Some(class) {
                 continue;
@@ -116,7 +111,7 @@ impl Arranger<'_> {
         if closeness == Closeness::Any || catalog.fabric(network.fabric()).is_empty() {
             return None;
         }
-        let members = self.waiting_members(gang, network.fabric());
+        let members = self.waiting_members(gang, &*network);
         let is_alone = members.all() + self.placed_in(gang) < 2;
         if is_alone || members.pods.is_empty() || members.classes.len() > CLASSES_MAX {
             return None;
@@ -234,9 +229,10 @@ impl Arranger<'_> {
         found: Vec<Candidate<'a>>,
     ) -> Vec<(Division, Candidate<'a>)> {
         let pods = members.pods.len() as u64;
+        let mut steps = STEPS_MAX;
         let divided = found.into_iter().filter_map(|candidate| {
             let count = u32::try_from(candidate.branch.room.min(pods)).unwrap_or(u32::MAX);
-            Some((divide(candidate.branch, count)?, candidate))
+            Some((divide(candidate.branch, count, &mut steps)?, candidate))
         });
         let mut divided: Vec<(Division, Candidate<'_>)> = divided.collect();
         let symbols = self.txn.catalog().symbols();
@@ -358,7 +354,7 @@ impl Arranger<'_> {
         has_room
     }
 
-    /// Where pods may go that a running pod of a gang makes: near the others, if all have room there.
+    /// Where pods may go that a running pod of a gang makes: near the others, if all have room.
     pub(super) fn within_of_placed(&mut self, gang: GangId) -> Within {
         let base = self.domains(gang, &self.within).pop().unwrap_or_default();
         let Some((network, closeness)) = self.network(gang) else { return base };
@@ -385,7 +381,7 @@ impl Arranger<'_> {
     }
 
     /// The waiting pods of a gang, and of the gangs that are its parts.
-    fn waiting_members(&mut self, gang: GangId, fabric: FabricId) -> Members {
+    fn waiting_members(&mut self, gang: GangId, network: &dyn Network) -> Members {
         let catalog = self.txn.catalog();
         let is_waiting = |pod: &PodId| catalog.pod(*pod).state == PodState::Waiting;
         let mut pods: Vec<PodId> = catalog.waiting_in(gang).filter(is_waiting).collect();
@@ -395,7 +391,8 @@ impl Arranger<'_> {
                 let (_, value) = labels.iter().find(|(known, _)| **known == *key)?;
                 value.parse::<u64>().ok()
             };
-            (RANKS.map(of), natural(&catalog.pod(*pod).key.name))
+            let ranks: Vec<Option<u64>> = network.ranks().iter().map(|key| of(key)).collect();
+            (ranks, natural(&catalog.pod(*pod).key.name))
         };
         pods.sort_by_cached_key(rank);
         let mut classes: BTreeMap<ClassId, usize> = BTreeMap::new();
@@ -417,7 +414,7 @@ impl Arranger<'_> {
         let makes_others = row.makers > row.makers_placed;
         let has_rules = |pod: &PodId| self.has_rules(*pod);
         let are_alike = is_one && !makes_others && !pods.first().is_some_and(has_rules);
-        Members { pods, classes, needed, are_alike, fabric }
+        Members { pods, classes, needed, are_alike, fabric: network.fabric() }
     }
 
     /// Whether rules about other pods decide where a pod can go.

@@ -85,9 +85,9 @@ fn a_strict_gang_waits_for_a_rack() {
         > g3 waits: gang g: room for 2 of at least 3; g3: 0/5 nodes are available: 2 Insufficient
         >+ cpu, 3 node(s) were outside the topology domain of the gang. It can never fit this
         >+ cluster.
-        > gang g waits: gang g: room for 2 of at least 3; g3: 0/5 nodes are available: 2 Insufficient
-        >+ cpu, 3 node(s) were outside the topology domain of the gang. It can never fit this
-        >+ cluster.
+        > gang g waits: gang g: room for 2 of at least 3; g3: 0/5 nodes are available: 2
+        >+ Insufficient cpu, 3 node(s) were outside the topology domain of the gang. It can never
+        >+ fit this cluster.
         node b3 cpu=2 label=topology.kubernetes.io/rack:b
         after 10s
         step

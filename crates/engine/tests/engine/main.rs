@@ -44,6 +44,7 @@ mod tiers;
 mod turns;
 mod volumes;
 mod wake;
+mod wake_fabric;
 mod wake_gpus;
 mod wake_numa;
 mod wake_tiers;

@@ -4,10 +4,10 @@ use std::mem::discriminant;
 
 use framework::{Args, NodeAffinityArgs, Point, ProfileSettings};
 use model::{Decision, FabricFault, Need, Reason, ResourceId};
-use testkit::{Script, default_profile, own_profile, pod, with_args};
+use testkit::{Script, default_profile, pod, with_args};
 
 use crate::cold_path::strict;
-use crate::{wake_gpus, wake_numa, wake_tiers, wake_volumes};
+use crate::{wake_fabric, wake_gpus, wake_numa, wake_tiers, wake_volumes};
 
 /// A cluster in which pod `p` waits, what wakes it, and what does not. Several commands are
 /// separated by semicolons.
@@ -116,10 +116,7 @@ fn case(reason: &Reason) -> Case {
         Reason::Volume(fault) => wake_volumes::case(fault),
         Reason::Numa(fault) => wake_numa::case(fault),
         Reason::Gpu(fault) => wake_gpus::case(fault),
-        Reason::Fabric(FabricFault::Invalid(_)) => {
-            stuck("node a; pod r on=a; pod p fabric-broken=x").with(own_profile())
-        }
-        Reason::Fabric(FabricFault::TooSlow) => slow(),
+        Reason::Fabric(fault) => wake_fabric::case(fault),
         Reason::Tier(fault) => wake_tiers::case(*fault),
         Reason::OtherDomain => elsewhere(),
         Reason::ClusterShort { .. } => short_in_all(),
@@ -275,7 +272,7 @@ fn short_in_all() -> Case {
     )
 }
 
-fn stuck(start: &'static str) -> Case {
+pub(crate) fn stuck(start: &'static str) -> Case {
     Case::new(start, &["pod p"], &["node b", "node a cpu=8 zone=x", "gone pod r", "gone node a"])
 }
 
@@ -354,25 +351,6 @@ fn waits(case: &Case, reason: &Reason) -> Script {
         other => panic!("{}: {other:?}", case.start),
     }
     run
-}
-
-fn slow() -> Case {
-    let case = Case::new(
-        "node a label=network.kubenexus.io/fabric:roce; pod r on=a; pod p min-fabric=infiniband",
-        &[
-            "node a label=network.kubenexus.io/fabric:infiniband",
-            "node b label=network.kubenexus.io/fabric-type:InfiniBand",
-            "node b label=nvidia.com/gpu.clique:x",
-            "pod p min-fabric=roce",
-        ],
-        &[
-            "gone pod r",
-            "node a label=network.kubenexus.io/fabric:roce cpu=8",
-            "node b",
-            "node b label=network.kubenexus.io/fabric:nonsense",
-        ],
-    );
-    case.with(own_profile())
 }
 
 #[test]

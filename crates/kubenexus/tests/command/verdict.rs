@@ -332,13 +332,14 @@ fn every_plugin_shows_what_it_adds_to_a_node() {
     let objects = json!([node("n1", "a"), node("n2", "b"), set, pod("first", "n1".into())]);
     let nodes = judged(&objects, &pod("next", Value::Null), &[])["nodes"].take();
     let scores = |spread: Value, filled: Value, total: f64| {
-        let scores = json!({"ImageLocality": 0, "TaintToleration": 300, "TopologySpread": spread,
+        let scores = json!({"ImageLocality": 0, "ResourceFragmentation": 1000,
+            "TaintToleration": 300, "TenantHardware": 100, "TopologySpread": spread,
             "WorkloadAware": filled});
         json!({"feasible": true, "scores": scores, "total": total})
     };
     // The only host of its zone keeps the weight of hosts: 6 x 20. A tenth of 20 and 10 per cent.
-    let expected = json!({"n1": scores(json!(120), json!(10), 430.0),
-        "n2": scores(json!(600), json!(5), 905.0)});
+    let expected = json!({"n1": scores(json!(120), json!(10), 1530.0),
+        "n2": scores(json!(600), json!(5), 2005.0)});
     assert_eq!(nodes.to_string(), expected.to_string().replace(".0", ""));
 }
 

@@ -132,6 +132,12 @@ impl Catalog {
         specs.iter().map(|spec| self.spread(spec, "")).collect()
     }
 
+    /// Labels whose value names what a pod is part of, where no service or controller says so: the
+    /// first that a pod has counts. To be called before there are pods.
+    pub fn set_kin_labels(&mut self, labels: &'static [&'static str]) {
+        self.crowds.kin_labels = labels;
+    }
+
     /// The key of a label of nodes, for somebody who asks which pods are alike. To be called before
     /// there are pods.
     pub fn alike_key(&mut self, label: &str) -> KeyId {

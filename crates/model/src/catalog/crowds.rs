@@ -105,6 +105,9 @@ pub(super) struct Crowds {
     pub(super) groupings: Groupings,
     /// Whether somebody asks which pods are alike.
     pub(super) asks_alike: bool,
+    /// Labels whose value names what a pod is part of, where no service or controller says so: the
+    /// first that a pod has counts.
+    pub(super) kin_labels: &'static [&'static str],
     index: Index,
     generation: u32,
     /// Crowds whose members have to be counted, and the tags of those that are on nodes.

@@ -146,6 +146,22 @@ impl Fabric {
 }
 
 impl Catalog {
+    /// Keeps a word for good, so that it can be compared with labels.
+    pub fn hold_symbol(&mut self, text: &str) -> Symbol {
+        self.symbols.hold(text)
+    }
+
+    /// The network as some levels of labels tell it, kept from now on.
+    pub fn add_fabric(&mut self, levels: &[FabricLevel]) -> FabricId {
+        self.fabrics.add(levels, &self.nodes, &mut self.symbols)
+    }
+
+    /// A network that is kept.
+    #[must_use]
+    pub fn fabric(&self, id: FabricId) -> &Fabric {
+        self.fabrics.get(id)
+    }
+
     /// For each level the domain that most pods of a gang are in, of those in the wider ones that
     /// were found before; of many pods only some are looked at.
     #[must_use]

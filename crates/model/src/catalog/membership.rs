@@ -5,8 +5,12 @@ use std::collections::BTreeSet;
 
 use super::{Catalog, Chain, Gang, Moved, Pod, Progress, Tenant};
 use crate::event::PodFacts;
+use crate::fabric::CoLocation;
 use crate::gang::{GangClaim, JobFacts, PodGroupFacts, PodGroupKey, PodGroupKind, SucceededFacts};
 use crate::ids::{GangId, PodId};
+
+/// How many pods of a gang are asked whether they insist on being close: all should say the same.
+const MEMBERS_ASKED: usize = 64;
 
 impl Catalog {
     /// A gang that is there.
@@ -92,9 +96,14 @@ impl Catalog {
     /// Whether pods of a gang, or of a part of it, have to be close to each other.
     #[must_use]
     pub fn is_close(&self, gang: GangId) -> bool {
-        let is_close =
+        let has_key =
             |part: &Gang| part.terms.as_ref().is_ok_and(|terms| !terms.topology.is_empty());
-        self.parts_of(gang).any(is_close)
+        let is_strict = |pod: &PodId| {
+            let wish = self.class(self.pod(*pod).class).spec.fabric.as_ref();
+            wish.is_some_and(|wish| wish.co_location == CoLocation::Strict)
+        };
+        let some = |part: &Gang| part.members.iter().take(MEMBERS_ASKED).any(is_strict);
+        self.parts_of(gang).any(|part| has_key(part) || some(part))
     }
 
     /// Whether a gang, or a part of it, makes no sense.

@@ -6,6 +6,7 @@
 
 mod gangs;
 mod place;
+mod profiles;
 mod proposals;
 mod storage;
 
@@ -13,15 +14,14 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use model::{
-    Attempt, BudgetFacts, Event, FabricLevel, Fact, Key, Kind, Labels, Map, Millis, NodeFacts,
-    Outcome, PodFacts, Present,
+    Attempt, BudgetFacts, Event, Fact, Key, Kind, Labels, Map, Millis, NodeFacts, Outcome,
+    PodFacts, Present,
 };
 
 use super::Violation;
 use super::evictions::Eviction;
 use super::fabric::Networked;
-use super::gpus::{Wanted, is_certain};
-use super::hardware_tiers::{self, Law};
+use super::hardware_tiers::Law;
 use super::roster::{Roster, gang_of};
 use super::spread::Alike;
 use gangs::Seats;
@@ -136,66 +136,6 @@ impl Ledger {
     /// Whether a profile has this name.
     pub(super) fn is_ours(&self, scheduler: &str) -> bool {
         self.ours.iter().any(|name| name == scheduler)
-    }
-
-    /// Takes note of the profiles that ask what kubelets do with pods.
-    pub(crate) fn expect_aligning(&mut self, aligning: Vec<String>) {
-        self.aligning = aligning;
-    }
-
-    /// Whether it matters to a pod what is inside a node: kubelets align it, and its profile asks.
-    pub(crate) fn is_aligned(&self, pod: &PodFacts, node: &NodeFacts) -> bool {
-        node.hardware.is_some()
-            && pod.spec.ask.as_ref().is_some_and(|ask| !ask.is_plain())
-            && self.aligning.contains(&pod.spec.scheduler)
-    }
-
-    /// Takes note of what profiles say of tiers of hardware.
-    pub(crate) fn expect_tiers(&mut self, laws: Vec<Law>) {
-        self.laws = laws;
-    }
-
-    /// Whether tiers of hardware may have a say about a pod.
-    pub(crate) fn reads_tiers(&self, pod: &PodFacts) -> bool {
-        hardware_tiers::matter(self, &self.laws, pod)
-    }
-
-    /// What tiers have against a pod on a node.
-    pub(crate) fn tier_objection(&self, pod: &PodFacts, node: &NodeFacts) -> Option<&'static str> {
-        hardware_tiers::objection(self, &self.laws, pod, node)
-    }
-
-    /// Takes note of the profiles that ask what GPUs are.
-    pub(crate) fn expect_picky(&mut self, picky: Vec<String>) {
-        self.picky = picky;
-    }
-
-    /// Whether it matters to a pod which GPUs a node has: it asks for some, or says something of
-    /// them that makes no sense, and its profile asks.
-    pub(crate) fn is_picky(&self, pod: &PodFacts) -> bool {
-        let asks = || pod.spec.gpu.is_some() || Wanted::of(&pod.spec).is_some();
-        self.picky.contains(&pod.spec.scheduler) && asks()
-    }
-
-    /// Takes note of the profiles that spread services over zones.
-    pub(crate) fn expect_spreading(&mut self, spreading: Vec<String>) {
-        self.alike.expect(spreading);
-    }
-
-    /// Takes note of the profiles that know the network.
-    pub(crate) fn expect_networked(&mut self, networked: Vec<Networked>) {
-        self.networked = networked;
-    }
-
-    /// The levels of the network that a profile knows.
-    pub(super) fn levels(&self, scheduler: &str) -> Option<&[FabricLevel]> {
-        let found = self.networked.iter().find(|(name, _)| name == scheduler);
-        found.map(|(_, levels)| &**levels)
-    }
-
-    /// Whether what is delivered does not tell what is left for a pod inside a node.
-    pub(crate) fn is_uncertain(&self, pod: &PodFacts, node: &NodeFacts) -> bool {
-        self.is_aligned(pod, node) || (self.is_picky(pod) && !is_certain(&pod.spec, node))
     }
 
     /// Takes in an event that is delivered.

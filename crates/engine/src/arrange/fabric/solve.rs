@@ -13,7 +13,7 @@ use std::cmp::Reverse;
 
 use model::{FabricDomainId, NodeId, Symbol};
 
-/// How many steps may be taken for one domain.
+/// How many steps may be taken for all domains that a gang might go to.
 pub(crate) const STEPS_MAX: u64 = 5_000_000;
 
 /// A node that can take pods.
@@ -56,13 +56,16 @@ pub(crate) struct Division {
     pub(crate) nodes: Vec<(NodeId, u32)>,
 }
 
-/// Divides pods among the nodes of a sorted domain; nothing if they do not fit.
-pub(crate) fn divide(branch: &Branch, pods: u32) -> Option<Division> {
+/// Divides pods among the nodes of a sorted domain, with so many steps at most; nothing if they do
+/// not fit.
+pub(crate) fn divide(branch: &Branch, pods: u32, steps_left: &mut u64) -> Option<Division> {
     if branch.room < u64::from(pods) {
         return None;
     }
     let mut nodes = Vec::new();
-    if steps(branch, pods) <= STEPS_MAX {
+    let steps = steps(branch, pods);
+    if steps <= *steps_left {
+        *steps_left -= steps;
         let solved = Solved::of(branch, pods);
         let worth = *solved.worths.get(pods as usize)?;
         solved.give(pods, &mut nodes);

@@ -46,10 +46,10 @@ impl Arranger<'_> {
         let board = self.boards.of(class, profile, catalog, self.txn.usage());
         let nodes = base.nodes.as_deref().unwrap_or(catalog.nodes());
         let weight = network_weight(profile, &**network, board.per_point);
-        let facts = catalog.class(class);
+        let scores = network.scores(catalog, catalog.class(class));
         let view = view(&self.txn, catalog.pod(pod));
         let leaf = |(node, room, total): (NodeId, u32, i32)| {
-            let liked = i64::from(network.score(catalog, facts, node)) * weight;
+            let liked = scores.as_ref().map_or(0, |score| i64::from(score(node)) * weight);
             Leaf { node, room, cost: -i64::from(total) - liked }
         };
         let rooms = board.rooms(view, nodes).into_iter();

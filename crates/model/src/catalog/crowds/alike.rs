@@ -6,21 +6,6 @@ use crate::grouping::{GroupingKey, GroupingKind};
 use crate::ids::{CrowdId, TagsId};
 use crate::spec::{LabelOperator, LabelSelector, RequirementSpec, Target};
 
-/// Labels whose value names what a pod is part of, where no service or controller says so: the
-/// first that a pod has counts.
-const KIN: [&str; 10] = [
-    "batch.kubernetes.io/controller-uid",
-    "controller-uid",
-    "batch.kubernetes.io/job-name",
-    "job-name",
-    "training.kubeflow.org/job-name",
-    "spark-app-selector",
-    "pod-group.scheduling.kubenexus.io/name",
-    "pod-group.scheduling.sigs.k8s.io/name",
-    "gang.scheduling.kubenexus.io/name",
-    "scheduling.kubenexus.io/gang-group",
-];
-
 impl Crowds {
     /// Works out who is alike; tells whether these are others than before.
     pub(super) fn find_alike(&mut self, id: TagsId) -> bool {
@@ -47,7 +32,7 @@ impl Crowds {
             return;
         }
         let label = |key: &&str| labels.iter().find(|(own, _)| **own == **key);
-        let Some((key, value)) = KIN.iter().find_map(label) else { return };
+        let Some((key, value)) = self.kin_labels.iter().find_map(label) else { return };
         let (key, values) = (key.to_string(), vec![value.to_string()]);
         let requirement = RequirementSpec { key, operator: LabelOperator::In, values };
         let selector = LabelSelector { requirements: vec![requirement] };

@@ -1,3 +1,5 @@
+//! Divisions beside the best there are, by trying everything and by tables without shortcuts.
+
 use std::collections::BTreeMap;
 
 use super::*;
@@ -136,7 +138,7 @@ fn small_trees_are_divided_as_well_as_by_trying_everything() {
         let mut branch = tree(&mut dice, 3, &mut 6, 3);
         sort(&mut branch);
         let pods = 1 + dice.below(6);
-        let Some(division) = divide(&branch, pods) else { continue };
+        let Some(division) = divide(&branch, pods, &mut STEPS_MAX.clone()) else { continue };
         tried += 1;
         assert_eq!(division.nodes.iter().map(|(_, count)| count).sum::<u32>(), pods);
         let found = judged(&branch, &division.nodes);
@@ -153,7 +155,7 @@ fn trees_of_200_nodes_are_divided_as_well_as_can_be() {
         let mut branch = tree(&mut dice, 6, &mut 200, 8);
         sort(&mut branch);
         let pods = 2 + dice.below(127);
-        let Some(division) = divide(&branch, pods) else { continue };
+        let Some(division) = divide(&branch, pods, &mut STEPS_MAX.clone()) else { continue };
         (tried, largest) = (tried + 1, largest.max(flat(&branch).0.len()));
         let best = table(&branch, pods)[pods as usize];
         assert_eq!(division.worth, best, "{pods} in {branch:?}");
