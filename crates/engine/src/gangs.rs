@@ -130,8 +130,10 @@ impl Scheduler {
         if matches!(news, News::Arrived(_)) {
             return;
         }
-        // Another pod may decide now where the others have to be.
-        if self.catalog.is_close(root) && self.is_decided_anew(root, news) {
+        let has_lost = |gang: &&GangId| self.catalog.gang(**gang).has_lost_class.take();
+        let is_freer = gangs.iter().filter(has_lost).count() > 0;
+        // Another pod may decide now where the others have to be, or one less has a say in that.
+        if (self.catalog.is_close(root) && self.is_decided_anew(root, news)) || is_freer {
             self.wake_waiting(root, now);
         }
         // Whoever would evict one of it on a node would evict all of it now.

@@ -275,7 +275,7 @@ impl Catalog {
         nominated.iter().for_each(|name| _ = self.symbols.hold_again(*name));
         let pod = self.pods.add(facts, class, tags, nominated);
         self.list_claims(pod, tags, true);
-        self.set_claim(pod, facts);
+        self.set_claim(pod, facts, class);
         pod
     }
 
@@ -301,7 +301,7 @@ impl Catalog {
             self.list_claims(pod, tags, true);
         }
         let tags = tags_before;
-        self.set_claim(pod, facts);
+        self.set_claim(pod, facts, class);
         if is_placed {
             self.crowds.count_placed(tags, false);
             self.charge_tenant(pod, true);

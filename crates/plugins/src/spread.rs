@@ -186,11 +186,12 @@ impl Spread {
         self.kept.iter_mut().for_each(|kept| kept.hosts.resize(places, 0));
         for Touch { node, is_facts } in touched {
             let before = self.places[node.index()];
-            let is_there = !*is_facts || view.catalog.has_node(*node);
-            let place = match (*is_facts, is_there) {
-                (false, _) => before,
+            // A node that is gone is touched again when its pods go.
+            let is_there = view.catalog.has_node(*node);
+            let place = match (is_there, *is_facts) {
                 (true, true) => self.plugin.keys.place(view.catalog, *node),
-                (true, false) => Place::default(),
+                (true, false) => before,
+                (false, _) => Place::default(),
             };
             self.places[node.index()] = place;
             for kept in &mut self.kept {

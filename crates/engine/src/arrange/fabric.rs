@@ -25,14 +25,11 @@ use crate::trial::view;
 use solve::{Branch, Division, Leaf, STEPS_MAX, divide};
 use tree::{at_level, collect};
 
-/// Gangs of more classes than this are placed wherever they fit.
+/// Gangs of more classes than this are placed wherever they fit, and no more are asked how close
+/// they must be where one pod is added.
 const CLASSES_MAX: usize = 64;
 /// In how many domains of a level a gang is tried.
 const TRIES_MAX: usize = 16;
-
-/// How many pods of a gang are asked how close they must be where one more is added: all should say
-/// the same.
-const MEMBERS_ASKED: usize = 64;
 
 /// The waiting pods of a gang.
 struct Members {
@@ -77,20 +74,15 @@ impl Arranger<'_> {
     pub(super) fn network(&self, gang: GangId) -> Option<(Arc<dyn Network>, Closeness)> {
         let catalog = self.txn.catalog();
         let mut found: Option<(Arc<dyn Network>, Closeness)> = None;
-        let mut last = None;
-        let all = catalog.parts_of(gang).flat_map(|part| &part.members);
-        let asked = if self.is_one_by_one { MEMBERS_ASKED } else { usize::MAX };
-        for pod in all.take(asked) {
-            let class = catalog.pod(*pod).class;
-            if last.replace(class) == Some(class) {
-                continue;
-            }
-            let scheduler = &catalog.class(class).spec.scheduler;
+        let all = catalog.parts_of(gang).flat_map(|part| part.classes.keys());
+        let asked = if self.is_one_by_one { CLASSES_MAX } else { usize::MAX };
+        for class in all.take(asked).map(|class| catalog.class(*class)) {
+            let scheduler = &class.spec.scheduler;
             let ours = self.profiles.iter().find(|profile| profile.scheduler == *scheduler);
             // Pods of other schedulers say nothing to us.
             let Some(profile) = ours else { continue };
             let network = profile.network.as_ref()?;
-            let closeness = network.closeness(catalog, catalog.class(class));
+            let closeness = network.closeness(catalog, class);
             // Those who insist on most are heard.
             let least = found.as_ref().map_or(closeness, |(_, other)| closeness.min(*other));
             found = Some((network.clone(), least));

@@ -271,3 +271,17 @@ fn pods_of_other_schedulers_say_nothing_of_how_close_a_gang_is() {
         ",
     );
 }
+
+/// One that is on a node insists on what no node has, and the others do not care.
+#[test]
+fn a_gang_is_free_when_the_one_that_insists_leaves() {
+    let mut script = Script::new(&[own_profile()], Options::default());
+    script.command("node a cpu=8");
+    script.command("pod g0 cpu=1 gang=g/2 on=b co-locate=strict level=rack");
+    script.command("pod g1 cpu=1 gang=g/2");
+    script.command("pod g2 cpu=1 gang=g/2");
+    assert_eq!(places(&mut script), []);
+    script.command("gone pod g0");
+    script.command("after 10s");
+    assert_eq!(places(&mut script).len(), 2);
+}

@@ -189,3 +189,28 @@ fn the_next_pod_sees_the_one_before() {
         ",
     );
 }
+
+/// Pods count no more when their node is gone, though they are listed for some time after.
+#[test]
+fn pods_of_a_node_that_is_gone_do_not_count() {
+    check_with(
+        &[own_profile()],
+        "
+        node a1 label=topology.kubernetes.io/zone:a cpu=16 memory=64Gi
+        node a2 label=topology.kubernetes.io/zone:a cpu=16 memory=64Gi
+        node b label=topology.kubernetes.io/zone:b cpu=16 memory=64Gi
+        grouping replicaset/web app:web
+        pod w1 on=a1 label=app:web owner=replicaset/web cpu=1 memory=1Gi
+        pod w2 on=a1 label=app:web owner=replicaset/web cpu=1 memory=1Gi
+        pod w3 on=a1 label=app:web owner=replicaset/web cpu=1 memory=1Gi
+        pod w4 label=app:web owner=replicaset/web cpu=1 memory=1Gi
+        step
+        > w4 -> b
+        gone node a1
+        gone pod w1
+        pod w5 label=app:web owner=replicaset/web cpu=1 memory=1Gi
+        step
+        > w5 -> a2
+        ",
+    );
+}

@@ -16,7 +16,7 @@ use std::sync::Arc;
 use crate::amounts::Amounts;
 use crate::catalog::pods::PodState;
 use crate::gang::{GangClaim, PodGroupFacts, PodGroupKey, PodGroupKind};
-use crate::ids::{GangId, PodId};
+use crate::ids::{ClassId, GangId, PodId};
 use crate::looks::Looks;
 use crate::map::{Table, hash_of};
 use crate::reason::Reason;
@@ -58,6 +58,11 @@ pub struct Gang {
     pub makers_placed: u32,
     /// What its members say, each with how many say so.
     claims: BTreeMap<Arc<GangClaim>, u32>,
+    /// The classes of its members, each with how many have it.
+    pub classes: BTreeMap<ClassId, u32>,
+    /// Whether the last pod of a class left it since this was last taken: what that said of the
+    /// others holds no more.
+    pub has_lost_class: Cell<bool>,
 }
 
 /// Where the gangs that a gang waits for lead.
@@ -138,6 +143,16 @@ impl Gang {
 
     fn hash(&self) -> u64 {
         hash_of(&(&*self.namespace, &*self.name, self.is_composite))
+    }
+
+    /// Takes in that one fewer is of a class.
+    fn lose(&mut self, class: ClassId) {
+        let count = self.classes.get_mut(&class).expect("a member's class is counted");
+        *count -= 1;
+        if *count == 0 {
+            self.classes.remove(&class);
+            self.has_lost_class.set(true);
+        }
     }
 
     /// Counts a pod that is in this state now, or is not any more.
@@ -250,11 +265,12 @@ impl Gangs {
         pod: PodId,
         namespace: &str,
         claim: &Arc<GangClaim>,
-        state: PodState,
+        (state, class): (PodState, ClassId),
     ) -> (GangId, Arc<GangClaim>) {
         let id = self.enter(namespace, &claim.name, false);
         let gang = self.row(id);
         gang.members.insert(pod);
+        *gang.classes.entry(class).or_default() += 1;
         gang.makers += u32::from(claim.makes_others());
         gang.count(pod, state, claim.makes_others(), true);
         let known = gang.claims.get_key_value(claim).map(|(known, _)| known.clone());
@@ -271,9 +287,16 @@ impl Gangs {
         (id, known)
     }
 
-    pub(super) fn leave(&mut self, id: GangId, pod: PodId, claim: &GangClaim, state: PodState) {
+    pub(super) fn leave(
+        &mut self,
+        id: GangId,
+        pod: PodId,
+        claim: &GangClaim,
+        (state, class): (PodState, ClassId),
+    ) {
         let gang = self.row(id);
         gang.members.remove(&pod);
+        gang.lose(class);
         gang.makers -= u32::from(claim.makes_others());
         gang.count(pod, state, claim.makes_others(), false);
         let count = gang.claims.get_mut(claim).expect("a member's claim is counted");
@@ -288,6 +311,13 @@ impl Gangs {
         let mut due = Vec::new();
         self.remove_if_empty(id, &mut due);
         self.resolve_due(due);
+    }
+
+    /// Takes in that a member is of another class.
+    pub(super) fn reclass(&mut self, id: GangId, before: ClassId, after: ClassId) {
+        let gang = self.row(id);
+        *gang.classes.entry(after).or_default() += 1;
+        gang.lose(before);
     }
 
     /// Takes in that a member moves on.
@@ -379,6 +409,8 @@ impl Gangs {
             makers: 0,
             makers_placed: 0,
             claims: BTreeMap::new(),
+            classes: BTreeMap::new(),
+            has_lost_class: Cell::new(false),
         });
         let rows = &self.rows;
         let rehash = |id: &GangId| rows[id.index()].gang.as_ref().map_or(0, Gang::hash);

@@ -7,10 +7,10 @@ use super::{Catalog, Chain, Gang, Moved, Pod, Progress, Tenant};
 use crate::event::PodFacts;
 use crate::fabric::CoLocation;
 use crate::gang::{GangClaim, JobFacts, PodGroupFacts, PodGroupKey, PodGroupKind, SucceededFacts};
-use crate::ids::{GangId, PodId};
+use crate::ids::{ClassId, GangId, PodId};
 
-/// How many pods of a gang are asked whether they insist on being close: all should say the same.
-const MEMBERS_ASKED: usize = 64;
+/// How many classes of a gang are asked whether they insist on being close: all should say the same.
+const CLASSES_ASKED: usize = 64;
 
 impl Catalog {
     /// A gang that is there.
@@ -98,11 +98,11 @@ impl Catalog {
     pub fn is_close(&self, gang: GangId) -> bool {
         let has_key =
             |part: &Gang| part.terms.as_ref().is_ok_and(|terms| !terms.topology.is_empty());
-        let is_strict = |pod: &PodId| {
-            let wish = self.class(self.pod(*pod).class).spec.fabric.as_ref();
+        let is_strict = |class: &ClassId| {
+            let wish = self.class(*class).spec.fabric.as_ref();
             wish.is_some_and(|wish| wish.co_location == CoLocation::Strict)
         };
-        let some = |part: &Gang| part.members.iter().take(MEMBERS_ASKED).any(is_strict);
+        let some = |part: &Gang| part.classes.keys().take(CLASSES_ASKED).any(is_strict);
         self.parts_of(gang).any(|part| has_key(part) || some(part))
     }
 
@@ -206,19 +206,22 @@ impl Catalog {
         self.gangs.is_over(namespace, name)
     }
 
-    /// Takes in what a pod says of its gang.
-    pub(super) fn set_claim(&mut self, pod: PodId, facts: &PodFacts) {
+    /// Takes in what a pod says of its gang, and that it was of this class.
+    pub(super) fn set_claim(&mut self, pod: PodId, facts: &PodFacts, class: ClassId) {
         let claim = facts.gang.as_ref();
         let before = self.pods.get(pod);
+        if let Some(gang) = before.gang {
+            self.gangs.reclass(gang, class, before.class);
+        }
         let is_member = is_member(facts);
         if before.claim.as_ref() == claim && before.gang.is_some() == is_member {
             return;
         }
         self.leave_gang(pod);
         let Some(claim) = claim else { return };
-        let state = self.pods.get(pod).state;
+        let Pod { state, class, .. } = *self.pods.get(pod);
         if is_member {
-            let (gang, claim) = self.gangs.join(pod, &facts.key.namespace, claim, state);
+            let (gang, claim) = self.gangs.join(pod, &facts.key.namespace, claim, (state, class));
             self.pods.set_gang(pod, Some(claim), Some(gang));
         } else {
             self.pods.set_gang(pod, Some(claim.clone()), None);
@@ -226,9 +229,9 @@ impl Catalog {
     }
 
     pub(super) fn leave_gang(&mut self, pod: PodId) {
-        let Pod { gang, claim, state, .. } = self.pods.get(pod);
+        let Pod { gang, claim, state, class, .. } = self.pods.get(pod);
         if let (Some(gang), Some(claim)) = (gang, claim) {
-            self.gangs.leave(*gang, pod, claim, *state);
+            self.gangs.leave(*gang, pod, claim, (*state, *class));
         }
         self.pods.set_gang(pod, None, None);
     }

@@ -36,7 +36,8 @@ impl<'a> Bounds<'a> {
                 return Self { labels, levels: &[] };
             };
             known = Some(levels);
-            let own = level.as_ref().map(|name| at(levels, name.as_deref()).unwrap_or(0));
+            // A level that is not there confines nobody else.
+            let own = level.as_ref().and_then(|name| at(levels, name.as_deref()));
             tightest = own.into_iter().chain(tightest).min();
         }
         let levels = known.zip(tightest).map_or(&[][..], |(levels, at)| &levels[at..]);

@@ -4,13 +4,14 @@
 //! Only where nothing but fullness and images speaks for a node is that certain: these two are
 //! outweighed by one pod more. So pods with wishes about nodes, other pods, volumes, GPUs or NUMA
 //! zones are not judged, nor are those that others wish to be near, those that the node was
-//! proposed for, and places where a taint speaks against a node without ruling it out.
+//! proposed for, places where a taint speaks against a node without ruling it out, and nodes with
+//! GPUs, which may be left without CPU or memory.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use model::{
     Effect, Event, Fact, GroupingKey, GroupingKind, Hints, LabelSelector, NodeFacts, Owner,
-    PodFacts, Said, Workload,
+    PodFacts, Said, Workload, is_gpu,
 };
 
 use super::Violation;
@@ -128,7 +129,10 @@ pub(crate) fn check_spread(ledger: &Ledger, uid: &str, node: &str) -> Result<(),
     }
     let own = counts.get(&zone(node)).copied().unwrap_or(0);
     let is_emptier = |other: &NodeFacts| counts.get(&zone(other)).is_some_and(|it| *it < own);
-    let emptier = ledger.nodes().filter(|(other, _)| is_emptier(other));
+    let has_gpus = |node: &NodeFacts| {
+        node.allocatable.scalars.iter().any(|(name, amount)| is_gpu(name) && *amount > 0)
+    };
+    let emptier = ledger.nodes().filter(|(other, _)| is_emptier(other) && !has_gpus(other));
     let mut better = emptier.filter(|(other, _)| surely_takes(scene, pod, other));
     let Some((other, _)) = better.next() else { return Ok(()) };
     Err(Violation::Crowded {

@@ -354,7 +354,9 @@ fn so(ledger: &Ledger, facts: &PodFacts, allowed: Option<&[&NodeFacts]>) -> BTre
         // What else its surroundings have against it is not looked at.
         let is_itself_fine =
             objections.iter().all(is_around) && spec.features.is_within(node.features);
-        let is_itself_fine = is_itself_fine && !fabric::is_too_slow(ledger, facts, node);
+        let is_itself_fine = is_itself_fine
+            && !fabric::is_too_slow(ledger, facts, node)
+            && ledger.tier_objection(facts, node).is_none();
         if is_itself_fine && !is_allowed(node) {
             *counts.entry(Why::OtherDomain).or_default() += 1;
             continue;

@@ -110,10 +110,12 @@ mod tests {
     fn some_worlds_know_what_is_inside_their_nodes() {
         let plans: Vec<Plan> = (1..=500).map(super::super::plan).collect();
         let count = |is_there: &dyn Fn(&Plan) -> bool| plans.iter().filter(|p| is_there(p)).count();
-        // Worlds with other GPUs tell of them as well.
+        // Worlds with other GPUs tell of them as well, and others of tiers.
         let is_other = |node: &crate::plan::NodePlan| &*node.pool == "gpus";
-        let is_known =
-            |node: &crate::plan::NodePlan| node.facts.hardware.is_some() && !is_other(node);
+        let is_known = |node: &crate::plan::NodePlan| {
+            let hardware = node.facts.hardware.as_ref();
+            hardware.is_some_and(|hardware| !hardware.zones.is_empty()) && !is_other(node)
+        };
         let known = |plan: &Plan| plan.nodes.iter().any(is_known);
         let asking = |plan: &Plan| plan.jobs.iter().any(|job| job.spec.ask.is_some());
         let gangs =

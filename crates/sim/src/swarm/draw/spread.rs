@@ -1,8 +1,8 @@
 //! Services, which one world in four has: zones and racks on nodes, services and ReplicaSets whose
 //! pods come, go and are made again, and some that say whether they are to be spread.
 //!
-//! They have dice of their own and stand behind everything else, so that a seed keeps the nodes and
-//! jobs it had without them.
+//! They have dice of their own. Nodes and jobs that are there get zones, and mostly lose what speaks
+//! for nodes in other ways.
 
 use model::{
     Effect, GroupingFacts, GroupingKey, GroupingKind, Hints, LabelOperator, LabelSelector, Millis,
@@ -22,10 +22,15 @@ const ZONES: [Option<&str>; 5] = [Some("a"), Some("a"), Some("b"), Some("c"), No
 const RACKS: [&str; 2] = ["topology.kubernetes.io/rack", "network.kubenexus.io/rack-id"];
 const APPS: [&str; 3] = ["front", "back", "cache"];
 
+/// Whether a world has them.
+pub(super) fn is_drawn(dice: &mut Dice) -> bool {
+    dice.percent(PERCENT)
+}
+
 /// Adds to a plan what its seed has of them.
 pub(super) fn add(plan: &mut Plan) {
     let mut dice = Dice::new(plan.seed, Stream::Spread);
-    if !dice.percent(PERCENT) {
+    if !is_drawn(&mut dice) {
         return;
     }
     let has_racks = dice.percent(50);
