@@ -9,7 +9,8 @@ use crate::fabric::CoLocation;
 use crate::gang::{GangClaim, JobFacts, PodGroupFacts, PodGroupKey, PodGroupKind, SucceededFacts};
 use crate::ids::{ClassId, GangId, PodId};
 
-/// How many classes of a gang are asked whether they insist on being close: all should say the same.
+/// How many classes of a gang are asked whether they insist on being close: all should say the
+/// same.
 const CLASSES_ASKED: usize = 64;
 
 impl Catalog {

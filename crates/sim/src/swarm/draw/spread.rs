@@ -1,8 +1,8 @@
 //! Services, which one world in four has: zones and racks on nodes, services and ReplicaSets whose
 //! pods come, go and are made again, and some that say whether they are to be spread.
 //!
-//! They have dice of their own. Nodes and jobs that are there get zones, and mostly lose what speaks
-//! for nodes in other ways.
+//! They have dice of their own. Nodes and jobs that are there get zones, and mostly lose what
+//! speaks for nodes in other ways.
 
 use model::{
     Effect, GroupingFacts, GroupingKey, GroupingKind, Hints, LabelOperator, LabelSelector, Millis,
