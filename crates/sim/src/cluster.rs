@@ -11,6 +11,8 @@ pub(crate) const POOL: &str = "pool";
 pub(crate) const DISK: &str = "disk";
 pub(crate) const ZONE: &str = "topology.kubernetes.io/zone";
 pub(crate) const ZONES: [&str; 3] = ["zone-a", "zone-b", "zone-c"];
+/// Zones are not of one size.
+const ZONE_OF: [&str; 7] = ["zone-a", "zone-b", "zone-b", "zone-c", "zone-c", "zone-c", "zone-c"];
 /// The taint that keeps pods without GPUs off the expensive nodes.
 pub(crate) const GPU_TAINT: &str = "nvidia.com/gpu";
 /// The taint of nodes that may be taken away at any time.
@@ -129,7 +131,7 @@ fn facts(dice: &mut Dice, group: Group, number: u32) -> NodeFacts {
         ("kubernetes.io/hostname", name.as_str()),
         (POOL, group.name()),
         (DISK, disk),
-        (ZONE, dice.pick(&ZONES)),
+        (ZONE, dice.pick(&ZONE_OF)),
     ];
     let mut labels: Vec<_> = labels.map(|(key, value)| (key.to_owned(), value.to_owned())).into();
     let taints = group.taint().into_iter().collect();

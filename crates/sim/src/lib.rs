@@ -34,7 +34,7 @@ mod workload;
 mod world;
 
 pub use checkers::Violation;
-pub use demo::{Demo, IslandReport};
+pub use demo::{Demo, IslandReport, SpreadReport};
 pub use gpu_room::RoomReport;
 pub use happened::Happened;
 pub use held::{DevicesHeld, HeldReport, HeldSource, NodeHeld, PodHeld};

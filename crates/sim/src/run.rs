@@ -34,7 +34,7 @@ use crate::map::{self, ClusterMap};
 use crate::plan::{Faults, Job, Plan};
 use crate::report::{self, Report};
 use crate::world::{
-    Agenda, Answer, ByKind, Change, NodeAt, PodAt, WATCHED, Whereabouts, World, watched,
+    Agenda, Answer, ByKind, Change, NodeAt, Phase, PodAt, WATCHED, Whereabouts, World, watched,
 };
 use evict::{Eviction, Said};
 use lease::Lead;
@@ -67,6 +67,8 @@ pub struct PodTimes<'a> {
     pub since: Time,
     /// When its binding was accepted.
     pub placed: Option<Time>,
+    /// The node that it runs on now.
+    pub node: Option<&'a str>,
 }
 
 /// A run in progress.
@@ -251,7 +253,9 @@ impl Run {
         self.world.pods().map(|(_, pod)| {
             let job = &self.world.job(pod.job).name;
             let tenant = &pod.key.namespace;
-            PodTimes { tenant, job, since: pod.since, placed: pod.placed }
+            let at = if let Phase::Running(at) = pod.phase { Some(at) } else { None };
+            let node = at.map(|at| &*self.world.node(at).facts.name);
+            PodTimes { tenant, job, since: pod.since, placed: pod.placed, node }
         })
     }
 

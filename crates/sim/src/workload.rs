@@ -64,9 +64,9 @@ pub(crate) fn plan(seed: u64, nodes: &[NodePlan], span: Millis) -> Vec<Job> {
         Drawing { dice: Dice::new(seed, Stream::Workload), nodes, span, jobs: Vec::new() };
     // Shares of each group's resource over the whole span. What tuning leaves is enough for
     // training, if it is left in whole machines.
-    drawing.fill(&[Group::General], CPU, 50, shapes::service);
+    drawing.fill(&[Group::General], CPU, 40, shapes::service);
     drawing.fill(&[Group::Memory], MEMORY, 60, shapes::memory_service);
-    drawing.fill(&[Group::General, Group::Spot], CPU, 55, shapes::batch);
+    drawing.fill(&[Group::General, Group::Spot], CPU, 30, shapes::batch);
     drawing.fill(&[Group::GpuA100], GPUS, 25, shapes::tuning);
     drawing.fill(&[Group::GpuA100], GPUS, 20, shapes::training);
     drawing.fill(&[Group::GpuL4], GPUS, 80, shapes::inference);

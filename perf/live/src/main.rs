@@ -18,6 +18,7 @@ mod run;
 mod stage;
 mod usage;
 mod watch;
+mod whole;
 
 use std::path::PathBuf;
 use std::process::ExitCode;

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::watch::Meta;
+use crate::whole;
 
 /// Whom the pods ask for. Every contender answers to this name, so that all get the same pods.
 pub(crate) const SCHEDULER: &str = "kubenexus-scheduler";
@@ -61,6 +62,8 @@ pub(crate) enum Workload {
     Volumes,
     /// Five shapes with CPUs, and some with GPUs, of their own.
     Numa,
+    /// What every part of our own profile speaks about.
+    Whole,
 }
 
 impl Workload {
@@ -79,6 +82,7 @@ impl Workload {
             Self::Racks(_) => "racks",
             Self::Volumes => "volumes",
             Self::Numa => "numa",
+            Self::Whole => "whole",
         }
     }
 
@@ -123,7 +127,13 @@ impl Workload {
                 pod(at, json!({"app": "bench"}), [100, 128], json!({"volumes": [volume]}))
             }
             Self::Numa => aligned(at),
+            Self::Whole => whole::at(at),
         }
+    }
+
+    /// How many pods, from a position on, are created together where others are one at a time.
+    pub(crate) fn unit(self, at: usize) -> usize {
+        if self == Self::Whole { whole::unit(at) } else { 1 }
     }
 
     /// The gang at a position, if its pods are in gangs.
@@ -154,7 +164,8 @@ impl Workload {
             | Self::Low
             | Self::High
             | Self::Volumes
-            | Self::Numa => 0,
+            | Self::Numa
+            | Self::Whole => 0,
         }
     }
 }
@@ -222,11 +233,11 @@ fn gang(at: usize) -> String {
 
 const HOSTNAME: &str = "kubernetes.io/hostname";
 const RACK: &str = "topology.kubernetes.io/rack";
-const ZONE: &str = "topology.kubernetes.io/zone";
+pub(crate) const ZONE: &str = "topology.kubernetes.io/zone";
 const REQUIRED: &str = "requiredDuringSchedulingIgnoredDuringExecution";
 
 /// A pod with labels that asks for thousandths of a CPU and MiB of memory; `spec` is added.
-fn pod(at: usize, labels: Value, [cpu, memory]: [usize; 2], mut spec: Value) -> Value {
+pub(crate) fn pod(at: usize, labels: Value, [cpu, memory]: [usize; 2], mut spec: Value) -> Value {
     let requests = json!({"cpu": format!("{cpu}m"), "memory": format!("{memory}Mi")});
     spec["schedulerName"] = json!(SCHEDULER);
     spec["containers"] =

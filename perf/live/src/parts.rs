@@ -11,6 +11,7 @@ mod racks;
 mod restart;
 mod throughput;
 mod volumes;
+mod whole;
 
 use std::time::Instant;
 
@@ -55,6 +56,9 @@ pub(crate) enum Part {
     Latency,
     /// The same for pods that NUMA nodes and GPUs matter to, beside a null binder
     Numa,
+    /// The whole of our own profile: services, GPUs, gangs with a preferred rack, bare pods; from
+    /// creation to bound, pods per second and memory beside null binders, at 1,000 nodes
+    Whole,
     /// Start with 5,000 nodes and 20,000 bound pods
     Restart,
     /// CPU when nothing happens, and at 500 pods per second
@@ -63,7 +67,7 @@ pub(crate) enum Part {
     InFlight,
 }
 
-const DEFAULT: [Part; 16] = [
+const DEFAULT: [Part; 17] = [
     Part::Throughput,
     Part::Sizes,
     Part::Arrival,
@@ -77,6 +81,7 @@ const DEFAULT: [Part; 16] = [
     Part::Volumes,
     Part::Latency,
     Part::Numa,
+    Part::Whole,
     Part::Idle,
     Part::Memory,
     Part::Restart,
@@ -224,6 +229,7 @@ pub(crate) async fn run(args: &Args) -> Result<bool> {
             Part::Memory => memory::measure(&mut bench).await,
             Part::Latency => latency::measure(&mut bench).await,
             Part::Numa => numa::measure(&mut bench).await,
+            Part::Whole => whole::measure(&mut bench).await,
             Part::Restart => restart::measure(&mut bench).await,
             Part::Idle => idle::measure(&mut bench).await,
             Part::InFlight => in_flight::measure(&mut bench).await,

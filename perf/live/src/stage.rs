@@ -13,7 +13,7 @@ use tokio::time::sleep;
 
 use crate::objects::{self, Workload};
 use crate::watch::{Page, Pod};
-use crate::{client, usage};
+use crate::{client, usage, whole};
 
 /// The native API for gangs, and kube-scheduler's use of it.
 const GANGS: &str = "--feature-gates=GenericWorkload=true";
@@ -66,12 +66,14 @@ enum Extra {
     Volumes,
     /// Nodes that tell of their NUMA nodes, GPUs and kubelets.
     Zones,
+    /// Nodes in racks, of which most have GPUs.
+    Whole,
 }
 
 impl Extra {
     fn apiserver_flags(self) -> &'static [&'static str] {
         match self {
-            Self::Nothing | Self::Zones => &[],
+            Self::Nothing | Self::Zones | Self::Whole => &[],
             Self::Gangs => &[GANGS, "--runtime-config=scheduling.k8s.io/v1beta1=true"],
             Self::Racks => &[
                 RACKS,
@@ -122,6 +124,11 @@ impl Stage {
         Self::start_as(programs, nodes, Extra::Zones).await
     }
 
+    /// The same, with nodes in racks, of which most have GPUs.
+    pub(crate) async fn start_whole(programs: &Programs, nodes: usize) -> Result<Self> {
+        Self::start_as(programs, nodes, Extra::Whole).await
+    }
+
     async fn start_as(programs: &Programs, nodes: usize, extra: Extra) -> Result<Self> {
         let began = Instant::now();
         // Pods are deleted between runs, not during them.
@@ -139,15 +146,17 @@ impl Stage {
         };
         let plane = ControlPlane::start(&programs.control_plane, options).await?;
         let client = client::of_kubeconfig(&plane.kubeconfig(User::Admin)).await?;
-        for (count, mut node) in objects::pools(nodes) {
-            if extra == Extra::Zones {
-                objects::tell_zones(&mut node);
-            }
-            if extra == Extra::Racks {
-                for (count, node) in objects::racks(count, &node) {
-                    plane.create_nodes(count, &node).await?;
+        for (at, (count, mut node)) in objects::pools(nodes).enumerate() {
+            let parts = match extra {
+                Extra::Nothing | Extra::Gangs | Extra::Volumes => vec![(count, node)],
+                Extra::Racks => objects::racks(count, &node).collect(),
+                Extra::Whole => whole::nodes(at, count, &node),
+                Extra::Zones => {
+                    objects::tell_zones(&mut node);
+                    vec![(count, node)]
                 }
-            } else {
+            };
+            for (count, node) in parts {
                 plane.create_nodes(count, &node).await?;
             }
         }
@@ -164,7 +173,7 @@ impl Stage {
         match self.extra {
             Extra::Gangs => Some(GANGS),
             Extra::Racks => Some(RACKS),
-            Extra::Nothing | Extra::Volumes | Extra::Zones => None,
+            Extra::Nothing | Extra::Volumes | Extra::Zones | Extra::Whole => None,
         }
     }
 
@@ -206,10 +215,21 @@ impl Stage {
         workload: Workload,
         count: usize,
     ) -> Result<()> {
+        self.create_services(namespace, workload).await?;
         let groups = (0..workload.pod_groups(count)).filter_map(|at| workload.pod_group(at));
         self.plane.create(&groups_path(namespace), groups).await?;
         let pods = (0..count).map(|at| workload.pod(at));
         self.plane.create(&pods_path(namespace), pods).await
+    }
+
+    /// Creates the services that pods are of.
+    pub(crate) async fn create_services(&self, namespace: &str, workload: Workload) -> Result<()> {
+        if workload == Workload::Whole {
+            for (path, object) in whole::services(namespace) {
+                client::post(&self.client, &path, object.to_string().into()).await?;
+            }
+        }
+        Ok(())
     }
 
     /// Creates one pod.
@@ -238,7 +258,7 @@ impl Stage {
     pub(crate) async fn delete_pods(&self, namespace: &str) -> Result<()> {
         self.delete_all(&pods_path(namespace)).await?;
         match self.extra {
-            Extra::Nothing | Extra::Zones => {}
+            Extra::Nothing | Extra::Zones | Extra::Whole => {}
             Extra::Gangs | Extra::Racks => {
                 client::delete_all(&self.client, &groups_path(namespace)).await?
             }

@@ -11,7 +11,7 @@ use std::io::IsTerminal;
 use anyhow::Context;
 use clap::value_parser;
 use serde::Serialize;
-use sim::{Demo, IslandReport, Plan, Report, Run, Violation};
+use sim::{Demo, IslandReport, Plan, PoolReport, Report, Run, Share, SpreadReport, Violation};
 
 use super::table::Align::{Left, Right};
 use super::table::{Table, span};
@@ -40,20 +40,32 @@ pub(crate) struct DemoArgs {
     no_pace: bool,
 }
 
-/// What came of the hour in our profile, and what of islands of GPUs in both.
+/// What came of the hour in our profile, and what of islands of GPUs and of services in both.
 #[derive(Serialize)]
 struct Outcome {
     #[serde(flatten)]
     report: Report,
-    islands: Islands,
+    islands: Both<IslandReport>,
+    spread: Both<SpreadReport>,
+    used: Both<PoolReport>,
 }
 
-/// What came of islands of GPUs, by profile.
+/// The same by profile.
 #[derive(Serialize)]
 #[serde(rename_all = "kebab-case")]
-struct Islands {
-    default_scheduler: IslandReport,
-    kubenexus_scheduler: IslandReport,
+struct Both<T> {
+    default_scheduler: T,
+    kubenexus_scheduler: T,
+}
+
+impl<T> Both<T> {
+    /// Each with the name of its profile.
+    fn named(&self) -> [(&'static str, &T); 2] {
+        [
+            ("default-scheduler", &self.default_scheduler),
+            ("kubenexus-scheduler", &self.kubenexus_scheduler),
+        ]
+    }
 }
 
 /// Runs the demo and prints its result to standard output.
@@ -64,13 +76,22 @@ pub(crate) fn run(args: &DemoArgs) -> anyhow::Result<()> {
         let watch = is_watched.then(|| Watch::new(title, plan.span, !args.no_pace));
         hour(demo, plan, watch).context("the scheduler broke a rule")
     };
-    let (_, default_scheduler) = hour("kube-scheduler's profile", demo.plan_beside())?;
-    let (report, kubenexus_scheduler) = hour("our profile", demo.plan())?;
-    let islands = Islands { default_scheduler, kubenexus_scheduler };
+    let (other, other_islands, other_spread) =
+        hour("kube-scheduler's profile", demo.plan_beside())?;
+    let (report, islands, spread) = hour("our profile", demo.plan())?;
+    let outcome = Outcome {
+        islands: Both { default_scheduler: other_islands, kubenexus_scheduler: islands },
+        spread: Both { default_scheduler: other_spread, kubenexus_scheduler: spread },
+        used: Both {
+            default_scheduler: other.cluster,
+            kubenexus_scheduler: report.cluster.clone(),
+        },
+        report,
+    };
     let text = if args.json {
-        serde_json::to_string_pretty(&Outcome { report, islands })? + "\n"
+        serde_json::to_string_pretty(&outcome)? + "\n"
     } else {
-        [report::text(&report, &[]), beside(&islands)].join("\n")
+        [report::text(&outcome.report, &[]), islands_of(&outcome), services_of(&outcome)].join("\n")
     };
     out::print(format_args!("{text}"))
 }
@@ -80,8 +101,8 @@ fn hour(
     demo: Demo,
     plan: Plan,
     mut watch: Option<Watch>,
-) -> Result<(Report, IslandReport), Violation> {
-    let mut run = Run::new(plan);
+) -> Result<(Report, IslandReport, SpreadReport), Violation> {
+    let mut run = Run::new(plan.clone());
     let mut advance = |run: &mut Run, until| match &mut watch {
         Some(watch) => watch.run_until(run, until),
         None => run.run_until(until),
@@ -90,12 +111,42 @@ fn hour(
     let eve = run.map();
     let end = run.end();
     advance(&mut run, end)?;
-    let islands = IslandReport::of(&eve, &run);
-    Ok((run.finish()?, islands))
+    let (islands, spread) = (IslandReport::of(&eve, &run), SpreadReport::of(&plan, &run));
+    Ok((run.finish()?, islands, spread))
 }
 
-/// Both profiles beside each other.
-fn beside(islands: &Islands) -> String {
+/// How services were spread, and what was used, in both profiles.
+fn services_of(Outcome { spread, used, .. }: &Outcome) -> String {
+    let mut table = Table::new(&[
+        ("profile", Left),
+        ("services even", Right),
+        ("largest skew", Right),
+        ("cpu used", Right),
+        ("memory used", Right),
+        ("GPUs used", Right),
+    ]);
+    for ((profile, spread), (_, used)) in spread.named().into_iter().zip(used.named()) {
+        let mean = |share: Option<Share>| {
+            let permille = share.map(|share| share.mean_permille);
+            permille.map_or_else(|| "-".to_owned(), |it| format!("{}.{} %", it / 10, it % 10))
+        };
+        table.row([
+            profile.to_owned(),
+            format!("{} of {}", spread.even, spread.services),
+            spread.largest_skew.to_string(),
+            mean(Some(used.cpu)),
+            mean(Some(used.memory)),
+            mean(used.gpu),
+        ]);
+    }
+    let title = "Services without wishes of their own whose pods are even over three zones in the \
+                 end (no zone\nhas two more than another), by how many pods zones differ at most, \
+                 and means of what was used";
+    report::section(title, &table)
+}
+
+/// What became of islands in both profiles.
+fn islands_of(Outcome { islands, .. }: &Outcome) -> String {
     let mut table = Table::new(&[
         ("profile", Left),
         ("left whole", Right),
@@ -105,11 +156,7 @@ fn beside(islands: &Islands) -> String {
         ("jobs waiting", Right),
         ("longest", Right),
     ]);
-    let profiles = [
-        ("default-scheduler", &islands.default_scheduler),
-        ("kubenexus-scheduler", &islands.kubenexus_scheduler),
-    ];
-    for (profile, found) in profiles {
+    for (profile, found) in islands.named() {
         let times = found.placement.map(|times| [times.p50_ms, times.max_ms].map(span));
         let [p50, longest] = times.unwrap_or_else(|| ["-"; 2].map(str::to_owned));
         table.row([

@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
+use futures::future::try_join_all;
 use tokio::time::{sleep, timeout};
 
 use crate::contender::{Contender, Running};
@@ -82,17 +83,21 @@ pub(super) async fn one(
     let mut bound = Bound::open(&stage.client, &namespace).await?;
     let mut running = Running::start(stage, contender, &namespace).await?;
     running.ready().await?;
+    stage.create_services(&namespace, workload).await?;
     sleep(Duration::from_secs(1)).await;
-    for at in 0..WARM_UP {
-        create_and_wait(stage, &namespace, &mut bound, (workload, at)).await?;
+    let mut at = 0;
+    while at < WARM_UP {
+        at += create_and_wait(stage, &namespace, &mut bound, (workload, at)).await?.len();
     }
     let cpu_before = running.cpu()?;
     let before = decisions(&running, contender).await?;
     let mut millis = Vec::new();
-    for at in WARM_UP..WARM_UP + pods {
-        let took = create_and_wait(stage, &namespace, &mut bound, (workload, at)).await?;
-        millis.push(took.as_secs_f64() * 1e3);
+    while millis.len() < pods {
+        let place = (workload, at + millis.len());
+        let took = create_and_wait(stage, &namespace, &mut bound, place).await?;
+        millis.extend(took.iter().map(|took| took.as_secs_f64() * 1e3));
     }
+    let pods = millis.len();
     let after = decisions(&running, contender).await?;
     let decision = after.zip(before).map(|(after, before)| after.since(&before));
     let cpu = running.cpu()? - cpu_before;
@@ -117,18 +122,30 @@ async fn decisions(running: &Running, contender: Contender) -> Result<Option<His
     }
 }
 
+/// Creates a pod, or those of a gang at once, and waits; how long each took from the first request.
 async fn create_and_wait(
     stage: &Stage,
     namespace: &str,
     bound: &mut Bound,
     (workload, at): (Workload, usize),
-) -> Result<Duration> {
+) -> Result<Vec<Duration>> {
     sleep(PAUSE).await;
+    let unit = at..at + workload.unit(at);
     let began = Instant::now();
-    let both = async { tokio::try_join!(stage.create_pod(namespace, workload, at), bound.next()) };
-    let ((), pod) = timeout(BOUND_WITHIN, both)
+    let created = unit.clone().map(|at| stage.create_pod(namespace, workload, at));
+    let bound = async {
+        let mut took = Vec::new();
+        for _ in unit.clone() {
+            let pod = bound.next().await?;
+            let is_it = |at: usize| pod.name == format!("pod-{at}");
+            anyhow::ensure!(unit.clone().any(is_it), "expected pod-{at}, found {}", pod.name);
+            took.push(pod.at - began);
+        }
+        Ok(took)
+    };
+    let both = async { tokio::try_join!(try_join_all(created), bound) };
+    let (_, took) = timeout(BOUND_WITHIN, both)
         .await
         .with_context(|| format!("pod-{at} is not bound after {BOUND_WITHIN:?}"))??;
-    anyhow::ensure!(pod.name == format!("pod-{at}"), "expected pod-{at}, found {}", pod.name);
-    Ok(pod.at - began)
+    Ok(took)
 }

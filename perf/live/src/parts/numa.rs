@@ -9,19 +9,37 @@ use crate::parts::Bench;
 use crate::parts::latency::{Latency, one};
 use crate::stage::Stage;
 
-const NODES: usize = 1_000;
+pub(super) const NODES: usize = 1_000;
 /// Who is compared, the first being what the other is divided by.
 const CONTENDERS: [Contender; 2] = [Contender::WatchingNullBinder, Contender::KubeNexus];
 /// Shares of pods, their names, what ours may take of the null binder's time, and milliseconds
 /// that it should stay below by itself.
 const GOALS: [(f64, &str, f64, f64); 2] = [(0.5, "p50", 1.2, 8.0), (0.99, "p99", 1.5, 25.0)];
 
+/// What was measured of a contender, once per repeat.
+pub(super) type Row = (Contender, Vec<Latency>);
+
 /// Creates pods one at a time, for a null binder and for us, in turns.
 pub(crate) async fn measure(bench: &mut Bench) -> Result<()> {
     let stage = Stage::start_with_zones(&bench.programs, NODES).await?;
+    let rows = in_turns(bench, &stage, Workload::Numa).await?;
+    let pods = bench.sizes.single_pods;
+    let ours = rows.iter().filter(|(contender, _)| *contender == Contender::KubeNexus);
+    for aligned in ours.flat_map(|(_, latencies)| latencies).map(|latency| latency.aligned) {
+        ensure!(aligned >= pods, "{aligned} of {pods} pods know their NUMA nodes");
+    }
+    println!(
+        "\nNUMA: {pods} pods one at a time, {NODES} nodes with two NUMA nodes and eight GPUs."
+    );
+    show(bench, &rows, Workload::Numa);
+    Ok(())
+}
+
+/// Lets contenders bind pods that are created one at a time, in turns.
+pub(super) async fn in_turns(bench: &Bench, stage: &Stage, workload: Workload) -> Result<Vec<Row>> {
     let (pods, repeats) = (bench.sizes.single_pods, bench.sizes.repeats);
     let rows = bench.present(&CONTENDERS).into_iter().map(|contender| (contender, vec![]));
-    let mut rows: Vec<(Contender, Vec<Latency>)> = rows.collect();
+    let mut rows: Vec<Row> = rows.collect();
     for repeat in 0..repeats {
         // Forwards and backwards, so that what changes with time hits both.
         let mut order: Vec<_> = rows.iter_mut().collect();
@@ -30,21 +48,15 @@ pub(crate) async fn measure(bench: &mut Bench) -> Result<()> {
         }
         for (contender, latencies) in order {
             eprintln!("  {}, repeat {} of {repeats}", contender.title(), repeat + 1);
-            let latency = one(&stage, *contender, Workload::Numa, pods).await?;
-            let is_ours = *contender == Contender::KubeNexus;
-            let aligned = latency.aligned;
-            ensure!(!is_ours || aligned >= pods, "{aligned} of {pods} pods know their NUMA nodes");
-            latencies.push(latency);
+            latencies.push(one(stage, *contender, workload, pods).await?);
         }
     }
-    show(bench, &rows, pods);
-    Ok(())
+    Ok(rows)
 }
 
-fn show(bench: &mut Bench, rows: &[(Contender, Vec<Latency>)], pods: usize) {
-    println!(
-        "\nNUMA: {pods} pods one at a time, {NODES} nodes with two NUMA nodes and eight GPUs."
-    );
+/// Prints what was measured, and how ours compares with the null binder's.
+pub(super) fn show(bench: &mut Bench, rows: &[Row], workload: Workload) {
+    let kind = workload.name();
     println!("From the request that creates a pod to its binding as seen by a watch, in ms; the");
     println!("longest of all repeats, the others medians of them.\n");
     println!(
@@ -60,10 +72,10 @@ fn show(bench: &mut Bench, rows: &[(Contender, Vec<Latency>)], pods: usize) {
         println!("{title:<26} {p50:>8.2} {p99:>8.2} {longest:>8.2} {cpu:>11.0} {mib:>7.1}");
         let of = contender.suffix();
         for ((_, name, ..), millis) in GOALS.iter().zip([p50, p99]) {
-            bench.figures.put(format!("live_numa_create_to_bound_{name}_ms{of}"), millis);
+            bench.figures.put(format!("live_{kind}_create_to_bound_{name}_ms{of}"), millis);
         }
-        bench.figures.put(format!("live_numa_cpu_us_per_pod{of}"), cpu);
-        bench.figures.put(format!("live_numa_peak_mib{of}"), mib);
+        bench.figures.put(format!("live_{kind}_cpu_us_per_pod{of}"), cpu);
+        bench.figures.put(format!("live_{kind}_peak_mib{of}"), mib);
     }
     println!();
     let [(_, null), (_, ours)] = rows else { return };
@@ -74,7 +86,7 @@ fn show(bench: &mut Bench, rows: &[(Contender, Vec<Latency>)], pods: usize) {
             "{name}: {ratio:.2} times that of the null binder, {times} is wanted; {found:.1} ms, \
              {millis} by itself."
         );
-        bench.figures.put(format!("live_numa_{name}_over_null_binder"), ratio);
+        bench.figures.put(format!("live_{kind}_{name}_over_null_binder"), ratio);
     }
 }
 

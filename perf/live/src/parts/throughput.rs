@@ -29,7 +29,7 @@ pub(crate) async fn measure_rule(bench: &mut Bench, workload: Workload) -> Resul
     waiting(bench, &stage, &contenders, workload, nodes).await
 }
 
-async fn waiting(
+pub(super) async fn waiting(
     bench: &mut Bench,
     stage: &Stage,
     contenders: &[Contender],

@@ -15,13 +15,24 @@ use crate::suite::Run;
 use crate::wait::until;
 use crate::world::{Start, World, name_of, node_of};
 
-/// A Deployment of ten: all run, and each has its event, word for word.
+/// The Deployment of ten of the README: all run, spread over zones and hosts, and each has its
+/// event, word for word.
 pub(crate) fn deployment(world: &mut World) -> Run<'_> {
     Box::pin(async move {
-        world.create_nodes(5, &node("node", "4", "16Gi", 110)).await?;
+        for (zone, count) in [("a", 1), ("b", 4)] {
+            let mut template = node(zone, "4", "16Gi", 110);
+            template["metadata"]["labels"]["topology.kubernetes.io/zone"] = zone.into();
+            world.create_nodes(count, &template).await?;
+        }
         world.run_scheduler(Start::plain(Election::Quick)).await?;
         world.apply_example("deployment.yaml").await?;
         world.wait_running(10, 30).await?;
+        let pods = world.pods().await?;
+        let on =
+            |part: &str| pods.iter().filter_map(node_of).filter(|at| at.starts_with(part)).count();
+        ensure!(on("a") == 5 && on("b") == 5, "{} and {} pods are in the zones", on("a"), on("b"));
+        let hosts: Vec<usize> = ["b-0", "b-1", "b-2", "b-3"].map(on).into();
+        ensure!(hosts.iter().all(|count| [1, 2].contains(count)), "hosts have {hosts:?} pods");
         check::settled(world, &Expected::bound(10)).await?;
         check_events(world).await
     })
